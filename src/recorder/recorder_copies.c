@@ -12,7 +12,7 @@
  * children that exist already.  So one event for each size is open from the start, and all except
  * one are off; switching reaches inherited events as well.
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_events.h"
 
 enum {
 	SMALLEST = 16 << 10,
@@ -31,18 +31,18 @@ enum {
 	SETTLED = 500,
 };
 
-bool tally_recorder_has_copies(const struct tally_recorder *recorder,
+bool tally_recorder_has_copies(const struct tally_recorder_events *events,
 			       const struct tally_recorder_source *source)
 {
-	return recorder->events.copies.count > 1 && source->unwinds &&
+	return events->copies.count > 1 && source->unwinds &&
 	       source->event->group == TALLY_EVENT_NO_GROUP;
 }
 
-static uint64_t highest_rate(const struct tally_recorder *recorder)
+static uint64_t highest_rate(const struct tally_recorder_events *events)
 {
 	uint64_t rate = 0;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
-		const struct tally_recorder_source *source = &recorder->events.sources[i];
+	for (size_t i = 0; i + 1 < events->source_count; i++) {
+		const struct tally_recorder_source *source = &events->sources[i];
 		if (source->unwinds && !(source->attr.flags & TALLY_ATTR_FREQ))
 			return UINT64_MAX / LARGEST;
 		if (source->unwinds)
@@ -54,29 +54,30 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 /* Returns the ring size for copies.  Waking is expensive: rings four times as large, woken a
  * quarter as often, save a seventh per sample at 20 kHz.  Events with their own periods have no
  * known rate. */
-size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder)
+size_t tally_recorder_copies_ring_bytes(const struct tally_recorder_events *events)
 {
-	uint64_t rate = highest_rate(recorder),
-		 copy = recorder->session.options.stack_bytes ? recorder->session.options.stack_bytes : LARGEST;
+	uint64_t rate = highest_rate(events), copy = events->session->options.stack_bytes
+							     ? events->session->options.stack_bytes
+							     : LARGEST;
 	if (rate >= UINT64_MAX / LARGEST)
 		return 0;
 	uint64_t samples = rate * ROOM_MS / 1000;
 	return samples < RING_BYTES_MAX / copy ? (size_t)(samples * copy) : RING_BYTES_MAX;
 }
 
-static void set_size(struct tally_recorder *recorder, uint32_t bytes)
+static void set_size(struct tally_recorder_events *events, uint32_t bytes)
 {
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
-		if (recorder->events.sources[i].unwinds)
-			recorder->events.sources[i].attr.sample_stack_user = bytes;
+	for (size_t i = 0; i + 1 < events->source_count; i++)
+		if (events->sources[i].unwinds)
+			events->sources[i].attr.sample_stack_user = bytes;
 }
 
-void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_bytes)
+void tally_recorder_copies_init(struct tally_recorder_events *events, size_t ring_bytes)
 {
 	static const uint32_t sizes[] = { SMALLEST, SMALLEST + STEP, SMALLEST + 2 * STEP, LARGEST };
-	struct tally_recorder_copies *copies = &recorder->events.copies;
+	struct tally_recorder_copies *copies = &events->copies;
 	*copies = (struct tally_recorder_copies){ 0 };
-	if (!recorder->events.unwinds || recorder->session.options.stack_bytes || ring_bytes / 8 < SMALLEST)
+	if (!events->unwinds || events->session->options.stack_bytes || ring_bytes / 8 < SMALLEST)
 		return;
 	while (copies->count < TALLY_RECORDER_COPY_SIZES &&
 	       sizes[copies->count] <= ring_bytes / 8) {
@@ -84,17 +85,17 @@ void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_byt
 		copies->count++;
 	}
 	uint32_t largest = copies->sizes[copies->count - 1];
-	bool few = highest_rate(recorder) * ROOM_MS / 1000 <= ring_bytes / largest;
+	bool few = highest_rate(events) * ROOM_MS / 1000 <= ring_bytes / largest;
 	if (few)
 		copies->count = 0;
 	copies->highest = copies->count ? copies->count - 1 : 0;
-	set_size(recorder, few ? largest : copies->sizes[0]);
+	set_size(events, few ? largest : copies->sizes[0]);
 }
 
-void tally_recorder_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
+void tally_recorder_copies_note(struct tally_recorder_copies *copies,
+				const struct tally_sample *sample,
 				enum tally_recorder_stack_fate fate, uint64_t needed)
 {
-	struct tally_recorder_copies *copies = &recorder->events.copies;
 	if (!copies->count || sample->stack_size != copies->sizes[copies->now])
 		return; /* its size was in use before the last switch */
 	copies->stacks++;
@@ -105,26 +106,26 @@ void tally_recorder_copies_note(struct tally_recorder *recorder, const struct ta
 
 /* Switches to other copies, place by place.  The gap is much shorter than the interval of
  * samples. */
-static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
+static int switch_to(struct tally_recorder_events *events, unsigned next, struct tally_error *err)
 {
-	struct tally_recorder_copies *copies = &recorder->events.copies;
-	const struct tally_provider_ops *ops = recorder->session.provider->ops;
-	for (size_t i = 0; i < recorder->events.handles.count; i++) {
-		const struct tally_recorder_handle *old = &recorder->events.handles.items[i],
+	struct tally_recorder_copies *copies = &events->copies;
+	const struct tally_provider_ops *ops = events->session->provider->ops;
+	for (size_t i = 0; i < events->handles.count; i++) {
+		const struct tally_recorder_handle *old = &events->handles.items[i],
 						   *new = old + next - copies->now;
 		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
 			continue;
 		/* The sizes of a place are adjacent, unless its task ended while they were
 		 * opened. */
 		size_t at = i + next - copies->now;
-		if (at >= recorder->events.handles.count || new->source != old->source ||
+		if (at >= events->handles.count || new->source != old->source ||
 		    new->ring != old->ring || new->copy_bytes != copies->sizes[next])
 			continue;
-		int result = ops->ioctl(recorder->session.provider, old->handle, TALLY_IOCTL_DISABLE, NULL,
-					0);
+		int result = ops->ioctl(events->session->provider, old->handle, TALLY_IOCTL_DISABLE,
+					NULL, 0);
 		if (!result)
-			result = ops->ioctl(recorder->session.provider, new->handle, TALLY_IOCTL_ENABLE,
-					    NULL, 0);
+			result = ops->ioctl(events->session->provider, new->handle,
+					    TALLY_IOCTL_ENABLE, NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result,
 					       "changing the size of stack copies failed: %s",
@@ -132,28 +133,29 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 	}
 	copies->now = next;
 	copies->stacks = copies->cut = copies->new = copies->small = 0;
-	copies->lost_before = recorder->session.status.lost;
+	copies->lost_before = events->session->status.lost;
 	copies->switches++;
 	return 0;
 }
 
-int tally_recorder_copies_adapt(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_copies_adapt(struct tally_recorder_events *events, struct tally_error *err)
 {
-	struct tally_recorder_copies *copies = &recorder->events.copies;
+	struct tally_recorder_copies *copies = &events->copies;
 	uint64_t calm = (uint64_t)CALM_STACKS << copies->switches;
 	if (copies->count < 2 || copies->switches >= SWITCHES_MAX)
 		return 0;
 	bool is_cut = copies->cut >= CUT_MIN && copies->cut * 100 > copies->stacks;
 	bool is_new = copies->stacks >= NEW_STACKS_MIN && copies->new * 100 > copies->stacks;
-	uint64_t lost = recorder->session.status.lost - copies->lost_before, seen = copies->stacks + lost;
+	uint64_t lost = events->session->status.lost - copies->lost_before,
+		 seen = copies->stacks + lost;
 	if (seen >= SETTLED && lost * 5 > seen && copies->now) {
 		copies->highest = copies->now - 1;
-		return switch_to(recorder, copies->highest, err);
+		return switch_to(events, copies->highest, err);
 	}
 	if ((is_cut || is_new) && copies->now < copies->highest)
-		return switch_to(recorder, copies->now + 1, err);
+		return switch_to(events, copies->now + 1, err);
 	if (copies->stacks >= calm && copies->small * 200 >= copies->stacks * 199 && copies->now)
-		return switch_to(recorder, copies->now - 1, err);
+		return switch_to(events, copies->now - 1, err);
 	if (copies->stacks >= 2 * calm) { /* give old stacks less weight */
 		copies->stacks /= 2;
 		copies->cut /= 2;

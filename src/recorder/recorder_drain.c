@@ -9,81 +9,30 @@
  */
 #include "recorder/recorder_state.h"
 
-#include "task/live_jits.h"
-#include "task/made_code.h"
-
 #include <string.h>
-#include <time.h>
 
-enum {
-	RECORD_BYTES_MAX = 1 << 16,
-	SYMBOL_RECORD_BYTES_MAX = 1 << 10,
-	CACHE_LINE = 64,
-	FETCHED_BYTES = 6 * CACHE_LINE
-};
+enum { SYMBOL_RECORD_BYTES_MAX = 1 << 10, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
 
 #define FUTURE_NS 60000000000u /* a record's time can't be this far ahead */
 
-struct tally_recorder_source *tally_recorder_source_of(struct tally_recorder *recorder,
-						       const void *bytes, size_t size)
-{
-	uint64_t id;
-	uint64_t *slot = tally_record_id(&recorder->events.sources[0].attr, bytes, size, &id) ?
-				 tally_map_get(&recorder->events.source_of_id, id) :
-				 NULL;
-	return slot ? &recorder->events.sources[*slot] : NULL;
-}
-
-int tally_recorder_put(struct tally_recorder *recorder, const void *records, size_t size,
-		       struct tally_error *err)
-{
-	if (recorder->output.excerpt)
-		tally_recorder_excerpt_add(recorder->output.excerpt, records, size);
-	return size ? tally_perfdata_write(recorder->output.writer, records, size, err) : 0;
-}
-
-/* Counts records of lost samples and of throttling. */
-static void count_record(struct tally_recorder *recorder, const struct tally_record *record)
-{
-	if (record->header.type == TALLY_RECORD_LOST ||
-	    record->header.type == TALLY_RECORD_LOST_SAMPLES)
-		recorder->session.status.lost += record->lost.lost;
-	else if (record->header.type == TALLY_RECORD_THROTTLE)
-		recorder->session.status.throttled++;
-}
-
-int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally_record *record,
-			     struct tally_error *err)
-{
-	int result = tally_tasks_record(&recorder->tasks.known, record);
-	if (!result)
-		result = tally_endings_record(&recorder->tasks.endings, record);
-	if (!result && recorder->tasks.objects.is_live)
-		result = tally_perf_maps_record(&recorder->tasks.perf_maps, &recorder->tasks.known, record);
-	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
-}
+/* ---- the side-band ------------------------------------------------------- */
 
 static int take_side_band(struct tally_recorder *recorder, const void *bytes, size_t size,
 			  const struct tally_record *record, struct tally_error *err)
 {
-	count_record(recorder, record);
+	tally_recorder_count(&recorder->output, record);
 	if (recorder->session.options.overwrite)
 		return tally_recorder_keep(recorder, bytes, size, err);
-	int result = tally_recorder_take_task(recorder, record, err);
-	if (result < 0)
-		return result;
-	tally_objects_see(&recorder->tasks.objects, &recorder->tasks.known, record);
-	if (recorder->tasks.objects.live_jits)
-		tally_live_jits_see(recorder->tasks.objects.live_jits, record);
-	return tally_recorder_put(recorder, bytes, size, err);
+	int result = tally_recorder_see_task(&recorder->tasks, record, err);
+	return result ? result : tally_recorder_put(&recorder->output, bytes, size, err);
 }
 
 /* Finds the ring whose next record is the oldest; returns NULL when all are read. */
-static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint64_t now_ns,
+static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder, uint64_t now_ns,
 					   const void **bytes, size_t *size,
 					   struct tally_record *record)
 {
-	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
+	const struct tally_attr *attr = &tally_recorder_side_band(&recorder->events)->attr;
 	struct tally_ring *oldest = NULL;
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct tally_ring *ring = &recorder->rings.sides[i];
@@ -112,7 +61,7 @@ static int take_mended(struct tally_recorder *recorder, const void *bytes, size_
 		       const struct tally_record *record, struct tally_error *err)
 {
 	_Alignas(8) uint8_t mended[SYMBOL_RECORD_BYTES_MAX];
-	size_t trailer = tally_sample_id_size(&tally_recorder_side_band(recorder)->attr);
+	size_t trailer = tally_sample_id_size(&tally_recorder_side_band(&recorder->events)->attr);
 	size_t true_size = tally_record_true_size(&record->header, bytes, trailer);
 	if (true_size == size || true_size > sizeof(mended))
 		return take_side_band(recorder, bytes, size, record, err);
@@ -145,95 +94,23 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, boo
 	return result;
 }
 
-/* The recorder's samples begin with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
-enum { SAMPLE_TIME_AT = 32, SAMPLE_BYTES_MIN = SAMPLE_TIME_AT + 8 };
-
-static void see_sample(struct tally_recorder *recorder, const void *bytes)
-{
-	uint64_t time;
-	memcpy(&time, (const uint8_t *)bytes + SAMPLE_TIME_AT, sizeof(time));
-	recorder->session.status.samples++;
-	if (!recorder->output.first_sample_ns || time < recorder->output.first_sample_ns)
-		recorder->output.first_sample_ns = time;
-	if (time > recorder->output.last_sample_ns)
-		recorder->output.last_sample_ns = time;
-}
-
-/* Adds a sample, as written, to the excerpt. */
-static inline void see_for_excerpt(struct tally_recorder *recorder, const void *sample)
-{
-	if (recorder->output.excerpt)
-		tally_recorder_excerpt_add_sample(recorder->output.excerpt, sample);
-}
+/* ---- samples ------------------------------------------------------------- */
 
 /* Returns the source of a sample whose stack must be unwound or completed; otherwise NULL. */
-static const struct tally_recorder_source *rewriting_source(struct tally_recorder *recorder,
-							    const void *bytes, size_t size)
+static const struct tally_recorder_source *rewriting_source(
+	const struct tally_recorder_events *events, const void *bytes, size_t size)
 {
-	const struct tally_recorder_source *source = recorder->events.unwinds || recorder->events.completes
-							     ? tally_recorder_source_of(recorder,
+	const struct tally_recorder_source *source = events->unwinds || events->completes
+							     ? tally_recorder_source_of(events,
 											bytes, size)
 							     : NULL;
 	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
-/* Passes a sample to options.take_sample instead of writing it. */
-static int give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
-			       struct tally_error *err)
-{
-	const struct tally_recorder_source *source = tally_recorder_source_of(recorder, bytes,
-									      size);
-	struct tally_record record;
-	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
-		return 0; /* from no event of the caller's */
-	int result = recorder->session.options.take_sample(recorder->session.options.context,
-						   (size_t)(source - recorder->events.sources), &record);
-	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
-}
-
-int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
-			      struct tally_error *err)
-{
-	if (written < 0) {
-		recorder->session.status.lost++;
-		return 0;
-	}
-	if (recorder->session.options.take_sample)
-		return give_sample(recorder, bytes, (size_t)written, err);
-	see_for_excerpt(recorder, bytes);
-	return tally_perfdata_write_walked(recorder->output.writer, bytes, (size_t)written, err);
-}
-
-static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
-			struct tally_error *err)
-{
-	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
-	const struct tally_recorder_source *source = rewriting_source(recorder, bytes, size);
-	see_sample(recorder, bytes);
-	if (!source && recorder->session.options.take_sample)
-		return give_sample(recorder, bytes, size, err);
-	if (!source) {
-		see_for_excerpt(recorder, bytes);
-		return tally_perfdata_write(recorder->output.writer, bytes, size, err);
-	}
-	long written = tally_recorder_rewrite_sample(recorder, source, bytes, size, rewritten);
-	int result = written ? tally_recorder_put_sample(recorder, rewritten, written, err) : 0;
-	return result || !recorder->stacks.holds.news_tid ? result
-						   : tally_recorder_write_told(recorder, err);
-}
-
-static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
-{
-	struct tally_record record;
-	uint64_t lost_before = recorder->session.status.lost;
-	if (!tally_record_decode(&recorder->events.sources[0].attr, bytes, size, &record))
-		count_record(recorder, &record);
-	recorder->output.lost_told += recorder->session.status.lost - lost_before;
-}
-
 /* Counts the whole records at the start of a piece that go to the file unchanged.  Returns their
  * bytes, at most `limit` unless the first record is longer. */
-static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t size, size_t limit)
+static size_t walk(struct tally_recorder_output *output, const uint8_t *piece, size_t size,
+		   size_t limit)
 {
 	struct tally_record_header header;
 	size_t at = 0;
@@ -244,13 +121,14 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 		    (at && header.size > limit - at))
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
-			see_other(recorder, bytes, header.size);
-		else if (header.size < SAMPLE_BYTES_MIN || recorder->session.options.take_sample ||
-			 rewriting_source(recorder, bytes, header.size))
+			tally_recorder_see_other(output, bytes, header.size);
+		else if (header.size < TALLY_RECORDER_SAMPLE_BYTES_MIN ||
+			 output->session->options.take_sample ||
+			 rewriting_source(output->events, bytes, header.size))
 			break;
 		else {
-			see_sample(recorder, bytes);
-			see_for_excerpt(recorder, bytes);
+			tally_recorder_see_sample(output, bytes);
+			tally_recorder_see_for_excerpt(output, bytes);
 		}
 	}
 	return at;
@@ -270,30 +148,25 @@ static inline void fetch_next(const struct tally_ring *ring, size_t size)
 	__builtin_prefetch(ring->data + ((ring->tail + size - sizeof(uint64_t)) & ring->mask));
 }
 
-int tally_recorder_write(struct tally_recorder *recorder, const void *bytes,
-			 struct tally_error *err)
-{
-	struct tally_record_header header;
-	memcpy(&header, bytes, sizeof(header));
-	if (header.type == TALLY_RECORD_SAMPLE && header.size >= SAMPLE_BYTES_MIN)
-		return write_sample(recorder, bytes, header.size, err);
-	if (header.type != TALLY_RECORD_SAMPLE)
-		see_other(recorder, bytes, header.size);
-	return tally_recorder_put(recorder, bytes, header.size, err);
-}
-
 /* Writes one record: one that wraps, or must be unwound.  Returns 0 when there is none, 1, or
  * -errno. */
 static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring,
 			struct tally_error *err)
 {
+	const struct tally_record_header *header;
+	const struct tally_recorder_source *source = NULL;
 	size_t size;
 	const void *bytes = tally_ring_next(ring, &size);
 	if (!bytes)
 		return 0;
-	if (((const struct tally_record_header *)bytes)->type == TALLY_RECORD_SAMPLE)
+	header = bytes;
+	if (header->type == TALLY_RECORD_SAMPLE)
 		fetch_next(ring, size);
-	int result = tally_recorder_write(recorder, bytes, err);
+	if (header->type == TALLY_RECORD_SAMPLE && size >= TALLY_RECORDER_SAMPLE_BYTES_MIN)
+		source = rewriting_source(&recorder->events, bytes, size);
+	int result = source ? tally_recorder_write_stack(&recorder->stacks, source, bytes, size,
+							 err)
+			    : tally_recorder_write(&recorder->output, bytes, err);
 	return result < 0 ? result : 1;
 }
 
@@ -307,7 +180,7 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 	int result;
 	do {
 		const void *piece = tally_ring_piece(ring, &size);
-		size_t whole = walk(recorder, piece, size, wanted < step ? wanted : step);
+		size_t whole = walk(&recorder->output, piece, size, wanted < step ? wanted : step);
 		tally_ring_advance(ring, whole);
 		result = whole ? tally_perfdata_write_walked(recorder->output.writer, piece, whole, err)
 			       : 0;
@@ -324,71 +197,35 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 	return result;
 }
 
-static int finish_round(struct tally_recorder *recorder, struct tally_error *err)
-{
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
-						   .size = sizeof(round) };
-	return tally_recorder_put(recorder, &round, sizeof(round), err);
-}
-
-static uint64_t bytes_read(const struct tally_recorder *recorder)
-{
-	uint64_t total = 0;
-	for (size_t i = 0; i < recorder->rings.count; i++)
-		total += recorder->rings.samples[i].tail + recorder->rings.sides[i].tail;
-	return total;
-}
-
-static void note_heads(struct tally_recorder *recorder)
-{
-	recorder->rings.found_bytes = 0;
-	for (size_t i = 0; i < recorder->rings.count; i++) {
-		struct tally_ring *ring = &recorder->rings.samples[i];
-		if (!ring->page || ring->is_backward)
-			continue;
-		tally_ring_note(ring);
-		if (ring->noted - ring->tail > recorder->rings.found_bytes)
-			recorder->rings.found_bytes = ring->noted - ring->tail;
-	}
-}
-
 int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
-	struct timespec now;
 	struct tally_provider *provider = recorder->session.provider;
-	uint64_t before = bytes_read(recorder);
+	struct tally_recorder_rings *rings = &recorder->rings;
+	struct tally_recorder_stacks *stacks = &recorder->stacks;
+	uint64_t before = tally_recorder_bytes_read(rings);
 	if (provider && provider->ops->gather)
 		provider->ops->gather(provider);
-	note_heads(recorder);
-	if (recorder->stacks.outer)
-		tally_recorder_outer_pass(recorder->stacks.outer);
-	if (recorder->tasks.objects.made_code)
-		tally_made_code_pass(recorder->tasks.objects.made_code);
-	if (recorder->tasks.objects.live_jits)
-		tally_live_jits_pass(recorder->tasks.objects.live_jits, &recorder->tasks.known);
-	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	tally_recorder_note_heads(rings);
+	tally_recorder_stacks_begin_pass(stacks, last);
+	tally_recorder_tasks_begin_pass(&recorder->tasks);
+	uint64_t now_ns = tally_recorder_now_ns(); /* by the clock of the records */
 	int result = drain_side_band(recorder, now_ns, last, err);
 	if (!result)
-		result = tally_recorder_look_at_modules(recorder, now_ns, err);
-	recorder->stacks.holds.is_open = !last && !recorder->session.options.take_sample;
-	recorder->stacks.holds.pass++;
-	for (size_t i = 0; !result && i < recorder->rings.count; i++)
-		if (recorder->rings.samples[i].page && !recorder->rings.samples[i].is_backward)
-			result = drain_samples(recorder, &recorder->rings.samples[i], err);
-	recorder->stacks.holds.is_open = false;
-	recorder->stacks.holds.last_pass_ns = now_ns;
+		result = tally_recorder_look_at_modules(&recorder->tasks, &recorder->output, now_ns,
+							err);
+	for (size_t i = 0; !result && i < rings->count; i++)
+		if (rings->samples[i].page && !rings->samples[i].is_backward)
+			result = drain_samples(recorder, &rings->samples[i], err);
+	tally_recorder_stacks_end_pass(stacks, now_ns);
 	if (!result)
-		result = tally_recorder_write_held(recorder, last, err);
-	if (!result)
-		result = tally_recorder_end_gone(recorder, now_ns, err);
-	tally_endings_pass(&recorder->tasks.endings, &recorder->tasks.known);
-	tally_perf_maps_look(&recorder->tasks.perf_maps, now_ns, last);
-	tally_recorder_trim_objects(recorder);
-	if (!result)
-		result = tally_recorder_forget_files(recorder, err);
-	if (!result && before != bytes_read(recorder) && !recorder->session.options.overwrite &&
-	    !tally_recorder_holds_on(recorder))
-		result = finish_round(recorder, err);
-	return !result && !last ? tally_recorder_copies_adapt(recorder, err) : result;
+		result = tally_recorder_write_held(stacks, last, err);
+	/* After an error as well: the names need it. */
+	int ended = tally_recorder_tasks_end_pass(&recorder->tasks, now_ns, last,
+						  result < 0 ? NULL : err);
+	if (result < 0 || ended < 0)
+		return result < 0 ? result : ended;
+	if (before != tally_recorder_bytes_read(rings) && !recorder->session.options.overwrite &&
+	    !tally_recorder_holds_on(stacks))
+		result = tally_recorder_finish_round(&recorder->output, err);
+	return !result && !last ? tally_recorder_copies_adapt(&recorder->events, err) : result;
 }

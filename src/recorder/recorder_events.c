@@ -4,7 +4,8 @@
  * Inherited events can be mapped only when they are bound to a CPU, so even a single task's events
  * are opened once per CPU.  All events of a CPU write to the ring of the first one (SET_OUTPUT).
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_events.h"
+#include "recorder/recorder_inherited.h"
 
 #include "base/vector.h"
 #include "counting/counting.h"
@@ -44,42 +45,42 @@ static bool is_empty_in_user_mode(const struct tally_recorder_source *source)
 
 /* Restricts the events to user mode after the kernel refused its own part, and marks their names.
  * Returns false when this leaves no event. */
-static bool fall_back_to_user(struct tally_recorder *recorder)
+static bool fall_back_to_user(struct tally_recorder_events *events)
 {
 	bool changed = false;
 	size_t emptied = 0;
-	if (tally_recorder_off_cpu(recorder))
+	if (tally_recorder_off_cpu(events))
 		return false;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
-		emptied += is_empty_in_user_mode(&recorder->events.sources[i]);
-	if (emptied + 1 == recorder->events.source_count)
+	for (size_t i = 0; i + 1 < events->source_count; i++)
+		emptied += is_empty_in_user_mode(&events->sources[i]);
+	if (emptied + 1 == events->source_count)
 		return false;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
-		struct tally_recorder_source *source = &recorder->events.sources[i];
+	for (size_t i = 0; i + 1 < events->source_count; i++) {
+		struct tally_recorder_source *source = &events->sources[i];
 		if (!wants_kernel(source))
 			continue;
 		source->attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		source->written.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
-		const char *name = tally_arena_printf(&recorder->session.arena, "%s%s", source->name,
+		const char *name = tally_arena_printf(&events->session->arena, "%s%s", source->name,
 						      strchr(source->name, ':') ? "u" : ":u");
 		source->name = name ? name : source->name;
 		changed = true;
 	}
 	if (changed)
 		tally_buffer_text(
-			recorder->session.notes,
+			events->session->notes,
 			"only user mode is recorded; 'sysctl kernel.perf_event_paranoid=1' adds "
 			"the kernel\n");
 	return changed;
 }
 
-static int note_id(struct tally_recorder *recorder, size_t source_index, int handle)
+static int note_id(struct tally_recorder_events *events, size_t source_index, int handle)
 {
-	struct tally_recorder_source *source = &recorder->events.sources[source_index];
+	struct tally_recorder_source *source = &events->sources[source_index];
 	uint64_t id = 0;
-	int result = recorder->session.provider->ops->ioctl(recorder->session.provider, handle, TALLY_IOCTL_ID, &id,
-						    0);
-	uint64_t *slot = result < 0 ? NULL : tally_map_put(&recorder->events.source_of_id, id, NULL);
+	int result = events->session->provider->ops->ioctl(events->session->provider, handle,
+							   TALLY_IOCTL_ID, &id, 0);
+	uint64_t *slot = result < 0 ? NULL : tally_map_put(&events->source_of_id, id, NULL);
 	if (result < 0)
 		return result;
 	if (!slot || tally_vector_push(&source->ids, id) < 0)
@@ -131,11 +132,11 @@ static bool relax(struct tally_recorder_source *source, int code)
 }
 
 /* Opens one event in one place.  Returns the handle or -errno. */
-static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place,
-		    int leader, uint32_t copy_bytes)
+static int open_one(struct tally_recorder_events *events, size_t source_index,
+		    const struct place *place, int leader, uint32_t copy_bytes)
 {
-	struct tally_recorder_source *source = &recorder->events.sources[source_index];
-	struct tally_provider *provider = recorder->session.provider;
+	struct tally_recorder_source *source = &events->sources[source_index];
+	struct tally_provider *provider = events->session->provider;
 	struct tally_recorder_handle opened = { .ring = (uint32_t)place->ring,
 						.source = (uint32_t)source_index,
 						.copy_bytes = copy_bytes };
@@ -144,7 +145,7 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 		struct tally_attr attr = source->attr;
 		if (copy_bytes)
 			attr.sample_stack_user = copy_bytes;
-		if (copy_bytes && copy_bytes != recorder->events.copies.sizes[recorder->events.copies.now])
+		if (copy_bytes && copy_bytes != events->copies.sizes[events->copies.now])
 			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
 		bool of_cgroup = source->cgroup_fd >= 0;
 		handle = provider->ops->open(provider, &attr,
@@ -154,16 +155,30 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 	if (handle < 0)
 		return handle;
 	opened.handle = handle;
-	int result = note_id(recorder, source_index, handle);
+	int result = note_id(events, source_index, handle);
 	if (!result && source->event)
-		result = tally_vector_push(&recorder->events.handles, opened);
+		result = tally_vector_push(&events->handles, opened);
 	else if (!result)
-		result = tally_vector_push(&recorder->events.side_handles, opened);
+		result = tally_vector_push(&events->side_handles, opened);
 	if (result < 0) {
 		provider->ops->close(provider, handle);
 		return result;
 	}
 	return handle;
+}
+
+/* Returns how many samples the event lost.  The events themselves count them (FORMAT_LOST, Linux 6.0;
+ * children count in their parent). */
+static uint64_t lost_by(const struct tally_recorder_events *events,
+			const struct tally_recorder_handle *opened)
+{
+	uint64_t words[8];
+	struct tally_provider *provider = events->session->provider;
+	uint64_t format = events->sources[opened->source].attr.read_format;
+	if (format != (TALLY_FORMAT_ID | TALLY_FORMAT_LOST))
+		return 0;
+	ssize_t got = provider->ops->read(provider, opened->handle, words, sizeof(words));
+	return got >= (ssize_t)(3 * sizeof(*words)) ? words[2] : 0; /* value, id, lost */
 }
 
 static bool is_refused(int result)
@@ -173,14 +188,23 @@ static bool is_refused(int result)
 
 /* ---- all of them --------------------------------------------------------- */
 
-static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event,
-			   int code, const struct place *place, struct tally_error *err)
+/* While events are being opened. */
+struct opening {
+	struct tally_recorder_events *events;
+	struct tally_recorder_rings *rings;
+	struct tally_recorder_ring_sizes sizes; /* smaller than asked for, if memory is short */
+	struct tally_recorder_inherited inherited;
+};
+
+static int explain_refusal(const struct tally_recorder_session *session,
+			   const struct tally_event *event, int code, const struct place *place,
+			   struct tally_error *err)
 {
-	struct tally_provider *provider = recorder->session.provider;
+	struct tally_provider *provider = session->provider;
 	const char *hint = NULL;
 	if (!provider->ops->reason) {
 		tally_provider_open_error(event, code, place->tid, place->cpu,
-					  tally_recorder_command(recorder), err);
+					  tally_recorder_command(session), err);
 		return code;
 	}
 	tally_error_set(err, code, "'%s': %s", event->name,
@@ -190,66 +214,70 @@ static int explain_refusal(const struct tally_recorder *recorder, const struct t
 	return code;
 }
 
-static int leader_of(const struct tally_recorder *recorder, size_t source, int last_leader)
+static int leader_of(const struct tally_recorder_events *events, size_t source, int last_leader)
 {
-	int group = recorder->events.sources[source].event ? recorder->events.sources[source].event->group
-						    : TALLY_EVENT_NO_GROUP;
+	int group = events->sources[source].event ? events->sources[source].event->group
+						  : TALLY_EVENT_NO_GROUP;
 	bool member = source && group != TALLY_EVENT_NO_GROUP &&
-		      recorder->events.sources[source - 1].event->group == group;
+		      events->sources[source - 1].event->group == group;
 	return member ? last_leader : -1;
 }
 
 /* Opens an event, or one event for each size of copies.  Sets *handle to the first. */
-static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place,
-		       int group, int *handle, struct tally_recorder_ring_sizes *sizes,
-		       struct tally_error *err)
+static int open_source(struct opening *opening, size_t index, const struct place *place, int group,
+		       int *handle, struct tally_error *err)
 {
-	const struct tally_recorder_source *source = &recorder->events.sources[index];
-	const struct tally_recorder_copies *copies = &recorder->events.copies;
-	unsigned count = tally_recorder_has_copies(recorder, source) ? copies->count : 1;
+	struct tally_recorder_events *events = opening->events;
+	struct tally_recorder_rings *rings = opening->rings;
+	const struct tally_recorder_source *source = &events->sources[index];
+	const struct tally_recorder_copies *copies = &events->copies;
+	unsigned count = tally_recorder_has_copies(events, source) ? copies->count : 1;
 	int result = 0;
 	for (unsigned i = 0; !result && i < count; i++) {
-		int opened = open_one(recorder, index, place, group,
+		int opened = open_one(events, index, place, group,
 				      count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
 			const struct tally_recorder_source *off_cpu =
-				is_refused(opened) ? tally_recorder_off_cpu(recorder) : NULL;
+				is_refused(opened) ? tally_recorder_off_cpu(events) : NULL;
 			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
 			asked.attr = off_cpu ? off_cpu->attr : source->attr;
-			return explain_refusal(recorder, &asked, opened, place, err);
+			return explain_refusal(events->session, &asked, opened, place, err);
 		}
 		if (!i)
 			*handle = opened;
 		if (source->event->filter)
-			result = tally_event_filter_put(recorder->session.provider, source->event, opened);
+			result = tally_event_filter_put(events->session->provider, source->event,
+							opened);
 		if (result < 0)
 			return tally_event_filter_explain(source->event, result, err);
-		result = tally_recorder_join_ring(recorder, &recorder->rings.samples[place->ring], opened,
-						  place->cpu, &sizes->sample_pages, err);
+		result = tally_recorder_join_ring(rings, &rings->samples[place->ring], opened,
+						  place->cpu, &opening->sizes.sample_pages, err);
 	}
 	return result;
 }
 
-static int open_side_band(struct tally_recorder *recorder, const struct place *place,
-			  struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_side_band(struct opening *opening, const struct place *place,
+			  struct tally_error *err)
 {
-	int handle = open_one(recorder, recorder->events.source_count - 1, place, -1, 0);
+	struct tally_recorder_events *events = opening->events;
+	struct tally_recorder_rings *rings = opening->rings;
+	int handle = open_one(events, events->source_count - 1, place, -1, 0);
 	if (handle < 0) {
 		/* A refusal of the side-band's event applies to all.  The message names an event
 		 * that the user knows. */
-		return explain_refusal(recorder, recorder->events.sources[0].event, handle, place, err);
+		return explain_refusal(events->session, events->sources[0].event, handle, place,
+				       err);
 	}
-	return tally_recorder_join_ring(recorder, &recorder->rings.sides[place->ring], handle,
-					place->cpu, &sizes->side_pages, err);
+	return tally_recorder_join_ring(rings, &rings->sides[place->ring], handle, place->cpu,
+					&opening->sizes.side_pages, err);
 }
 
-static int open_samples(struct tally_recorder *recorder, const struct place *place,
-			struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_samples(struct opening *opening, const struct place *place, struct tally_error *err)
 {
 	int leader = -1, result = 0;
-	for (size_t i = 0; !result && i + 1 < recorder->events.source_count; i++) {
-		int group = leader_of(recorder, i, leader), handle = -1;
-		result = open_source(recorder, i, place, group, &handle, sizes, err);
+	for (size_t i = 0; !result && i + 1 < opening->events->source_count; i++) {
+		int group = leader_of(opening->events, i, leader), handle = -1;
+		result = open_source(opening, i, place, group, &handle, err);
 		if (group < 0)
 			leader = handle;
 	}
@@ -257,47 +285,49 @@ static int open_samples(struct tally_recorder *recorder, const struct place *pla
 }
 
 /* Opens all events on one task and CPU; the side-band first, so that no mapping is missed. */
-static int open_place(struct tally_recorder *recorder, const struct place *place,
-		      struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_place(struct opening *opening, const struct place *place, struct tally_error *err)
 {
-	int result = open_side_band(recorder, place, sizes, err);
-	return result ? result : open_samples(recorder, place, sizes, err);
+	int result = open_side_band(opening, place, err);
+	return result ? result : open_samples(opening, place, err);
 }
 
 /* Opens a thread's events on whichever CPU it runs, with a ring of its own. */
-static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
-		       struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_thread(struct opening *opening, pid_t tid, bool may_end, struct tally_error *err)
 {
-	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->rings.count };
-	if (place.ring == recorder->rings.capacity)
+	struct tally_recorder_rings *rings = opening->rings;
+	struct place place = { .tid = tid, .cpu = -1, .ring = rings->count };
+	if (place.ring == rings->capacity)
 		return 0; /* more threads than rings were planned for */
-	recorder->rings.count++;
-	int result = open_place(recorder, &place, sizes, err);
-	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
+	rings->count++;
+	int result = open_place(opening, &place, err);
+	if (result == -ESRCH && may_end)
+		return 0;
+	return result < 0 ? result : 1;
 }
 
 /* Opens a task's events on all CPUs.  Returns 1, 0 when the task has ended, or -errno.  The
  * side-band comes first on all CPUs.  A child that appears meanwhile inherits what is open then; it
  * must not be sampled on one CPU while its mappings on another go unrecorded. */
-static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
-		     struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_task(struct opening *opening, pid_t tid, bool may_end, struct tally_error *err)
 {
-	if (recorder->session.options.per_thread)
-		return open_thread(recorder, tid, may_end, sizes, err);
-	for (size_t i = 0; i < 2 * recorder->rings.count; i++) {
-		size_t ring = i % recorder->rings.count;
+	const struct tally_recorder_rings *rings = opening->rings;
+	struct tally_recorder_inherited *inherited = &opening->inherited;
+	if (rings->session->options.per_thread)
+		return open_thread(opening, tid, may_end, err);
+	for (size_t i = 0; i < 2 * rings->count; i++) {
+		size_t ring = i % rings->count;
 		struct place place = { .tid = tid,
-				       .cpu = (int)recorder->rings.cpus[ring].number,
+				       .cpu = (int)rings->cpus[ring].number,
 				       .ring = ring };
 		int result = 0;
-		if (i < recorder->rings.count)
-			result = open_side_band(recorder, &place, sizes, err);
-		else if (!tally_recorder_has_inherited(recorder, tid, ring))
-			result = open_samples(recorder, &place, sizes, err);
+		if (i < rings->count)
+			result = open_side_band(opening, &place, err);
+		else if (!tally_recorder_has_inherited(inherited, tid, ring))
+			result = open_samples(opening, &place, err);
 		if (result == -ESRCH && may_end)
 			return 0;
-		if (!result && i >= recorder->rings.count &&
-		    tally_recorder_note_opened(recorder, tid, ring) < 0)
+		if (!result && i >= rings->count &&
+		    tally_recorder_note_opened(inherited, tid, ring) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0)
 			return result;
@@ -307,15 +337,16 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 
 /* Opens one of the target's tasks, like open_task().  The first task shows what this user may
  * record: a child process of another user is left out. */
-static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first,
-		       struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
+static int open_listed(struct opening *opening, pid_t tid, bool is_first, struct tally_error *err)
 {
-	if (tally_recorder_has_inherited_all(recorder, tid))
+	struct tally_recorder_events *events = opening->events;
+	if (tally_recorder_has_inherited_all(&opening->inherited, tid))
 		return 0;
-	int result = open_task(recorder, tid, true, sizes, err);
-	if (!is_first && is_refused(result) && tally_target_is_descendant(recorder->session.target, tid)) {
+	int result = open_task(opening, tid, true, err);
+	if (!is_first && is_refused(result) &&
+	    tally_target_is_descendant(events->session->target, tid)) {
 		*err = (struct tally_error)TALLY_ERROR_NONE;
-		recorder->events.refused_descendants++;
+		events->refused_descendants++;
 		return 0;
 	}
 	return result;
@@ -323,23 +354,24 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 
 /* Opens the target's tasks.  Lists again to find new tasks, made by tasks that had no events
  * yet. */
-static int open_all_listed(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
-			   struct tally_error *err)
+static int open_all_listed(struct opening *opening, struct tally_error *err)
 {
-	struct tally_target *target = recorder->session.target;
+	struct tally_recorder_events *events = opening->events;
+	struct tally_target *target = events->session->target;
+	const struct tally_attr *side_band = &tally_recorder_side_band(events)->attr;
 	size_t opened = 0, next = 0;
 	long listed;
-	recorder->events.refused_descendants = 0;
+	events->refused_descendants = 0;
 	do {
 		for (; next < target->tids.count; next++) {
-			int result = open_listed(recorder, target->tids.items[next], !opened, sizes,
-						 err);
+			int result = open_listed(opening, target->tids.items[next], !opened, err);
 			if (result < 0)
 				return result;
 			opened += (size_t)result;
 		}
 		listed = tally_target_refresh(target);
-		if (listed > 0 && tally_recorder_look_for_inherited(recorder) < 0)
+		if (listed > 0 &&
+		    tally_recorder_look_for_inherited(&opening->inherited, side_band) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	} while (listed > 0);
 	return opened ? 0
@@ -347,88 +379,85 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_recorde
 					"none of the tasks to record exists (any more)");
 }
 
-static int open_everywhere(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
-			   struct tally_error *err)
+static int open_everywhere(struct opening *opening, struct tally_error *err)
 {
-	struct tally_target *target = recorder->session.target;
-	if (recorder->session.options.per_thread)
-		recorder->rings.count = 0; /* each thread adds its own */
-	if (target->all || tally_recorder_follows_command(recorder)) {
-		int result = open_task(recorder, target->all ? -1 : recorder->session.spawn->pid, false,
-				       sizes, err);
-		return result < 0 ? result : 0;
-	}
-	int result = open_all_listed(recorder, sizes, err);
-	tally_recorder_forget_inherited(recorder);
-	return result;
+	const struct tally_recorder_session *session = opening->events->session;
+	struct tally_target *target = session->target;
+	int result;
+	if (session->options.per_thread)
+		opening->rings->count = 0; /* each thread adds its own */
+	opening->inherited = (struct tally_recorder_inherited){ .rings = opening->rings };
+	if (target->all || tally_recorder_follows_command(session))
+		result = open_task(opening, target->all ? -1 : session->spawn->pid, false, err);
+	else
+		result = open_all_listed(opening, err);
+	tally_recorder_inherited_release(&opening->inherited);
+	return result < 0 ? result : 0;
 }
 
-static void close_all(struct tally_recorder *recorder)
+static void close_all(struct tally_recorder_events *events, struct tally_recorder_rings *rings)
 {
-	struct tally_provider *provider = recorder->session.provider;
-	for (size_t i = 0; recorder->rings.samples && i < recorder->rings.count; i++) {
-		tally_ring_close(&recorder->rings.samples[i]);
-		tally_ring_close(&recorder->rings.sides[i]);
-	}
-	for (size_t i = 0; i < recorder->events.handles.count; i++)
-		provider->ops->close(provider, recorder->events.handles.items[i].handle);
-	for (size_t i = 0; i < recorder->events.side_handles.count; i++)
-		provider->ops->close(provider, recorder->events.side_handles.items[i].handle);
-	for (size_t i = 0; i < recorder->events.source_count; i++)
-		recorder->events.sources[i].ids.count = 0;
-	recorder->events.handles.count = recorder->events.side_handles.count = 0;
-	tally_map_release(&recorder->events.source_of_id);
+	struct tally_provider *provider = events->session->provider;
+	tally_recorder_close_rings(rings);
+	for (size_t i = 0; i < events->handles.count; i++)
+		provider->ops->close(provider, events->handles.items[i].handle);
+	for (size_t i = 0; i < events->side_handles.count; i++)
+		provider->ops->close(provider, events->side_handles.items[i].handle);
+	for (size_t i = 0; i < events->source_count; i++)
+		events->sources[i].ids.count = 0;
+	events->handles.count = events->side_handles.count = 0;
+	tally_map_release(&events->source_of_id);
 }
 
 /* Tells the user which events can have no samples: switches and migrations happen in the kernel,
  * which gives 0 for user mode instead of an error. */
-static void tell_of_emptied(struct tally_recorder *recorder)
+static void tell_of_emptied(struct tally_recorder_events *events)
 {
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
-		if (tally_counting_is_emptied(&recorder->events.sources[i].attr))
+	for (size_t i = 0; i + 1 < events->source_count; i++)
+		if (tally_counting_is_emptied(&events->sources[i].attr))
 			tally_buffer_printf(
-				recorder->session.notes,
+				events->session->notes,
 				"'%s' can have no samples: it occurs only in the kernel\n",
-				recorder->events.sources[i].name);
+				events->sources[i].name);
 }
 
-static void tell_of_group_reads(struct tally_recorder *recorder)
+static void tell_of_group_reads(struct tally_recorder_events *events)
 {
 	bool any = false;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
-		any |= recorder->events.sources[i].event->group_read;
-	if (any && !recorder->session.target->all)
+	for (size_t i = 0; i + 1 < events->source_count; i++)
+		any |= events->sources[i].event->group_read;
+	if (any && !events->session->target->all)
 		tally_buffer_printf(
-			recorder->session.notes,
+			events->session->notes,
 			"with :S new threads and children are not sampled: groups of inherited "
 			"events can't be read%s\n",
-			recorder->session.provider->ops->command ? "" : "; -a samples them all");
+			events->session->provider->ops->command ? "" : "; -a samples them all");
 }
 
-static void tell_of_descendants(struct tally_recorder *recorder)
+static void tell_of_descendants(struct tally_recorder_events *events)
 {
 	char text[1024];
-	tally_target_descendants_text(recorder->session.target, text, sizeof(text));
+	tally_target_descendants_text(events->session->target, text, sizeof(text));
 	if (!*text)
 		return;
-	tally_buffer_printf(recorder->session.notes, "%s %s\n", text,
-			    recorder->session.target->takes_descendants
+	tally_buffer_printf(events->session->notes, "%s %s\n", text,
+			    events->session->target->takes_descendants
 				    ? "recorded as well; --no-descendants leaves them out"
 				    : "not recorded");
-	if (recorder->events.refused_descendants)
-		tally_buffer_printf(recorder->session.notes,
+	if (events->refused_descendants)
+		tally_buffer_printf(events->session->notes,
 				    "this user may not record %zu of their threads\n",
-				    recorder->events.refused_descendants);
+				    events->refused_descendants);
 }
 
-static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
+static int open_cgroups(struct tally_recorder_events *events, struct tally_error *err)
 {
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
-		struct tally_recorder_source *source = &recorder->events.sources[i];
+	for (size_t i = 0; i + 1 < events->source_count; i++) {
+		struct tally_recorder_source *source = &events->sources[i];
 		if (!source->event->cgroup)
 			continue;
-		const char *named = tally_arena_printf(&recorder->session.arena, "%s,%s", source->name,
-						       source->event->cgroup);
+		const char *named = tally_arena_printf(&events->session->arena, "%s,%s",
+						       source->name, source->event->cgroup);
 		source->name = named ? named : source->name;
 		source->cgroup_fd = tally_cgroup_open(source->event->cgroup, err);
 		if (source->cgroup_fd < 0)
@@ -437,84 +466,119 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 	return 0;
 }
 
-int tally_recorder_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
+int tally_recorder_open_cpu(struct tally_recorder_events *events,
+			    struct tally_recorder_rings *rings, size_t ring,
+			    struct tally_error *err)
 {
-	struct tally_recorder_ring_sizes sizes = recorder->rings.sizes;
-	struct place place = { .tid = -1,
-			       .cpu = (int)recorder->rings.cpus[ring].number,
-			       .ring = ring };
-	return open_place(recorder, &place, &sizes, err);
+	struct opening opening = { .events = events, .rings = rings, .sizes = rings->sizes };
+	struct place place = { .tid = -1, .cpu = (int)rings->cpus[ring].number, .ring = ring };
+	return open_place(&opening, &place, err);
 }
 
-int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_open(struct tally_recorder_events *events, struct tally_recorder_rings *rings,
+			struct tally_error *err)
 {
-	if (!recorder->session.target->cpus.count) {
-		int listed = recorder->session.provider->ops->command
-				     ? tally_cpu_list_parse("0", &recorder->session.target->cpus, err)
-				     : tally_cpu_list_read(TALLY_CPU_ONLINE,
-							   &recorder->session.target->cpus, err);
+	struct tally_target *target = events->session->target;
+	if (!target->cpus.count) {
+		int listed = events->session->provider->ops->command
+				     ? tally_cpu_list_parse("0", &target->cpus, err)
+				     : tally_cpu_list_read(TALLY_CPU_ONLINE, &target->cpus, err);
 		if (listed < 0)
 			return listed;
 	}
-	if (tally_recorder_make_rings(recorder) < 0)
+	if (tally_recorder_make_rings(rings) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
-	int result = open_cgroups(recorder, err);
+	int result = open_cgroups(events, err);
 	if (result < 0)
 		return result;
-	struct tally_recorder_ring_sizes sizes = tally_recorder_choose_rings(recorder), tried;
+	struct opening opening = { .events = events, .rings = rings };
+	struct tally_recorder_ring_sizes *sizes = &opening.sizes, tried;
+	*sizes = tally_recorder_choose_rings(rings, events->call_graph == TALLY_CALL_GRAPH_STACK,
+					     tally_recorder_copies_ring_bytes(events));
 	/* Rings that turned out smaller need smaller watermarks, which only new events can get. */
 	do {
-		tried = sizes;
-		close_all(recorder);
-		tally_recorder_set_wakeups(recorder, &sizes);
-		tally_recorder_copies_init(recorder,
-					   sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
-		result = open_everywhere(recorder, &sizes, err);
-		if (is_refused(result) && !recorder->session.target->all && fall_back_to_user(recorder)) {
-			close_all(recorder);
-			result = open_everywhere(recorder, &sizes, err);
+		tried = *sizes;
+		close_all(events, rings);
+		tally_recorder_set_wakeups(events, sizes);
+		tally_recorder_copies_init(events,
+					   sizes->sample_pages * (size_t)sysconf(_SC_PAGESIZE));
+		result = open_everywhere(&opening, err);
+		if (is_refused(result) && !target->all && fall_back_to_user(events)) {
+			close_all(events, rings);
+			result = open_everywhere(&opening, err);
 		}
-	} while (!result &&
-		 (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
-	recorder->rings.sizes = sizes;
-	if (!result)
-		result = tally_recorder_open_triggers(recorder, err);
-	if (!result) {
-		tally_recorder_tell_of_small_rings(recorder, &sizes);
-		tell_of_emptied(recorder);
-		tell_of_group_reads(recorder);
-		tell_of_descendants(recorder);
-	}
-	return result;
+	} while (!result && (sizes->sample_pages < tried.sample_pages ||
+			     sizes->side_pages < tried.side_pages));
+	rings->sizes = *sizes;
+	if (result < 0)
+		return result;
+	tally_recorder_tell_of_small_rings(rings);
+	tell_of_emptied(events);
+	tell_of_group_reads(events);
+	tell_of_descendants(events);
+	return 0;
 }
 
-void tally_recorder_close(struct tally_recorder *recorder)
+void tally_recorder_close(struct tally_recorder_events *events, struct tally_recorder_rings *rings)
 {
-	close_all(recorder);
-	tally_recorder_forget_inherited(recorder);
-	tally_recorder_close_triggers(recorder);
-	for (size_t i = 0; recorder->events.sources && i < recorder->events.source_count; i++) {
-		tally_vector_release(&recorder->events.sources[i].ids);
-		if (recorder->events.sources[i].cgroup_fd >= 0)
-			close(recorder->events.sources[i].cgroup_fd);
+	close_all(events, rings);
+	for (size_t i = 0; events->sources && i < events->source_count; i++) {
+		tally_vector_release(&events->sources[i].ids);
+		if (events->sources[i].cgroup_fd >= 0)
+			close(events->sources[i].cgroup_fd);
 	}
-	tally_vector_release(&recorder->events.handles);
-	tally_vector_release(&recorder->events.side_handles);
+	tally_vector_release(&events->handles);
+	tally_vector_release(&events->side_handles);
 }
 
-int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
-			       struct tally_error *err)
+void tally_recorder_close_cpu(struct tally_recorder_events *events,
+			      struct tally_recorder_rings *rings, size_t ring)
 {
-	const struct tally_recorder_copies *copies = &recorder->events.copies;
-	for (size_t i = first; i < recorder->events.handles.count; i++) {
-		const struct tally_recorder_handle *opened = &recorder->events.handles.items[i];
-		if (enable && opened->copy_bytes &&
-		    opened->copy_bytes != copies->sizes[copies->now])
+	struct tally_provider *provider = events->session->provider;
+	size_t kept = 0;
+	tally_ring_close(&rings->samples[ring]);
+	tally_ring_close(&rings->sides[ring]);
+	for (size_t i = 0; i < events->handles.count; i++) {
+		const struct tally_recorder_handle *opened = &events->handles.items[i];
+		if (opened->ring != ring) {
+			events->handles.items[kept++] = *opened;
 			continue;
-		int result = recorder->session.provider->ops->ioctl(
-			recorder->session.provider, opened->handle,
-			enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
+		}
+		events->lost_closed += lost_by(events, opened);
+		provider->ops->close(provider, opened->handle);
+	}
+	events->handles.count = kept;
+	kept = 0;
+	for (size_t i = 0; i < events->side_handles.count; i++) {
+		const struct tally_recorder_handle *opened = &events->side_handles.items[i];
+		if (opened->ring != ring)
+			events->side_handles.items[kept++] = *opened;
+		else
+			provider->ops->close(provider, opened->handle);
+	}
+	events->side_handles.count = kept;
+}
+
+/* ---- on and off ---------------------------------------------------------- */
+
+/* Only one size of a source's copies is on at a time. */
+static int switch_handle(const struct tally_recorder_events *events,
+			 const struct tally_recorder_handle *opened, bool enable)
+{
+	const struct tally_recorder_copies *copies = &events->copies;
+	struct tally_provider *provider = events->session->provider;
+	if (enable && opened->copy_bytes && opened->copy_bytes != copies->sizes[copies->now])
+		return 0;
+	return provider->ops->ioctl(provider, opened->handle,
+				    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
+}
+
+int tally_recorder_enable_from(const struct tally_recorder_events *events, size_t first,
+			       bool enable, struct tally_error *err)
+{
+	for (size_t i = first; i < events->handles.count; i++) {
+		int result = switch_handle(events, &events->handles.items[i], enable);
 		if (result < 0)
 			return tally_error_set(err, result, "switching an event %s failed: %s",
 					       enable ? "on" : "off", tally_errno_text(result));
@@ -522,60 +586,36 @@ int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bo
 	return 0;
 }
 
-int tally_recorder_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
+int tally_recorder_enable(struct tally_recorder_events *events, bool enable,
+			  struct tally_error *err)
 {
-	int result = tally_recorder_enable_from(recorder, 0, enable, err);
+	int result = tally_recorder_enable_from(events, 0, enable, err);
 	if (!result)
-		recorder->events.is_enabled = enable;
+		events->is_enabled = enable;
 	return result;
 }
 
-/* ---- lost samples -------------------------------------------------------- */
-
-/* Counts lost samples exactly.
- *
- * The kernel writes a LOST record before the next record that fits, so samples lost after the last
- * record are not reported.  The events themselves count them (FORMAT_LOST, Linux 6.0; children
- * count in their parent).
- */
-
-uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
-				const struct tally_recorder_handle *opened)
+int tally_recorder_enable_named(const struct tally_recorder_events *events, const char *name,
+				bool enable, struct tally_error *err)
 {
-	uint64_t words[8];
-	struct tally_provider *provider = recorder->session.provider;
-	uint64_t format = recorder->events.sources[opened->source].attr.read_format;
-	if (format != (TALLY_FORMAT_ID | TALLY_FORMAT_LOST))
-		return 0;
-	ssize_t got = provider->ops->read(provider, opened->handle, words, sizeof(words));
-	return got >= (ssize_t)(3 * sizeof(*words)) ? words[2] : 0; /* value, id, lost */
+	int is_known = 0;
+	for (size_t i = 0; i < events->handles.count; i++) {
+		const struct tally_recorder_handle *opened = &events->handles.items[i];
+		if (strcmp(events->sources[opened->source].name, name) != 0)
+			continue;
+		is_known = 1;
+		int result = switch_handle(events, opened, enable);
+		if (result < 0)
+			return tally_error_set(err, result, "switching '%s' failed: %s", name,
+					       tally_errno_text(result));
+	}
+	return is_known;
 }
 
-static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tally_error *err)
+uint64_t tally_recorder_lost(const struct tally_recorder_events *events)
 {
-	struct {
-		struct tally_record_header header;
-		uint64_t id, lost;
-		uint8_t trailer[64];
-	} record = { .id = recorder->events.sources[0].ids.items[0], .lost = lost };
-	const struct tally_attr *attr = &recorder->events.sources[0].attr;
-	size_t size = offsetof(__typeof__(record), trailer) + tally_sample_id_size(attr);
-	struct tally_sample_id where = { .time = recorder->output.last_sample_ns, .id = record.id };
-	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST,
-						      .size = (uint16_t)size };
-	tally_sample_id_encode(attr, &where, record.trailer);
-	return tally_recorder_put(recorder, &record, size, err);
-}
-
-int tally_recorder_count_lost(struct tally_recorder *recorder, struct tally_error *err)
-{
-	uint64_t lost = recorder->events.lost_closed;
-	for (size_t i = 0; i < recorder->events.handles.count; i++)
-		lost += tally_recorder_lost_by(recorder, &recorder->events.handles.items[i]);
-	if (lost <= recorder->output.lost_told)
-		return 0;
-	uint64_t untold = lost - recorder->output.lost_told;
-	recorder->output.lost_told = lost;
-	recorder->session.status.lost += untold;
-	return write_lost(recorder, untold, err);
+	uint64_t lost = events->lost_closed;
+	for (size_t i = 0; i < events->handles.count; i++)
+		lost += lost_by(events, &events->handles.items[i]);
+	return lost;
 }

@@ -24,72 +24,66 @@
 
 enum { FORMAT_BYTES_MAX = 1 << 20 };
 
-static int put_feature(struct tally_recorder *recorder, unsigned feature,
+static int put_feature(struct tally_recorder_output *output, unsigned feature,
 		       struct tally_buffer *bytes, struct tally_error *err)
 {
-	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory")
-		     : bytes->length
-			     ? tally_perfdata_write_feature(recorder->output.writer, feature, bytes->bytes,
-							    bytes->length, err)
-			     : 0;
+	int result = 0;
+	if (bytes->failed)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	else if (bytes->length)
+		result = tally_perfdata_write_feature(output->writer, feature, bytes->bytes,
+						      bytes->length, err);
 	tally_buffer_clear(bytes);
 	return result;
 }
 
-static int put_text(struct tally_recorder *recorder, unsigned feature, const char *text,
-		    struct tally_buffer *bytes, struct tally_error *err)
-{
-	if (!text[0])
-		return 0;
-	tally_feature_string(bytes, text);
-	return put_feature(recorder, feature, bytes, err);
-}
-
-static int machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int machine_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			    struct tally_error *err)
 {
-	struct utsname here;
+	const struct tally_provider_ops *ops = output->session->provider->ops;
+	const char *simulated = ops->machine ? ops->machine(output->session->provider, false)
+					     : NULL;
+	struct utsname here = { 0 };
 	struct tally_cpu_model cpu;
-	int result = 0;
+	uname(&here);
 	tally_cpu_model_read(&cpu);
-	if (!uname(&here)) {
-		result = put_text(recorder, TALLY_FEATURE_HOSTNAME, here.nodename, bytes, err);
-		if (!result)
-			result = put_text(recorder, TALLY_FEATURE_OSRELEASE, here.release, bytes,
-					  err);
-		if (!result)
-			result = put_text(recorder, TALLY_FEATURE_ARCH, here.machine, bytes, err);
+	const struct {
+		unsigned feature;
+		const char *text;
+	} texts[] = {
+		{ TALLY_FEATURE_HOSTNAME, here.nodename },
+		{ TALLY_FEATURE_OSRELEASE, here.release },
+		{ TALLY_FEATURE_ARCH, here.machine },
+		{ TALLY_FEATURE_VERSION, "tally " TALLY_VERSION },
+		{ TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name },
+		{ TALLY_FEATURE_CPUID, simulated ? "" : cpu.id },
+	};
+	int result = 0;
+	for (size_t i = 0; !result && i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i].text[0])
+			tally_feature_string(bytes, texts[i].text);
+		result = put_feature(output, texts[i].feature, bytes, err);
 	}
-	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes,
-				  err);
-	const struct tally_provider_ops *ops = recorder->session.provider->ops;
-	const char *simulated = ops->machine ? ops->machine(recorder->session.provider, false) : NULL;
-	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name,
-				  bytes, err);
-	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUID, simulated ? "" : cpu.id, bytes,
-				  err);
 	if (simulated)
 		tally_feature_nrcpus(bytes, 1, 1);
 	else
 		tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
 	if (!result)
-		result = put_feature(recorder, TALLY_FEATURE_NRCPUS, bytes, err);
+		result = put_feature(output, TALLY_FEATURE_NRCPUS, bytes, err);
 	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) *
 					 (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
-	return result ? result : put_feature(recorder, TALLY_FEATURE_TOTAL_MEM, bytes, err);
+	return result ? result : put_feature(output, TALLY_FEATURE_TOTAL_MEM, bytes, err);
 }
 
 /* ---- the layout of the machine ------------------------------------------- */
 
 /* Writes the places by CPU number, for every configured CPU. */
-static void put_places(struct tally_recorder *recorder, const struct tally_cpu_topology *topology,
-		       struct tally_buffer *bytes)
+static void put_places(struct tally_recorder_output *output,
+		       const struct tally_cpu_topology *topology, struct tally_buffer *bytes)
 {
 	size_t count = (size_t)get_nprocs_conf();
-	struct tally_feature_cpu *cpus = tally_arena_array(&recorder->session.arena, count, sizeof(*cpus));
+	struct tally_feature_cpu *cpus = tally_arena_array(&output->session->arena, count,
+							   sizeof(*cpus));
 	struct tally_feature_topology feature = {
 		.packages = topology->packages,
 		.package_count = topology->package_count,
@@ -115,7 +109,7 @@ static void put_places(struct tally_recorder *recorder, const struct tally_cpu_t
 	tally_feature_cpu_topology(bytes, &feature);
 }
 
-static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int cpu_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			struct tally_error *err)
 {
 	struct tally_cpu_list online;
@@ -123,11 +117,12 @@ static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	int result = 0;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL))
 		return 0;
-	bytes->failed |= tally_cpu_topology_read(NULL, &online, &recorder->session.arena, &topology) < 0;
+	bytes->failed |= tally_cpu_topology_read(NULL, &online, &output->session->arena,
+						 &topology) < 0;
 	tally_cpu_list_release(&online);
 	if (!bytes->failed && topology.package_count) {
-		put_places(recorder, &topology, bytes);
-		result = put_feature(recorder, TALLY_FEATURE_CPU_TOPOLOGY, bytes, err);
+		put_places(output, &topology, bytes);
+		result = put_feature(output, TALLY_FEATURE_CPU_TOPOLOGY, bytes, err);
 	}
 	if (!result && !bytes->failed && topology.cache_count) {
 		tally_feature_cache_head(bytes, (uint32_t)topology.cache_count);
@@ -137,17 +132,17 @@ static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *by
 						   cache->ways };
 			tally_feature_cache(bytes, words, cache->type, cache->size, cache->cpus);
 		}
-		result = put_feature(recorder, TALLY_FEATURE_CACHE, bytes, err);
+		result = put_feature(output, TALLY_FEATURE_CACHE, bytes, err);
 	}
 	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : result;
 }
 
-static int memory_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int memory_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			   struct tally_error *err)
 {
 	struct tally_memory memory;
 	uint64_t with_blocks = 0;
-	if (tally_memory_read(NULL, &recorder->session.arena, &memory) < 0)
+	if (tally_memory_read(NULL, &output->session->arena, &memory) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!memory.node_count)
 		return 0;
@@ -158,7 +153,7 @@ static int memory_features(struct tally_recorder *recorder, struct tally_buffer 
 				   node->cpus);
 		with_blocks += node->blocks != NULL;
 	}
-	int result = put_feature(recorder, TALLY_FEATURE_NUMA_TOPOLOGY, bytes, err);
+	int result = put_feature(output, TALLY_FEATURE_NUMA_TOPOLOGY, bytes, err);
 	if (result || !with_blocks || !memory.block_bytes)
 		return result;
 	tally_feature_memory_head(bytes, memory.block_bytes, with_blocks);
@@ -166,18 +161,19 @@ static int memory_features(struct tally_recorder *recorder, struct tally_buffer 
 		if (memory.nodes[i].blocks)
 			tally_feature_memory(bytes, memory.nodes[i].number, memory.nodes[i].blocks,
 					     memory.nodes[i].block_count);
-	return put_feature(recorder, TALLY_FEATURE_MEM_TOPOLOGY, bytes, err);
+	return put_feature(output, TALLY_FEATURE_MEM_TOPOLOGY, bytes, err);
 }
 
-static int known_pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
-			struct tally_error *err)
+static int known_pmu_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
+			      struct tally_error *err)
 {
 	const char **names;
 	size_t count, known = 0;
 	struct tally_buffer text = { 0 };
-	if (tally_sysfs_pmu_names(NULL, &recorder->session.arena, &names, &count) < 0)
+	if (tally_sysfs_pmu_names(NULL, &output->session->arena, &names, &count) < 0)
 		return 0;
-	struct tally_feature_pmu *pmus = tally_arena_array(&recorder->session.arena, count, sizeof(*pmus));
+	struct tally_feature_pmu *pmus = tally_arena_array(&output->session->arena, count,
+							   sizeof(*pmus));
 	for (size_t i = 0; pmus && i < count; i++) {
 		char path[512];
 		snprintf(path, sizeof(path), TALLY_SYSFS_PMUS "/%s/type", names[i]);
@@ -191,27 +187,27 @@ static int known_pmu_features(struct tally_recorder *recorder, struct tally_buff
 	if (!known)
 		return 0;
 	tally_feature_pmu_mappings(bytes, pmus, known);
-	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
+	return put_feature(output, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
 /* Describes the machine like perf record: how CPUs share cores and caches, NUMA nodes, memory, PMUs
  * by number. */
-static int layout_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
-				    struct tally_error *err)
+static int layout_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
+			   struct tally_error *err)
 {
-	int result = cpu_features(recorder, bytes, err);
+	int result = cpu_features(output, bytes, err);
 	if (!result)
-		result = memory_features(recorder, bytes, err);
-	return result ? result : known_pmu_features(recorder, bytes, err);
+		result = memory_features(output, bytes, err);
+	return result ? result : known_pmu_features(output, bytes, err);
 }
 
 /* ---- the recording ------------------------------------------------------- */
 
-static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int command_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			    struct tally_error *err)
 {
-	const struct tally_recorder_options *options = &recorder->session.options;
-	const char **words = tally_arena_array(&recorder->session.arena, (size_t)options->argc + 1,
+	const struct tally_recorder_options *options = &output->session->options;
+	const char **words = tally_arena_array(&output->session->arena, (size_t)options->argc + 1,
 					       sizeof(*words));
 	if (!words)
 		return tally_error_set(err, -ENOMEM, "out of memory");
@@ -219,36 +215,36 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 	for (int i = 0; i < options->argc; i++)
 		words[i + 1] = options->argv[i];
 	tally_feature_string_list(bytes, words, (size_t)options->argc + 1);
-	int result = put_feature(recorder, TALLY_FEATURE_CMDLINE, bytes, err);
-	tally_feature_event_desc(bytes, recorder->events.recorded, recorder->events.source_count);
-	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);
+	int result = put_feature(output, TALLY_FEATURE_CMDLINE, bytes, err);
+	tally_feature_event_desc(bytes, output->events->recorded, output->events->source_count);
+	return result ? result : put_feature(output, TALLY_FEATURE_EVENT_DESC, bytes, err);
 }
 
 /* The number belongs to the provider; readers must not look it up on their own machine. */
-static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int pmu_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			struct tally_error *err)
 {
-	const struct tally_provider_ops *ops = recorder->session.provider->ops;
+	const struct tally_provider_ops *ops = output->session->provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
 	if (!ops->pmu_name)
-		return ops->machine ? 0 : layout_features(recorder, bytes, err);
+		return ops->machine ? 0 : layout_features(output, bytes, err);
 	tally_feature_pmu_mappings(bytes, &pmu, 1);
-	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
+	return put_feature(output, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
-static int group_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int group_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			  struct tally_error *err)
 {
-	struct tally_feature_group *groups =
-		tally_arena_array(&recorder->session.arena, recorder->events.source_count, sizeof(*groups));
+	struct tally_feature_group *groups = tally_arena_array(
+		&output->session->arena, output->events->source_count, sizeof(*groups));
 	size_t count = 0;
 	if (!groups)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
-		int group = recorder->events.sources[i].event->group;
+	for (size_t i = 0; i + 1 < output->events->source_count; i++) {
+		int group = output->events->sources[i].event->group;
 		if (group == TALLY_EVENT_NO_GROUP)
 			continue;
-		if (!i || recorder->events.sources[i - 1].event->group != group)
+		if (!i || output->events->sources[i - 1].event->group != group)
 			groups[count++] = (struct tally_feature_group){
 				.name = "", .leader_index = (uint32_t)i
 			};
@@ -256,7 +252,7 @@ static int group_features(struct tally_recorder *recorder, struct tally_buffer *
 	}
 	if (count)
 		tally_feature_group_desc(bytes, groups, count);
-	return put_feature(recorder, TALLY_FEATURE_GROUP_DESC, bytes, err);
+	return put_feature(output, TALLY_FEATURE_GROUP_DESC, bytes, err);
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -266,24 +262,24 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int time_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int time_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			 struct tally_error *err)
 {
 	struct timespec resolution = { 0 };
 	int result = 0;
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	tally_feature_u64(bytes, (uint64_t)resolution.tv_nsec);
-	result = put_feature(recorder, TALLY_FEATURE_CLOCKID, bytes, err);
+	result = put_feature(output, TALLY_FEATURE_CLOCKID, bytes, err);
 	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME),
 				 clock_ns(CLOCK_MONOTONIC));
 	if (!result)
-		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
+		result = put_feature(output, TALLY_FEATURE_CLOCK_DATA, bytes, err);
 	/* waiting tasks still wait at this time */
-	uint64_t last_ns = tally_recorder_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
-							    : recorder->output.last_sample_ns;
-	if (!recorder->output.is_pipe && recorder->output.last_sample_ns)
-		tally_feature_sample_time(bytes, recorder->output.first_sample_ns, last_ns);
-	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
+	uint64_t last_ns = tally_recorder_off_cpu(output->events) ? clock_ns(CLOCK_MONOTONIC)
+								  : output->last_sample_ns;
+	if (!output->session->is_pipe && output->last_sample_ns)
+		tally_feature_sample_time(bytes, output->first_sample_ns, last_ns);
+	return result ? result : put_feature(output, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 
 /* ---- tracepoints --------------------------------------------------------- */
@@ -305,14 +301,14 @@ static int by_system(const void *a, const void *b)
 	return strcmp(x->system, y->system);
 }
 
-static size_t read_formats(struct tally_recorder *recorder, int tracefs,
+static size_t read_formats(struct tally_recorder_output *output, int tracefs,
 			   struct tally_tracing_format *formats)
 {
 	struct tally_buffer text = { 0 };
 	size_t count = 0;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+	for (size_t i = 0; i + 1 < output->events->source_count; i++) {
 		char system[128], event[128], path[300];
-		const struct tally_event *source = recorder->events.sources[i].event;
+		const struct tally_event *source = output->events->sources[i].event;
 		if (source->kind != TALLY_EVENT_TRACEPOINT ||
 		    !split_tracepoint(source->name, system, event, sizeof(system)))
 			continue;
@@ -321,8 +317,8 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs,
 		if (tally_buffer_read_file(&text, tracefs, path, FORMAT_BYTES_MAX) < 0)
 			continue;
 		formats[count] = (struct tally_tracing_format){
-			.system = tally_arena_string(&recorder->session.arena, system),
-			.text = tally_arena_copy(&recorder->session.arena, text.bytes, text.length),
+			.system = tally_arena_string(&output->session->arena, system),
+			.text = tally_arena_copy(&output->session->arena, text.bytes, text.length),
 			.length = text.length,
 		};
 		count += formats[count].system && formats[count].text;
@@ -332,22 +328,22 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs,
 	return count;
 }
 
-static int tracing_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+static int tracing_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
 			    struct tally_error *err)
 {
 	struct tally_buffer page = { 0 }, event = { 0 }, printk = { 0 };
 	struct tally_tracing_data data = { 0 };
 	bool any = false;
-	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
-		any |= recorder->events.sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	struct tally_tracing_format *formats = any ? tally_arena_array(&recorder->session.arena,
-								       recorder->events.source_count,
+	for (size_t i = 0; i + 1 < output->events->source_count; i++)
+		any |= output->events->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
+	struct tally_tracing_format *formats = any ? tally_arena_array(&output->session->arena,
+								       output->events->source_count,
 								       sizeof(*formats))
 						   : NULL;
 	int tracefs = formats ? tally_tracefs_open(NULL) : -1;
 	if (tracefs < 0)
 		return 0;
-	data.format_count = read_formats(recorder, tracefs, formats);
+	data.format_count = read_formats(output, tracefs, formats);
 	data.formats = formats;
 	if (!tally_buffer_read_file(&page, tracefs, "events/header_page", FORMAT_BYTES_MAX))
 		data.header_page = page.bytes;
@@ -360,27 +356,34 @@ static int tracing_features(struct tally_recorder *recorder, struct tally_buffer
 	tally_buffer_release(&page);
 	tally_buffer_release(&event);
 	tally_buffer_release(&printk);
-	return put_feature(recorder, TALLY_FEATURE_TRACING_DATA, bytes, err);
+	return put_feature(output, TALLY_FEATURE_TRACING_DATA, bytes, err);
 }
 
-int tally_recorder_features(struct tally_recorder *recorder, struct tally_error *err)
+/* In a pipe nobody knows the mapped files at this time. */
+static int build_id_features(struct tally_recorder_tasks *tasks,
+			     struct tally_recorder_output *output, struct tally_buffer *bytes,
+			     struct tally_error *err)
 {
+	if (output->session->is_pipe)
+		return 0;
+	int result = tally_recorder_build_ids(tasks, bytes, err);
+	return result ? result : put_feature(output, TALLY_FEATURE_BUILD_ID, bytes, err);
+}
+
+int tally_recorder_features(struct tally_recorder_tasks *tasks,
+			    struct tally_recorder_output *output, struct tally_error *err)
+{
+	static int (*const writers[])(struct tally_recorder_output * output,
+				      struct tally_buffer * bytes, struct tally_error * err) = {
+		machine_features, command_features, pmu_features,
+		group_features,   time_features,    tracing_features,
+	};
 	struct tally_buffer bytes = { 0 };
-	int result = machine_features(recorder, &bytes, err);
+	int result = 0;
+	for (size_t i = 0; !result && i < sizeof(writers) / sizeof(*writers); i++)
+		result = writers[i](output, &bytes, err);
 	if (!result)
-		result = command_features(recorder, &bytes, err);
-	if (!result)
-		result = pmu_features(recorder, &bytes, err);
-	if (!result)
-		result = group_features(recorder, &bytes, err);
-	if (!result)
-		result = time_features(recorder, &bytes, err);
-	if (!result)
-		result = tracing_features(recorder, &bytes, err);
-	if (!result && !recorder->output.is_pipe)
-		result = tally_recorder_build_ids(recorder, &bytes, err);
-	if (!result && !recorder->output.is_pipe)
-		result = put_feature(recorder, TALLY_FEATURE_BUILD_ID, &bytes, err);
+		result = build_id_features(tasks, output, &bytes, err);
 	tally_buffer_release(&bytes);
 	return result;
 }

@@ -1,4 +1,10 @@
-/* The flight recorder: writes nothing until a dump is requested, and then what the rings contain.
+/* Where files end: the next file of a recording, and the flight recorder's dumps.
+ *
+ * Each file of a recording is complete by itself.  The rings stay as they are, with the records
+ * that arrive meanwhile.  A file begins with the tasks known so far, from the records.  /proc could
+ * not replace this: it lacks tasks that have ended, whose samples may still be in the rings.
+ *
+ * The flight recorder writes nothing until a dump is requested, and then what the rings contain.
  *
  * The rings of the samples are mapped read-only and written backwards (attr.write_backward): each
  * record ends where the one before it begins, towards lower addresses, and overwrites the oldest
@@ -22,15 +28,15 @@ enum { HISTORY_BYTES_MAX = 64 << 20 };
 
 static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
-	struct tally_buffer *history = &recorder->output.history;
+	const struct tally_attr *attr = &tally_recorder_side_band(&recorder->events)->attr;
+	struct tally_buffer *history = &recorder->history;
 	struct tally_record_header header;
 	size_t at = 0;
 	while (at < history->length / 2) {
 		struct tally_record record;
 		memcpy(&header, history->bytes + at, sizeof(header));
 		if (!tally_record_decode(attr, history->bytes + at, header.size, &record)) {
-			int result = tally_recorder_take_task(recorder, &record, err);
+			int result = tally_recorder_take_task(&recorder->tasks, &record, err);
 			if (result < 0)
 				return result;
 		}
@@ -44,12 +50,12 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
 			struct tally_error *err)
 {
-	int result = recorder->output.history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
+	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
 									 : 0;
 	if (result < 0)
 		return result;
-	tally_buffer_append(&recorder->output.history, bytes, size);
-	return recorder->output.history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+	tally_buffer_append(&recorder->history, bytes, size);
+	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 /* The starts of the records that are in no dump yet, the youngest first. */
@@ -74,7 +80,7 @@ static int find_records(const struct tally_ring *ring, struct offsets *offsets)
 	return 0;
 }
 
-static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
+static int write_ring(struct tally_recorder_output *output, struct tally_ring *ring,
 		      struct tally_error *err)
 {
 	struct offsets offsets = { 0 };
@@ -83,7 +89,7 @@ static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 		tally_error_set(err, result, "out of memory");
 	for (size_t i = offsets.at.count; !result && i-- > 0;) {
 		const void *record = tally_ring_at(ring, offsets.at.items[i]);
-		result = record ? tally_recorder_write(recorder, record, err)
+		result = record ? tally_recorder_write(output, record, err)
 				: tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_vector_release(&offsets.at);
@@ -91,17 +97,17 @@ static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 	return result;
 }
 
-static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring,
+static int dump_ring(struct tally_recorder_output *output, struct tally_ring *ring,
 		     struct tally_error *err)
 {
-	struct tally_provider *provider = recorder->session.provider;
+	struct tally_provider *provider = output->session->provider;
 	int paused = provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT,
 					  (void *)1, 0);
 	if (paused < 0)
 		return tally_error_set(err, paused, "pausing a ring failed: %s",
 				       tally_errno_text(paused));
 	tally_ring_note(ring);
-	int result = write_ring(recorder, ring, err);
+	int result = write_ring(output, ring, err);
 	provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT, NULL, 0);
 	return result;
 }
@@ -110,52 +116,57 @@ int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_erro
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
 						   .size = sizeof(round) };
-	const struct tally_buffer *history = &recorder->output.history;
-	int result = tally_recorder_write_tasks(recorder, err);
+	const struct tally_buffer *history = &recorder->history;
+	struct tally_recorder_rings *rings = &recorder->rings;
+	struct tally_perfdata_writer *writer = recorder->output.writer;
+	int result = tally_recorder_write_tasks(&recorder->tasks, &recorder->output, err);
 	if (!result && history->length)
-		result = tally_perfdata_write(recorder->output.writer, history->bytes, history->length,
-					      err);
-	for (size_t i = 0; !result && i < recorder->rings.count; i++)
-		if (recorder->rings.samples[i].page)
-			result = dump_ring(recorder, &recorder->rings.samples[i], err);
-	return result ? result : tally_perfdata_write(recorder->output.writer, &round, sizeof(round), err);
+		result = tally_perfdata_write(writer, history->bytes, history->length, err);
+	for (size_t i = 0; !result && i < rings->count; i++)
+		if (rings->samples[i].page)
+			result = dump_ring(&recorder->output, &rings->samples[i], err);
+	return result ? result : tally_perfdata_write(writer, &round, sizeof(round), err);
 }
 
 /* ---- the next file ------------------------------------------------------- */
 
-/* Continues a recording in a new file; each file is complete by itself.
- *
- * The rings stay as they are, with the records that arrive meanwhile.  A file begins with the tasks
- * known so far, from the records.  /proc could not replace this: it lacks tasks that have ended,
- * whose samples may still be in the rings.
- */
+int tally_recorder_end_file(struct tally_recorder *recorder, struct tally_recorder_status *status,
+			    struct tally_error *err)
+{
+	struct tally_recorder_output *output = &recorder->output;
+	int result = recorder->session.is_pipe
+			     ? 0
+			     : tally_recorder_features(&recorder->tasks, output, err);
+	int finished = tally_perfdata_finish(output->writer, result < 0 ? NULL : err);
+	double seconds = recorder->session.status.seconds;
+	tally_recorder_fill_status(output);
+	recorder->session.status.seconds = seconds;
+	*status = recorder->session.status;
+	return result < 0 ? result : finished;
+}
+
 int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_perfdata_options writing = {
-		.compression_level = recorder->session.options.compression_level
-	};
+	const struct tally_recorder_options *options = &recorder->session.options;
 	struct tally_recorder_status status;
-	int fd, result = tally_recorder_write_held(recorder, true, err);
-	if (!result && recorder->session.options.overwrite)
-		result = tally_recorder_dump_rings(recorder, err);
-	if (!result)
-		result = tally_recorder_finish(recorder, &status, err);
-	if (!result)
-		result = recorder->session.options.next_output(recorder->session.options.context, &status, &fd,
-						       err);
+	int fd, result = tally_recorder_write_held(&recorder->stacks, true, err);
 	if (result < 0)
 		return result;
-	struct tally_perfdata_writer *next;
-	result = tally_perfdata_writer_new(fd, recorder->events.recorded, recorder->events.source_count, &writing,
-					   &next, err);
+	result = options->overwrite ? tally_recorder_dump_rings(recorder, err) : 0;
 	if (result < 0)
 		return result;
-	tally_perfdata_writer_free(recorder->output.writer);
-	recorder->output.writer = next;
-	recorder->output.fd = fd;
+	result = tally_recorder_end_file(recorder, &status, err);
+	if (result < 0)
+		return result;
+	result = options->next_output(options->context, &status, &fd, err);
+	if (result < 0)
+		return result;
+	result = tally_recorder_begin_file(&recorder->output, fd, err);
+	if (result < 0)
+		return result;
 	/* No process of the next file has mapped them. */
 	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
-	recorder->output.first_sample_ns = recorder->output.last_sample_ns = 0;
-	recorder->output.file_samples = recorder->session.status.samples;
-	return recorder->session.options.overwrite ? 0 : tally_recorder_write_tasks(recorder, err);
+	return options->overwrite
+		       ? 0
+		       : tally_recorder_write_tasks(&recorder->tasks, &recorder->output, err);
 }

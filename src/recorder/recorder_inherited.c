@@ -8,22 +8,22 @@
  * A recorder may lose its CPU between opening a task's events on two CPUs, so inheritance is
  * tracked ring by ring.
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_inherited.h"
 
 #include "base/vector.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static uint64_t key_of(const struct tally_recorder *recorder, uint32_t tid, size_t ring)
+static uint64_t key_of(const struct tally_recorder_inherited *inherited, uint32_t tid, size_t ring)
 {
-	return (uint64_t)tid * recorder->rings.capacity + ring;
+	return (uint64_t)tid * inherited->rings->capacity + ring;
 }
 
-int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
+int tally_recorder_note_opened(struct tally_recorder_inherited *inherited, pid_t tid, size_t ring)
 {
-	uint64_t *slot = tally_map_put(&recorder->inherited.opened_ns,
-				       key_of(recorder, (uint32_t)tid, ring), NULL);
+	uint64_t *slot = tally_map_put(&inherited->opened_ns,
+				       key_of(inherited, (uint32_t)tid, ring), NULL);
 	if (!slot)
 		return -ENOMEM;
 	*slot = tally_recorder_now_ns();
@@ -31,11 +31,10 @@ int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_
 }
 
 /* Reads the records that came since the last look at the ring. */
-static int read_forks(struct tally_recorder *recorder, size_t index)
+static int read_forks(struct tally_recorder_inherited *inherited, size_t index,
+		      const struct tally_attr *side_band)
 {
-	struct tally_recorder_inherited *inherited = &recorder->inherited;
-	struct tally_ring look = recorder->rings.sides[index];
-	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
+	struct tally_ring look = inherited->rings->sides[index];
 	const void *bytes;
 	size_t size;
 	int result = 0;
@@ -48,7 +47,7 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 		const struct tally_record_header *header = bytes;
 		struct tally_record record = { 0 };
 		if (header->type == TALLY_RECORD_FORK &&
-		    tally_record_decode(attr, bytes, size, &record) >= 0)
+		    tally_record_decode(side_band, bytes, size, &record) >= 0)
 			result = tally_vector_push(&inherited->forks, record.task);
 	}
 	inherited->read_to[index] = look.tail;
@@ -58,43 +57,44 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 
 /* Notes the new task's inheritance of events, ring by ring.  Returns 1 when this is new, 0 or
  * -ENOMEM. */
-static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
+static int take_fork(struct tally_recorder_inherited *inherited,
+		     const struct tally_record_task *fork)
 {
-	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	int found_more = 0;
-	for (size_t ring = 0; ring < recorder->rings.count; ring++) {
-		uint64_t maker = key_of(recorder, fork->parent_tid, ring);
+	for (size_t ring = 0; ring < inherited->rings->count; ring++) {
+		uint64_t maker = key_of(inherited, fork->parent_tid, ring);
 		const uint64_t *opened_ns = tally_map_get(&inherited->opened_ns, maker);
 		bool is_new = false;
 		if (!(opened_ns && *opened_ns <= fork->time) &&
 		    !tally_map_get(&inherited->from, maker))
 			continue;
-		if (!tally_map_put(&inherited->from, key_of(recorder, fork->tid, ring), &is_new))
+		if (!tally_map_put(&inherited->from, key_of(inherited, fork->tid, ring), &is_new))
 			return -ENOMEM;
 		found_more |= is_new;
 	}
 	return found_more;
 }
 
-int tally_recorder_look_for_inherited(struct tally_recorder *recorder)
+int tally_recorder_look_for_inherited(struct tally_recorder_inherited *inherited,
+				      const struct tally_attr *side_band)
 {
-	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	int result = 0, found_more = 1;
-	if (!(tally_recorder_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
+	if (!(side_band->flags & TALLY_ATTR_INHERIT))
 		return 0;
 	if (!inherited->read_to)
-		inherited->read_to = tally_arena_array(&recorder->session.arena, recorder->rings.count,
+		inherited->read_to = tally_arena_array(&inherited->rings->session->arena,
+						       inherited->rings->count,
 						       sizeof(*inherited->read_to));
 	if (!inherited->read_to)
 		return -ENOMEM;
-	for (size_t i = 0; !result && i < recorder->rings.count; i++)
-		result = read_forks(recorder, i);
+	for (size_t i = 0; !result && i < inherited->rings->count; i++)
+		result = read_forks(inherited, i, side_band);
 	/* Each CPU's ring is in order, but a grandchild's record may be in a ring that was read
 	 * before. */
 	while (!result && found_more) {
 		found_more = 0;
 		for (size_t i = 0; !result && i < inherited->forks.count; i++) {
-			int taken = take_fork(recorder, &inherited->forks.items[i]);
+			int taken = take_fork(inherited, &inherited->forks.items[i]);
 			result = taken < 0 ? taken : 0;
 			found_more |= taken;
 		}
@@ -102,24 +102,23 @@ int tally_recorder_look_for_inherited(struct tally_recorder *recorder)
 	return result;
 }
 
-bool tally_recorder_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring)
+bool tally_recorder_has_inherited(const struct tally_recorder_inherited *inherited, pid_t tid,
+				  size_t ring)
 {
-	return tally_map_get(&recorder->inherited.from, key_of(recorder, (uint32_t)tid, ring)) !=
-	       NULL;
+	return tally_map_get(&inherited->from, key_of(inherited, (uint32_t)tid, ring)) != NULL;
 }
 
-bool tally_recorder_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)
+bool tally_recorder_has_inherited_all(const struct tally_recorder_inherited *inherited, pid_t tid)
 {
 	size_t ring = 0;
-	while (ring < recorder->rings.count && tally_recorder_has_inherited(recorder, tid, ring))
+	while (ring < inherited->rings->count && tally_recorder_has_inherited(inherited, tid, ring))
 		ring++;
-	return ring && ring == recorder->rings.count;
+	return ring && ring == inherited->rings->count;
 }
 
-void tally_recorder_forget_inherited(struct tally_recorder *recorder)
+void tally_recorder_inherited_release(struct tally_recorder_inherited *inherited)
 {
-	tally_map_release(&recorder->inherited.opened_ns);
-	tally_map_release(&recorder->inherited.from);
-	tally_vector_release(&recorder->inherited.forks);
-	recorder->inherited = (struct tally_recorder_inherited){ 0 };
+	tally_map_release(&inherited->opened_ns);
+	tally_map_release(&inherited->from);
+	tally_vector_release(&inherited->forks);
 }

@@ -30,4 +30,23 @@ struct tally_recorder_rings {
 	uint64_t online_at; /* next time to look for CPUs that came online or went offline */
 };
 
+/* Makes room for a ring for each CPU (and those that may come online) or thread.  Returns 0 or
+ * -ENOMEM. */
+int tally_recorder_make_rings(struct tally_recorder_rings *rings);
+/* Chooses the sizes by the options and the budget.  `copies_bytes`: what stack copies need; 0 if
+ * that is unknown. */
+struct tally_recorder_ring_sizes tally_recorder_choose_rings(
+	const struct tally_recorder_rings *rings, bool has_copies, size_t copies_bytes);
+/* Directs `handle` to the ring.  The first handle creates the ring, with fewer pages when so many
+ * can't be had. */
+int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ring *ring,
+			     int handle, int cpu, size_t *pages, struct tally_error *err);
+void tally_recorder_tell_of_small_rings(const struct tally_recorder_rings *rings);
+
+/* Notes how far the kernel has written the sample rings, and sets found_bytes. */
+void tally_recorder_note_heads(struct tally_recorder_rings *rings);
+/* Returns a number that grows with each byte that is read. */
+uint64_t tally_recorder_bytes_read(const struct tally_recorder_rings *rings);
+void tally_recorder_close_rings(struct tally_recorder_rings *rings);
+
 #endif

@@ -1,5 +1,12 @@
 /* One run of the recorder, as all its parts see it: what is recorded, with which options, the
- * command that was started, and the counts so far. */
+ * command that was started, and the counts so far.
+ *
+ * A new option's value is a member of `struct tally_recorder_options`.  Its effect belongs to one
+ * part: what is opened or sampled to the events (recorder_attributes.c), sizes and waiting to the
+ * rings, call chains to the stacks, mappings and files of code to the tasks, and what is written
+ * and when a file ends to the output.  A part reads the option there, by its session; only an
+ * option that ends or switches the recording has code in the loop.
+ */
 #ifndef TALLY_RECORDER_SESSION_H
 #define TALLY_RECORDER_SESSION_H
 
@@ -13,6 +20,7 @@ struct tally_recorder_session {
 	struct tally_target *target;
 	struct tally_recorder_options options;
 	struct tally_spawn *spawn;
+	bool is_pipe;               /* the output is one */
 	struct tally_buffer *notes; /* lines for the user, while opening */
 	struct tally_arena arena;
 	uint64_t start_ns;
@@ -21,5 +29,37 @@ struct tally_recorder_session {
 	struct rusage command_used; /* including its children that were waited for */
 	bool command_ended;
 };
+
+uint64_t tally_recorder_now_ns(void);
+/* Passes a line to options.say. */
+void tally_recorder_say(const struct tally_recorder_session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Takes all pending signals.  Returns how many asked for the end; sets *asked_next if one asked for
+ * the next file. */
+unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
+				     struct tally_signals *signals, bool *asked_next);
+/* Does the work of tally_recorder_wait(). */
+int tally_recorder_await_command(struct tally_recorder_session *session,
+				 struct tally_signals *signals, enum tally_recorder_end end);
+
+/* True if the command is recorded; false if it only determines the time for other targets. */
+static inline bool tally_recorder_follows_command(const struct tally_recorder_session *session)
+{
+	return session->target->command && !session->target->all &&
+	       !tally_target_has_tasks(session->target);
+}
+
+/* Returns the command's name; NULL if something else is recorded. */
+static inline const char *tally_recorder_command(const struct tally_recorder_session *session)
+{
+	return tally_recorder_follows_command(session) ? session->target->command[0] : NULL;
+}
+
+/* True if the whole machine is recorded, so that CPUs may go offline and come online. */
+static inline bool tally_recorder_follows_cpus(const struct tally_recorder_session *session)
+{
+	return session->target->all && session->provider == tally_provider_kernel();
+}
 
 #endif

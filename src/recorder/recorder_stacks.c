@@ -6,8 +6,25 @@
  * Fields before the chain and fields behind the copy keep their bytes and their order.  So the
  * written attribute is the opened one without REGS_USER and STACK_USER (perf_event_open(2), the
  * layout of PERF_RECORD_SAMPLE).
+ *
+ * Some samples wait for the next pass.
+ *
+ * If a stack is longer than its copy, its outer frames come from the task's memory.  A younger
+ * sample of the task may be needed to show that they are the sample's (recorder_outer.c).  So the
+ * sample is held: its bytes as they were in the ring, and the frames that its copy has.  It is
+ * written, with the outer frames if they are certain by then,
+ *
+ * - when a whole stack of its task is seen, or
+ * - at the end of the next pass, or
+ * - if only the task's next sample can make the frames certain, at the end of the pass that reads
+ *   that sample, or after WAIT_MS.
+ *
+ * Readers sort records by rounds: at the end of a round they release all records that are not
+ * younger than the latest record of the round before (perfdata/order.c).  So a sample is held only
+ * if it is younger than all records of the pass before.  And no round ends while a sample is held
+ * that an earlier pass read.
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_stacks.h"
 
 #include "task/live_jits.h"
 #include "task/user_stack.h"
@@ -76,27 +93,88 @@ static bool has_copy_ended(const struct tally_sample *sample)
 	return sample->stack_dynamic_size < sample->stack_size;
 }
 
-static enum tally_recorder_outer_result complete(struct tally_recorder *recorder,
+/* ---- samples that wait --------------------------------------------------- */
+
+enum {
+	HELD_MAX = 128, /* samples, of up to 64 KiB each */
+	WAIT_MS = 500,  /* from the sample's time to the latest pass's */
+	REWRITTEN_BYTES_MAX = 1 << 16,
+};
+
+static void release_held(struct tally_recorder_held *held)
+{
+	free(held->bytes);
+	free(held->addresses);
+	*held = (struct tally_recorder_held){ 0 };
+}
+
+/* True if a sample may be held. */
+static bool can_hold(const struct tally_recorder_stacks *stacks, const struct tally_sample *sample)
+{
+	return stacks->outer && stacks->holds.is_open && stacks->holds.count < HELD_MAX &&
+	       sample->time > stacks->holds.last_pass_ns;
+}
+
+/* Holds a sample, with its frames in stacks->frames.  Returns 0 or -ENOMEM. */
+static int hold(struct tally_recorder_stacks *stacks, const struct tally_recorder_source *source,
+		const void *bytes, size_t size, const struct tally_sample *sample)
+{
+	struct tally_recorder_holds *holds = &stacks->holds;
+	const struct tally_recorder_frames *frames = &stacks->frames;
+	struct tally_recorder_held held = { .source = source,
+					    .size = size,
+					    .tid = sample->tid,
+					    .time_ns = sample->time,
+					    .frames = frames->count,
+					    .pass = holds->pass };
+	size_t words = frames->count * sizeof(*held.addresses);
+	if (!holds->items)
+		holds->items = calloc(HELD_MAX, sizeof(*holds->items));
+	held.bytes = malloc(size);
+	held.addresses = malloc(2 * words);
+	if (!holds->items || !held.bytes || !held.addresses) {
+		release_held(&held);
+		return -ENOMEM;
+	}
+	held.stack_pointers = held.addresses + frames->count;
+	memcpy(held.bytes, bytes, size);
+	memcpy(held.addresses, frames->addresses, words);
+	memcpy(held.stack_pointers, frames->stack_pointers, words);
+	holds->items[holds->count++] = held;
+	return 0;
+}
+
+/* Notes that a whole stack of the sample's thread was seen. */
+static void note_news(struct tally_recorder_stacks *stacks, const struct tally_sample *sample)
+{
+	stacks->holds.news_tid = sample->tid;
+	stacks->holds.news_ns = sample->time;
+}
+
+/* ---- unwinding ----------------------------------------------------------- */
+
+static enum tally_recorder_outer_result complete(struct tally_recorder_stacks *stacks,
 						 const struct tally_attr *attr,
 						 const struct tally_sample *sample,
 						 struct tally_recorder_frames *frames,
 						 bool is_again)
 {
-	return recorder->stacks.outer ? tally_recorder_outer_complete(recorder->stacks.outer, &recorder->tasks.known,
-							       &recorder->tasks.objects, attr, sample,
-							       frames, is_again)
-			       : TALLY_RECORDER_OUTER_UNCERTAIN;
+	return stacks->outer ? tally_recorder_outer_complete(stacks->outer, &stacks->tasks->known,
+							     &stacks->tasks->objects, attr, sample,
+							     frames, is_again)
+			     : TALLY_RECORDER_OUTER_UNCERTAIN;
 }
 
 /* Counts a stack whose copy was too short.  Returns its fate, for tally_recorder_copies_note(). */
-static enum tally_recorder_stack_fate fate_of(struct tally_recorder *recorder,
+static enum tally_recorder_stack_fate fate_of(struct tally_recorder_stacks *stacks,
 					      const struct tally_sample *sample,
 					      enum tally_recorder_outer_result result)
 {
 	bool has_ended = has_copy_ended(sample);
-	recorder->session.status.stacks_completed += result == TALLY_RECORDER_OUTER_COMPLETED;
-	recorder->session.status.stacks_cut += result != TALLY_RECORDER_OUTER_COMPLETED;
-	recorder->session.status.stacks_ended += result != TALLY_RECORDER_OUTER_COMPLETED && has_ended;
+	stacks->session->status.stacks_completed += result == TALLY_RECORDER_OUTER_COMPLETED;
+	stacks->session->status.stacks_cut += result != TALLY_RECORDER_OUTER_COMPLETED;
+	stacks->session->status.stacks_ended += result != TALLY_RECORDER_OUTER_COMPLETED &&
+						has_ended;
 	if (result == TALLY_RECORDER_OUTER_COMPLETED || has_ended)
 		return TALLY_RECORDER_STACK_WHOLE; /* a larger copy would not have helped */
 	return result == TALLY_RECORDER_OUTER_NEW ? TALLY_RECORDER_STACK_NEW
@@ -105,16 +183,17 @@ static enum tally_recorder_stack_fate fate_of(struct tally_recorder *recorder,
 
 /* Counts a stack whose copy was too short.  Returns TALLY_MISC_STACK_* for its record; 0: its
  * frames are complete. */
-static uint16_t count_short(struct tally_recorder *recorder, const struct tally_sample *sample,
+static uint16_t count_short(struct tally_recorder_stacks *stacks, const struct tally_sample *sample,
 			    enum tally_recorder_outer_result result)
 {
 	if (result == TALLY_RECORDER_OUTER_FULL) {
-		recorder->session.status.stacks_deep++;
-		tally_recorder_copies_note(recorder, sample, TALLY_RECORDER_STACK_WHOLE,
+		stacks->session->status.stacks_deep++;
+		tally_recorder_copies_note(stacks->copies, sample, TALLY_RECORDER_STACK_WHOLE,
 					   UINT64_MAX);
 		return TALLY_MISC_STACK_CUT;
 	}
-	tally_recorder_copies_note(recorder, sample, fate_of(recorder, sample, result), UINT64_MAX);
+	tally_recorder_copies_note(stacks->copies, sample, fate_of(stacks, sample, result),
+				   UINT64_MAX);
 	if (result == TALLY_RECORDER_OUTER_COMPLETED)
 		return 0;
 	return has_copy_ended(sample) ? TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED
@@ -124,52 +203,52 @@ static uint16_t count_short(struct tally_recorder *recorder, const struct tally_
 /* Unwinds the sample's stack into `frames`.  Returns 0 if they reach the start of the thread, or if
  * there are none; else TALLY_MISC_STACK_* for the record.  Sets *is_uncertain if `can_wait` and the
  * outer frames may be known later: then the caller counts the stack. */
-static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr,
+static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_attr *attr,
 		       const struct tally_sample *sample, struct tally_recorder_frames *frames,
 		       bool can_wait, bool *is_uncertain)
 {
 	/* Threads may share an entry: another thread's chain gives no wrong frames, but saves no
 	 * work. */
-	struct tally_unwind_chain **chain = &recorder->stacks.chains[sample->tid % TALLY_RECORDER_CHAINS];
+	struct tally_unwind_chain **chain = &stacks->chains[sample->tid % TALLY_RECORDER_CHAINS];
 	if (!*chain)
 		*chain = tally_unwind_chain_new(); /* optional */
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
 						    .chain = *chain };
-	const uint16_t asked = recorder->session.options.max_stack;
+	const uint16_t asked = stacks->session->options.max_stack;
 	size_t limit = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
 	enum tally_unwind_end end;
-	frames->count = tally_user_stack_walk(&recorder->tasks.known, &recorder->tasks.objects, attr, sample,
-					      &walk, frames->addresses, limit, &end);
+	frames->count = tally_user_stack_walk(&stacks->tasks->known, &stacks->tasks->objects, attr,
+					      sample, &walk, frames->addresses, limit, &end);
 	if (!frames->count)
 		return 0;
-	recorder->session.status.stacks++;
-	recorder->session.status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
+	stacks->session->status.stacks++;
+	stacks->session->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
 	if (end == TALLY_UNWIND_TRUNCATED) {
-		enum tally_recorder_outer_result result = complete(recorder, attr, sample, frames,
+		enum tally_recorder_outer_result result = complete(stacks, attr, sample, frames,
 								   false);
 		*is_uncertain = can_wait && result != TALLY_RECORDER_OUTER_COMPLETED &&
 				result != TALLY_RECORDER_OUTER_FULL;
-		return *is_uncertain ? 0 : count_short(recorder, sample, result);
+		return *is_uncertain ? 0 : count_short(stacks, sample, result);
 	}
-	tally_recorder_copies_note(recorder, sample, TALLY_RECORDER_STACK_WHOLE,
+	tally_recorder_copies_note(stacks->copies, sample, TALLY_RECORDER_STACK_WHOLE,
 				   frames->stack_pointers[frames->count - 1] -
 					   frames->stack_pointers[0]);
 	if (end == TALLY_UNWIND_COMPLETE) {
-		if (recorder->stacks.outer && tally_recorder_outer_see(recorder->stacks.outer, sample, frames))
-			tally_recorder_held_news(recorder, sample);
+		if (stacks->outer && tally_recorder_outer_see(stacks->outer, sample, frames))
+			note_news(stacks, sample);
 		return 0;
 	}
-	recorder->session.status.stacks_lost += end != TALLY_UNWIND_LIMIT;
+	stacks->session->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
 	return end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
 }
 
 /* Writes the sample with these frames into `output`. */
-static void put_stack(struct tally_recorder *recorder, struct tally_record *record,
+static void put_stack(struct tally_recorder_stacks *stacks, struct tally_record *record,
 		      struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	uint64_t *user = recorder->stacks.frames.addresses;
-	size_t users = recorder->stacks.frames.count;
+	uint64_t *user = stacks->frames.addresses;
+	size_t users = stacks->frames.count;
 	/* The stack can't be unwound (a 32-bit program): the leaf's address is still known. */
 	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
 	if (!users && in_user) {
@@ -192,19 +271,19 @@ static bool is_as_last(const struct tally_recorder_mended *last, uint64_t space,
 
 /* Calls tally_user_stack_mend(), or returns its last result if the last sample was the same.
  * Returns NULL when there is nothing to mend. */
-static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder,
+static const struct tally_user_stack_inner *mend(struct tally_recorder_stacks *stacks,
 						 const struct tally_attr *attr,
 						 const struct tally_sample *sample)
 {
-	struct tally_recorder_mended *last = &recorder->stacks.mended;
-	uint64_t space = tally_tasks_generation(&recorder->tasks.known, sample->pid);
+	struct tally_recorder_mended *last = &stacks->mended;
+	uint64_t space = tally_tasks_generation(&stacks->tasks->known, sample->pid);
 	bool fits = space && sample->stack && sample->regs_user.words &&
 		    sample->chain_length <= TALLY_RECORDER_MENDED_WORDS &&
 		    sample->stack_dynamic_size <= sizeof(last->stack);
 	if (fits && is_as_last(last, space, sample))
 		return last->is_mended ? &last->inner : NULL;
-	last->is_mended = tally_user_stack_mend(&recorder->tasks.known, &recorder->tasks.objects, attr, sample,
-						&last->inner);
+	last->is_mended = tally_user_stack_mend(&stacks->tasks->known, &stacks->tasks->objects,
+						attr, sample, &last->inner);
 	last->space = fits ? space : 0;
 	if (fits) {
 		last->pid = sample->pid;
@@ -218,11 +297,11 @@ static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder
 }
 
 /* Writes a chain by frame pointers, with the callers that they skip. */
-static void mend_chain(struct tally_recorder *recorder, const struct tally_attr *attr,
+static void mend_chain(struct tally_recorder_stacks *stacks, const struct tally_attr *attr,
 		       struct tally_record *record, struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	const struct tally_user_stack_inner *inner = mend(recorder, attr, sample);
+	const struct tally_user_stack_inner *inner = mend(stacks, attr, sample);
 	if (!inner) {
 		put_word(output, sample->chain_length);
 		put(output, sample->chain, sample->chain_length * 8);
@@ -249,7 +328,7 @@ static long finish(struct output *output, struct tally_record *record, const voi
 	return (long)written;
 }
 
-long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
+long tally_recorder_rewrite_sample(struct tally_recorder_stacks *stacks,
 				   const struct tally_recorder_source *source, const void *bytes,
 				   size_t size, void *out)
 {
@@ -259,133 +338,63 @@ long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
 	if (result < 0)
 		return result;
 	struct output output = { .start = out, .at = out };
-	if (recorder->tasks.objects.live_jits)
-		tally_live_jits_look(recorder->tasks.objects.live_jits, &recorder->tasks.known, sample->pid);
+	if (stacks->tasks->objects.live_jits)
+		tally_live_jits_look(stacks->tasks->objects.live_jits, &stacks->tasks->known,
+				     sample->pid);
 	put_before_chain(&output, sample, bytes);
 	if (!source->unwinds) {
-		mend_chain(recorder, &source->attr, &record, &output);
+		mend_chain(stacks, &source->attr, &record, &output);
 		return finish(&output, &record, bytes);
 	}
 	bool is_uncertain = false;
-	record.header.misc |= unwind(recorder, &source->attr, sample, &recorder->stacks.frames,
-				     tally_recorder_can_hold(recorder, sample), &is_uncertain);
-	if (is_uncertain &&
-	    !tally_recorder_hold(recorder, source, bytes, record.header.size, sample))
+	record.header.misc |= unwind(stacks, &source->attr, sample, &stacks->frames,
+				     can_hold(stacks, sample), &is_uncertain);
+	if (is_uncertain && !hold(stacks, source, bytes, record.header.size, sample))
 		return 0;
 	if (is_uncertain)
-		record.header.misc |= count_short(recorder, sample, TALLY_RECORDER_OUTER_UNCERTAIN);
-	put_stack(recorder, &record, &output);
+		record.header.misc |= count_short(stacks, sample, TALLY_RECORDER_OUTER_UNCERTAIN);
+	put_stack(stacks, &record, &output);
 	return finish(&output, &record, bytes);
 }
 
-long tally_recorder_rewrite_held(struct tally_recorder *recorder,
-				 const struct tally_recorder_held *held, bool can_wait, void *out)
+/* Does the same as tally_recorder_rewrite_sample() for a held sample.  Returns 0 if it stays
+ * held. */
+static long rewrite_held(struct tally_recorder_stacks *stacks,
+			 const struct tally_recorder_held *held, bool can_wait, void *out)
 {
 	struct tally_record record;
 	int result = tally_record_decode(&held->source->attr, held->bytes, held->size, &record);
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	struct tally_recorder_frames *frames = &recorder->stacks.frames;
+	struct tally_recorder_frames *frames = &stacks->frames;
 	frames->count = held->frames;
 	memcpy(frames->addresses, held->addresses, held->frames * sizeof(*held->addresses));
 	memcpy(frames->stack_pointers, held->stack_pointers,
 	       held->frames * sizeof(*held->stack_pointers));
-	enum tally_recorder_outer_result done = complete(recorder, &held->source->attr, sample,
+	enum tally_recorder_outer_result done = complete(stacks, &held->source->attr, sample,
 							 frames, true);
 	if (done == TALLY_RECORDER_OUTER_WAITS && can_wait)
 		return 0;
-	record.header.misc |= count_short(recorder, sample, done);
+	record.header.misc |= count_short(stacks, sample, done);
 	struct output output = { .start = out, .at = out };
 	put_before_chain(&output, sample, held->bytes);
-	put_stack(recorder, &record, &output);
+	put_stack(stacks, &record, &output);
 	return finish(&output, &record, held->bytes);
 }
 
-/* ---- samples that wait for the next pass --------------------------------- */
-
-/* Samples that wait for the next pass.
- *
- * If a stack is longer than its copy, its outer frames come from the task's memory.  A younger
- * sample of the task may be needed to show that they are the sample's (recorder_outer.c).  So the
- * sample is held: its bytes as they were in the ring, and the frames that its copy has.  It is
- * written, with the outer frames if they are certain by then,
- *
- * - when a whole stack of its task is seen, or
- * - at the end of the next pass, or
- * - if only the task's next sample can make the frames certain, at the end of the pass that reads
- *   that sample, or after WAIT_MS.
- *
- * Readers sort records by rounds: at the end of a round they release all records that are not
- * younger than the latest record of the round before (perfdata/order.c).  So a sample is held only
- * if it is younger than all records of the pass before.  And no round ends while a sample is held
- * that an earlier pass read.
- */
-
-enum {
-	HELD_MAX = 128, /* samples, of up to 64 KiB each */
-	WAIT_MS = 500,  /* from the sample's time to the latest pass's */
-	REWRITTEN_BYTES_MAX = 1 << 16,
-};
-
-static void release_held(struct tally_recorder_held *held)
-{
-	free(held->bytes);
-	free(held->addresses);
-	*held = (struct tally_recorder_held){ 0 };
-}
-
-bool tally_recorder_can_hold(const struct tally_recorder *recorder,
-			     const struct tally_sample *sample)
-{
-	return recorder->stacks.outer && recorder->stacks.holds.is_open && recorder->stacks.holds.count < HELD_MAX &&
-	       sample->time > recorder->stacks.holds.last_pass_ns;
-}
-
-int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_recorder_source *source,
-			const void *bytes, size_t size, const struct tally_sample *sample)
-{
-	struct tally_recorder_holds *holds = &recorder->stacks.holds;
-	const struct tally_recorder_frames *frames = &recorder->stacks.frames;
-	struct tally_recorder_held held = { .source = source,
-					    .size = size,
-					    .tid = sample->tid,
-					    .time_ns = sample->time,
-					    .frames = frames->count,
-					    .pass = holds->pass };
-	size_t words = frames->count * sizeof(*held.addresses);
-	if (!holds->items)
-		holds->items = calloc(HELD_MAX, sizeof(*holds->items));
-	held.bytes = malloc(size);
-	held.addresses = malloc(2 * words);
-	if (!holds->items || !held.bytes || !held.addresses) {
-		release_held(&held);
-		return -ENOMEM;
-	}
-	held.stack_pointers = held.addresses + frames->count;
-	memcpy(held.bytes, bytes, size);
-	memcpy(held.addresses, frames->addresses, words);
-	memcpy(held.stack_pointers, frames->stack_pointers, words);
-	holds->items[holds->count++] = held;
-	return 0;
-}
-
-void tally_recorder_held_news(struct tally_recorder *recorder, const struct tally_sample *sample)
-{
-	recorder->stacks.holds.news_tid = sample->tid;
-	recorder->stacks.holds.news_ns = sample->time;
-}
+/* ---- writing ------------------------------------------------------------- */
 
 /* Writes the sample and releases it, unless it stays held. */
-static int write_one(struct tally_recorder *recorder, struct tally_recorder_held *held,
+static int write_one(struct tally_recorder_stacks *stacks, struct tally_recorder_held *held,
 		     bool can_wait, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[REWRITTEN_BYTES_MAX];
-	long written = tally_recorder_rewrite_held(recorder, held, can_wait, rewritten);
+	long written = rewrite_held(stacks, held, can_wait, rewritten);
 	if (!written)
 		return 0;
 	release_held(held);
-	return tally_recorder_put_sample(recorder, rewritten, written, err);
+	return tally_recorder_put_sample(stacks->output, rewritten, written, err);
 }
 
 /* Removes released samples from the list. */
@@ -398,43 +407,73 @@ static void close_gaps(struct tally_recorder_holds *holds)
 	holds->count = kept;
 }
 
-int tally_recorder_write_told(struct tally_recorder *recorder, struct tally_error *err)
+/* Writes the older samples of the thread of which a whole stack was seen. */
+static int write_told(struct tally_recorder_stacks *stacks, struct tally_error *err)
 {
-	struct tally_recorder_holds *holds = &recorder->stacks.holds;
+	struct tally_recorder_holds *holds = &stacks->holds;
 	uint32_t tid = holds->news_tid;
 	int result = 0;
 	holds->news_tid = 0;
 	for (size_t i = 0; tid && i < holds->count && !result; i++)
 		if (holds->items[i].tid == tid && holds->items[i].time_ns < holds->news_ns)
-			result = write_one(recorder, &holds->items[i], false, err);
+			result = write_one(stacks, &holds->items[i], false, err);
 	close_gaps(holds);
 	return result;
 }
 
-int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err)
+int tally_recorder_write_held(struct tally_recorder_stacks *stacks, bool all,
+			      struct tally_error *err)
 {
-	struct tally_recorder_holds *holds = &recorder->stacks.holds;
+	struct tally_recorder_holds *holds = &stacks->holds;
 	int result = 0;
 	for (size_t i = 0; i < holds->count && !result; i++) {
 		struct tally_recorder_held *held = &holds->items[i];
 		bool can_wait = !all && held->time_ns + WAIT_MS * 1000000ull > holds->last_pass_ns;
 		if (all || held->pass != holds->pass)
-			result = write_one(recorder, held, can_wait, err);
+			result = write_one(stacks, held, can_wait, err);
 	}
 	close_gaps(holds);
 	return result;
 }
 
-bool tally_recorder_holds_on(const struct tally_recorder *recorder)
+bool tally_recorder_holds_on(const struct tally_recorder_stacks *stacks)
 {
-	const struct tally_recorder_holds *holds = &recorder->stacks.holds;
+	const struct tally_recorder_holds *holds = &stacks->holds;
 	return holds->count && holds->items[0].pass != holds->pass;
 }
 
-void tally_recorder_holds_release(struct tally_recorder_holds *holds)
+int tally_recorder_write_stack(struct tally_recorder_stacks *stacks,
+			       const struct tally_recorder_source *source, const void *bytes,
+			       size_t size, struct tally_error *err)
 {
-	for (size_t i = 0; i < holds->count; i++)
-		release_held(&holds->items[i]);
-	free(holds->items);
-	*holds = (struct tally_recorder_holds){ 0 };
+	_Alignas(8) uint8_t rewritten[REWRITTEN_BYTES_MAX];
+	tally_recorder_see_sample(stacks->output, bytes);
+	long written = tally_recorder_rewrite_sample(stacks, source, bytes, size, rewritten);
+	int result = written ? tally_recorder_put_sample(stacks->output, rewritten, written, err)
+			     : 0;
+	return result || !stacks->holds.news_tid ? result : write_told(stacks, err);
+}
+
+void tally_recorder_stacks_begin_pass(struct tally_recorder_stacks *stacks, bool last)
+{
+	if (stacks->outer)
+		tally_recorder_outer_pass(stacks->outer);
+	stacks->holds.is_open = !last && !stacks->session->options.take_sample;
+	stacks->holds.pass++;
+}
+
+void tally_recorder_stacks_end_pass(struct tally_recorder_stacks *stacks, uint64_t now_ns)
+{
+	stacks->holds.is_open = false;
+	stacks->holds.last_pass_ns = now_ns;
+}
+
+void tally_recorder_stacks_release(struct tally_recorder_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->holds.count; i++)
+		release_held(&stacks->holds.items[i]);
+	free(stacks->holds.items);
+	tally_recorder_outer_free(stacks->outer);
+	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
+		tally_unwind_chain_free(stacks->chains[i]);
 }

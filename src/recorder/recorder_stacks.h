@@ -2,7 +2,6 @@
 #ifndef TALLY_RECORDER_STACKS_H
 #define TALLY_RECORDER_STACKS_H
 
-#include "recorder/recorder_events.h"
 #include "recorder/recorder_outer.h"
 #include "recorder/recorder_output.h"
 #include "recorder/recorder_tasks.h"
@@ -53,11 +52,36 @@ struct tally_recorder_holds {
 
 struct tally_recorder_stacks {
 	struct tally_recorder_session *session;
+	struct tally_recorder_tasks *tasks;
+	struct tally_recorder_copies *copies; /* to choose their size */
+	struct tally_recorder_output *output;
 	struct tally_unwind_chain *chains[TALLY_RECORDER_CHAINS]; /* by thread; NULL: none yet */
 	struct tally_recorder_frames frames;                      /* of the last unwound stack */
 	struct tally_recorder_mended mended;
 	struct tally_recorder_outer *outer; /* NULL: cut stacks stay cut */
 	struct tally_recorder_holds holds;
 };
+
+/* Around a pass over the rings; it begins when their heads have been noted. */
+void tally_recorder_stacks_begin_pass(struct tally_recorder_stacks *stacks, bool last);
+void tally_recorder_stacks_end_pass(struct tally_recorder_stacks *stacks, uint64_t now_ns);
+/* Writes a sample of a source that unwinds stacks or mends chains, or holds it until a later
+ * pass. */
+int tally_recorder_write_stack(struct tally_recorder_stacks *stacks,
+			       const struct tally_recorder_source *source, const void *bytes,
+			       size_t size, struct tally_error *err);
+/* After a pass: writes the samples that an earlier pass held, except those that may wait for more;
+ * `all`: writes every held sample. */
+int tally_recorder_write_held(struct tally_recorder_stacks *stacks, bool all,
+			      struct tally_error *err);
+/* True if a sample of an earlier pass is still held: then no round may end. */
+bool tally_recorder_holds_on(const struct tally_recorder_stacks *stacks);
+void tally_recorder_stacks_release(struct tally_recorder_stacks *stacks);
+
+/* Writes a sample to `out` (64 KiB), in the file's form.  Returns its size, 0 if it is held now, or
+ * -EBADMSG. */
+long tally_recorder_rewrite_sample(struct tally_recorder_stacks *stacks,
+				   const struct tally_recorder_source *source, const void *bytes,
+				   size_t size, void *out);
 
 #endif

@@ -28,7 +28,9 @@
 
 /* A record that is built field by field, and where it goes. */
 struct synthesis {
-	struct tally_recorder *recorder;
+	struct tally_recorder_tasks *tasks;
+	struct tally_recorder_output *output;
+	const struct tally_attr *side_band;
 	struct tally_error *err;
 	pid_t pid;
 	uint64_t time_ns; /* 0: before everything else */
@@ -36,6 +38,15 @@ struct synthesis {
 	_Alignas(8) uint8_t bytes[8192];
 	size_t size;
 };
+
+static struct synthesis synthesis_of(struct tally_recorder_tasks *tasks,
+				     struct tally_recorder_output *output, struct tally_error *err)
+{
+	return (struct synthesis){ .tasks = tasks,
+				   .output = output,
+				   .side_band = &tally_recorder_side_band(output->events)->attr,
+				   .err = err };
+}
 
 /* ---- one record ---------------------------------------------------------- */
 
@@ -79,8 +90,7 @@ static void put_string(struct synthesis *synthesis, const char *text)
 static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc,
 			   pid_t pid, pid_t tid)
 {
-	struct tally_recorder *recorder = synthesis->recorder;
-	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
+	const struct tally_attr *attr = synthesis->side_band;
 	struct tally_sample_id id = { .pid = (uint32_t)pid,
 				      .tid = (uint32_t)tid,
 				      .time = synthesis->time_ns };
@@ -91,23 +101,21 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc,
 	memcpy(synthesis->bytes, &header, sizeof(header));
 	if (!synthesis->is_known &&
 	    !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
-		int taken = tally_recorder_take_task(recorder, &record, synthesis->err);
+		int taken = tally_recorder_see_task(synthesis->tasks, &record, synthesis->err);
 		if (taken < 0)
 			return taken;
-		tally_objects_see(&recorder->tasks.objects, &recorder->tasks.known, &record);
-		if (recorder->tasks.objects.live_jits)
-			tally_live_jits_see(recorder->tasks.objects.live_jits, &record);
 	}
-	if (recorder->session.options.overwrite && !synthesis->is_known)
+	if (synthesis->output->session->options.overwrite && !synthesis->is_known)
 		return 0; /* a dump writes it */
-	return tally_recorder_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
+	return tally_recorder_put(synthesis->output, synthesis->bytes, synthesis->size,
+				  synthesis->err);
 }
 
 /* ---- namespaces and control groups --------------------------------------- */
 
 static bool is_wanted(const struct synthesis *synthesis, uint64_t side_band)
 {
-	return tally_recorder_side_band(synthesis->recorder)->attr.flags & side_band;
+	return synthesis->side_band->flags & side_band;
 }
 
 static int write_namespaces(struct synthesis *synthesis, pid_t pid, pid_t tid,
@@ -154,7 +162,7 @@ static int synthesize_namespaces(struct synthesis *synthesis, pid_t pid, pid_t t
 static int write_known_namespaces(struct synthesis *synthesis,
 				      const struct tally_thread *thread)
 {
-	const struct tally_namespaces *known = &synthesis->recorder->tasks.known.namespaces;
+	const struct tally_namespaces *known = &synthesis->tasks->known.namespaces;
 	if (thread->namespaces == TALLY_NAMESPACES_NONE)
 		return 0;
 	return write_namespaces(synthesis, (pid_t)thread->pid, (pid_t)thread->tid,
@@ -177,7 +185,7 @@ static int synthesize_cgroups(struct synthesis *synthesis)
 
 static int write_known_cgroups(struct synthesis *synthesis)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
+	const struct tally_tasks *tasks = &synthesis->tasks->known;
 	int result = 0;
 	for (size_t i = 0; !result && i < tasks->cgroups.capacity; i++) {
 		const struct tally_map_slot *slot = &tasks->cgroups.slots[i];
@@ -217,14 +225,13 @@ static int write_program(struct synthesis *synthesis, const struct tally_bpf_cod
 }
 
 /* Reads the code of BPF programs, if it is recorded and this user may read it. */
-static int read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
-			    struct tally_error *err)
+static int read_bpf(const struct synthesis *synthesis, struct tally_bpf_codes *out)
 {
 	const uint64_t both = TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT;
-	bool is_wanted = (tally_recorder_side_band(recorder)->attr.flags & both) == both;
+	bool is_wanted = (synthesis->side_band->flags & both) == both;
 	int result = is_wanted ? tally_bpf_codes_read(out) : 0;
 	/* without the permission to know, there are none */
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
+	return result == -ENOMEM ? tally_error_set(synthesis->err, result, "out of memory") : 0;
 }
 
 static int synthesize_bpf(struct synthesis *synthesis, const struct tally_bpf_codes *codes)
@@ -287,7 +294,7 @@ static int write_module(struct synthesis *synthesis, const struct tally_loaded_m
 {
 	struct tally_build_id id;
 	if (tally_module_loaded_build_id(module->name, &id) &&
-	    tally_tasks_build_id(&synthesis->recorder->tasks.known, path, &id) < 0)
+	    tally_tasks_build_id(&synthesis->tasks->known, path, &id) < 0)
 		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
 	begin(synthesis);
 	put_u32(synthesis, UINT32_MAX);
@@ -353,12 +360,12 @@ static int write_modules(struct synthesis *synthesis,
 }
 
 /* Reads which modules are loaded now. */
-static int read_modules(struct tally_recorder *recorder, struct tally_error *err)
+static int read_modules(const struct synthesis *synthesis)
 {
-	struct tally_recorder_modules *modules = &recorder->tasks.modules;
+	struct tally_recorder_modules *modules = &synthesis->tasks->modules;
 	struct tally_buffer text = { 0 };
 	modules->now.count = 0;
-	if (!tally_recorder_samples_kernel(recorder))
+	if (!tally_recorder_samples_kernel(synthesis->output->events))
 		return 0;
 	modules->folders = count_folders();
 	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/modules", TEXT_BYTES_MAX);
@@ -366,13 +373,12 @@ static int read_modules(struct tally_recorder *recorder, struct tally_error *err
 		result = tally_loaded_modules_parse(tally_buffer_string(&text), &modules->now);
 	tally_buffer_release(&text);
 	/* other failures mean that there are no modules, or that this user may not read them */
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
+	return result == -ENOMEM ? tally_error_set(synthesis->err, result, "out of memory") : 0;
 }
 
 /* Returns the lowest start of a module above an address, or UINT64_MAX. */
-static uint64_t module_above(const struct tally_recorder *recorder, uint64_t address)
+static uint64_t module_above(const struct tally_loaded_modules *now, uint64_t address)
 {
-	const struct tally_loaded_modules *now = &recorder->tasks.modules.now;
 	for (size_t i = 0; i < now->count; i++)
 		if (now->items[i].start > address)
 			return now->items[i].start;
@@ -382,7 +388,7 @@ static uint64_t module_above(const struct tally_recorder *recorder, uint64_t add
 /* Writes records for the modules that were read and have none yet. */
 static int synthesize_modules(struct synthesis *synthesis)
 {
-	struct tally_recorder_modules *modules = &synthesis->recorder->tasks.modules;
+	struct tally_recorder_modules *modules = &synthesis->tasks->modules;
 	struct tally_loaded_modules now = modules->now;
 	bool *wanted = calloc(now.count + 1, sizeof(*wanted)), any = false;
 	if (!wanted)
@@ -396,31 +402,26 @@ static int synthesize_modules(struct synthesis *synthesis)
 	return result;
 }
 
-int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
+int tally_recorder_look_at_modules(struct tally_recorder_tasks *tasks,
+				   struct tally_recorder_output *output, uint64_t now_ns,
 				   struct tally_error *err)
 {
-	struct tally_recorder_modules *modules = &recorder->tasks.modules;
-	struct synthesis synthesis = { .recorder = recorder,
-					     .err = err,
-					     .time_ns = modules->pass_ns };
+	struct tally_recorder_modules *modules = &tasks->modules;
+	uint64_t last_pass_ns = modules->pass_ns;
 	modules->pass_ns = now_ns;
-	if (!recorder->tasks.objects.is_live || !tally_recorder_samples_kernel(recorder) ||
+	if (!tasks->objects.is_live || !tally_recorder_samples_kernel(output->events) ||
 	    (now_ns < modules->look_at && count_folders() == modules->folders))
 		return 0;
 	modules->look_at = now_ns + LOOK_NS;
-	int result = read_modules(recorder, err);
+	struct synthesis synthesis = synthesis_of(tasks, output, err);
+	synthesis.time_ns = last_pass_ns;
+	int result = read_modules(&synthesis);
 	return result < 0 ? result : synthesize_modules(&synthesis);
 }
 
-void tally_recorder_modules_release(struct tally_recorder_modules *modules)
-{
-	tally_vector_release(&modules->known);
-	tally_vector_release(&modules->now);
-}
+/* ---- the kernel ---------------------------------------------------------- */
 
 #define KERNEL_NAME "[kernel.kallsyms]"
-
-/* ---- the kernel ---------------------------------------------------------- */
 
 /* Returns the address of the kernel's first symbol, which is near the start of /proc/kallsyms; 0
  * when it is hidden (kptr_restrict).  The symbol is _text, or _stext without it (arm64). */
@@ -453,7 +454,7 @@ static uint64_t kernel_start(const char **symbol)
 
 /* Returns the kernel's end.  Its modules and the code that it makes come behind it, on some
  * machines directly. */
-static uint64_t kernel_end(const struct tally_recorder *recorder,
+static uint64_t kernel_end(const struct tally_loaded_modules *modules,
 			   const struct tally_bpf_codes *codes, uint64_t start)
 {
 	const uint64_t image_bytes_max = 1ull << 30;
@@ -463,7 +464,7 @@ static uint64_t kernel_end(const struct tally_recorder *recorder,
 #else
 	uint64_t end = start + image_bytes_max;
 #endif
-	uint64_t module = module_above(recorder, start);
+	uint64_t module = module_above(modules, start);
 	if (module < end)
 		end = module;
 	for (size_t i = 0; i < codes->count; i++)
@@ -496,13 +497,13 @@ static int synthesize_kernel(struct synthesis *synthesis)
 	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
-	synthesis->recorder->tasks.modules.pass_ns = tally_recorder_now_ns();
-	int result = read_modules(synthesis->recorder, synthesis->err);
+	synthesis->tasks->modules.pass_ns = tally_recorder_now_ns();
+	int result = read_modules(synthesis);
 	if (!result)
-		result = read_bpf(synthesis->recorder, &codes, synthesis->err);
+		result = read_bpf(synthesis, &codes);
 	if (!result)
 		result = write_kernel(synthesis, symbol, start,
-				      kernel_end(synthesis->recorder, &codes, start));
+				      kernel_end(&synthesis->tasks->modules.now, &codes, start));
 	if (!result)
 		result = synthesize_modules(synthesis);
 	if (!result)
@@ -544,8 +545,7 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	struct synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
 	bool is_code = map->protection & PROT_EXEC;
-	bool with_data = tally_recorder_side_band(synthesis->recorder)->attr.flags &
-			 TALLY_ATTR_MMAP_DATA;
+	bool with_data = synthesis->side_band->flags & TALLY_ATTR_MMAP_DATA;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
 	begin(synthesis);
@@ -612,7 +612,7 @@ static int synthesize_all(struct synthesis *synthesis)
 /* Describes the processes of the target's threads, each once. */
 static int synthesize_tids(struct synthesis *synthesis)
 {
-	const struct tally_pid_list *tids = &synthesis->recorder->session.target->tids;
+	const struct tally_pid_list *tids = &synthesis->tasks->session->target->tids;
 	struct tally_map seen = { 0 };
 	int result = 0;
 	for (size_t i = 0; !result && i < tids->count; i++) {
@@ -635,22 +635,22 @@ static int synthesize_command(struct synthesis *synthesis, pid_t pid)
 	return result ? result : synthesize_namespaces(synthesis, pid, pid);
 }
 
-int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_synthesize(struct tally_recorder_tasks *tasks,
+			      struct tally_recorder_output *output, struct tally_error *err)
 {
-	struct synthesis synthesis = { .recorder = recorder, .err = err };
-	bool has_kernel = !recorder->session.provider->ops->command;
+	const struct tally_recorder_session *session = tasks->session;
+	struct synthesis synthesis = synthesis_of(tasks, output, err);
+	bool has_kernel = !session->provider->ops->command;
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result)
 		result = synthesize_cgroups(&synthesis);
-	if (!result && recorder->session.target->all)
+	if (!result && session->target->all)
 		result = synthesize_all(&synthesis);
-	else if (!result && recorder->session.target->tids.count)
+	else if (!result && session->target->tids.count)
 		result = synthesize_tids(&synthesis);
-	else if (!result && recorder->session.spawn)
-		result = synthesize_command(&synthesis, recorder->session.spawn->pid);
-	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
-						  .size = sizeof(done) };
-	return result ? result : tally_recorder_put(recorder, &done, sizeof(done), err);
+	else if (!result && session->spawn)
+		result = synthesize_command(&synthesis, session->spawn->pid);
+	return result ? result : tally_recorder_finish_round(output, err);
 }
 
 /* ---- the tasks known so far ---------------------------------------------- */
@@ -672,7 +672,7 @@ static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 static int write_kernel_mapping(struct synthesis *synthesis,
 				const struct tally_mapping *mapping)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
+	const struct tally_tasks *tasks = &synthesis->tasks->known;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	const char *path = tally_tasks_path(tasks, mapping->file);
 	if (file->is_symbol)
@@ -692,7 +692,7 @@ static int write_kernel_mapping(struct synthesis *synthesis,
 static int write_mapping(struct synthesis *synthesis, pid_t pid,
 			 const struct tally_mapping *mapping)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
+	const struct tally_tasks *tasks = &synthesis->tasks->known;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	begin(synthesis);
 	put_u32(synthesis, (uint32_t)pid);
@@ -719,30 +719,29 @@ static int write_thread(struct synthesis *synthesis, const struct tally_thread *
 	begin(synthesis);
 	put_u32(synthesis, thread->pid);
 	put_u32(synthesis, thread->tid);
-	put_string(
-		synthesis, tally_strings_text(&synthesis->recorder->tasks.known.strings, thread->comm));
+	put_string(synthesis, tally_strings_text(&synthesis->tasks->known.strings, thread->comm));
 	int result = finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid,
 					    (pid_t)thread->tid);
 	return result ? result : write_known_namespaces(synthesis, thread);
 }
 
-int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_write_tasks(struct tally_recorder_tasks *tasks,
+			       struct tally_recorder_output *output, struct tally_error *err)
 {
-	struct synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
-	const struct tally_tasks *tasks = &recorder->tasks.known;
-	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
-						  .size = sizeof(done) };
+	struct synthesis synthesis = synthesis_of(tasks, output, err);
+	const struct tally_tasks *known = &tasks->known;
+	synthesis.is_known = true;
 	int result = 0;
-	for (size_t i = 0; !result && i < tasks->kernel.count; i++)
-		if (!is_rest_of_kernel(tasks, i))
-			result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
+	for (size_t i = 0; !result && i < known->kernel.count; i++)
+		if (!is_rest_of_kernel(known, i))
+			result = write_kernel_mapping(&synthesis, &known->kernel.mappings[i]);
 	if (!result)
 		result = write_known_cgroups(&synthesis);
-	for (size_t i = 0; !result && i < tasks->threads.count; i++)
-		result = write_thread(&synthesis, &tasks->threads.items[i]);
-	for (size_t i = 0; !result && i < tasks->processes.count; i++)
-		for (size_t m = 0; !result && m < tasks->processes.items[i].count; m++)
-			result = write_mapping(&synthesis, (pid_t)tasks->processes.items[i].pid,
-					       &tasks->processes.items[i].mappings[m]);
-	return result ? result : tally_recorder_put(recorder, &done, sizeof(done), err);
+	for (size_t i = 0; !result && i < known->threads.count; i++)
+		result = write_thread(&synthesis, &known->threads.items[i]);
+	for (size_t i = 0; !result && i < known->processes.count; i++)
+		for (size_t m = 0; !result && m < known->processes.items[i].count; m++)
+			result = write_mapping(&synthesis, (pid_t)known->processes.items[i].pid,
+					       &known->processes.items[i].mappings[m]);
+	return result ? result : tally_recorder_finish_round(output, err);
 }

@@ -1,13 +1,21 @@
-/* Collects the build-ids of the mapped files, for the list behind the data.
+/* What the recorder knows of the recorded tasks.
  *
- * They are read at the end; each file is opened for it.  For a file that no process maps any more,
- * the build-id is read when the recorder forgets the file.  Only path and build-id are kept of such
- * files, for at most 32,768 paths per output file; the list lacks further ones.
+ * The records of the side-band tell of forks, mappings and ends.  If an EXIT record was lost, a
+ * recorder that runs for hours finds out: from time to time it checks which tasks still exist.  A
+ * task leaves the kernel's table only after its EXIT was written.  So if both the record and this
+ * check report an end, they do so within two passes, which task/endings.h allows for.
+ *
+ * The build-ids of the mapped files are collected for the list behind the data.  They are read at
+ * the end; each file is opened for it.  For a file that no process maps any more, the build-id is
+ * read when the recorder forgets the file.  Only path and build-id are kept of such files, for at
+ * most 32,768 paths per output file; the list lacks further ones.
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_tasks.h"
 
 #include "base/vector.h"
 #include "perfdata/feature.h"
+#include "task/live_jits.h"
+#include "task/made_code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +24,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- tasks whose EXIT was lost ------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
-/* Ends tasks whose EXIT record was lost.  A recorder that runs for hours checks from time to time
- * which tasks still exist.
- *
- * A task leaves the kernel's table only after its EXIT was written.  So if both the record and this
- * check report an end, they do so within two passes, which task/endings.h allows for.
- */
+int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
+			     struct tally_error *err)
+{
+	int result = tally_tasks_record(&tasks->known, record);
+	if (!result)
+		result = tally_endings_record(&tasks->endings, record);
+	if (!result && tasks->objects.is_live)
+		result = tally_perf_maps_record(&tasks->perf_maps, &tasks->known, record);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+int tally_recorder_see_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
+			    struct tally_error *err)
+{
+	int result = tally_recorder_take_task(tasks, record, err);
+	if (result < 0)
+		return result;
+	tally_objects_see(&tasks->objects, &tasks->known, record);
+	if (tasks->objects.live_jits)
+		tally_live_jits_see(tasks->objects.live_jits, record);
+	return 0;
+}
+
+/* ---- tasks whose EXIT was lost ------------------------------------------- */
 
 static const uint64_t PAUSE_NS = 60000000000;
 
@@ -35,32 +61,33 @@ static bool lives(uint32_t pid, uint32_t tid)
 	return !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
 }
 
-static int end(struct tally_recorder *recorder, uint32_t pid, uint32_t tid, struct tally_error *err)
+static int end(struct tally_recorder_tasks *tasks, uint32_t pid, uint32_t tid,
+	       struct tally_error *err)
 {
 	struct tally_record record = { .header.type = TALLY_RECORD_EXIT };
 	record.task.pid = pid;
 	record.task.tid = tid;
-	return tally_recorder_take_task(recorder, &record, err);
+	return tally_recorder_take_task(tasks, &record, err);
 }
 
-int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
+int tally_recorder_end_gone(struct tally_recorder_tasks *tasks, uint64_t now_ns,
 			    struct tally_error *err)
 {
 	/* A flight recorder's tasks are those of an earlier time. */
-	if (!recorder->tasks.objects.is_live || recorder->session.options.overwrite || now_ns < recorder->tasks.gone_at)
+	if (!tasks->objects.is_live || tasks->session->options.overwrite || now_ns < tasks->gone_at)
 		return 0;
-	bool is_first = !recorder->tasks.gone_at;
+	bool is_first = !tasks->gone_at;
 	int result = 0;
-	recorder->tasks.gone_at = now_ns + PAUSE_NS;
-	for (size_t i = 0; !is_first && !result && i < recorder->tasks.known.threads.count; i++) {
-		const struct tally_thread *thread = &recorder->tasks.known.threads.items[i];
+	tasks->gone_at = now_ns + PAUSE_NS;
+	for (size_t i = 0; !is_first && !result && i < tasks->known.threads.count; i++) {
+		const struct tally_thread *thread = &tasks->known.threads.items[i];
 		if (!lives(thread->pid, thread->tid))
-			result = end(recorder, thread->pid, thread->tid, err);
+			result = end(tasks, thread->pid, thread->tid, err);
 	}
-	for (size_t i = 0; !is_first && !result && i < recorder->tasks.known.processes.count; i++) {
-		uint32_t pid = recorder->tasks.known.processes.items[i].pid;
+	for (size_t i = 0; !is_first && !result && i < tasks->known.processes.count; i++) {
+		uint32_t pid = tasks->known.processes.items[i].pid;
 		if (!lives(pid, pid))
-			result = end(recorder, pid, pid, err);
+			result = end(tasks, pid, pid, err);
 	}
 	return result;
 }
@@ -68,6 +95,16 @@ int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
 /* ---- files --------------------------------------------------------------- */
 
 enum { FILES_MAX = 16384, FORGOTTEN_MAX = 32768 };
+
+/* When too many files are open, closes those not used for longest. */
+static void trim_objects(struct tally_recorder_tasks *tasks)
+{
+	static const struct tally_objects_budget budget = { .bytes = 32 << 20,
+							    .mapped = 1 << 30,
+							    .objects = 512 };
+	if (tasks->objects.is_live)
+		tally_objects_trim(&tasks->objects, &budget);
+}
 
 static int keep(void *context, const char *path, const struct tally_build_id *id)
 {
@@ -82,14 +119,15 @@ static int keep(void *context, const char *path, const struct tally_build_id *id
 	return 0;
 }
 
-int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err)
+/* Forgets files that no process maps any more, except the most recent. */
+static int forget_files(struct tally_recorder_tasks *tasks, struct tally_error *err)
 {
-	bool is_asked = !recorder->output.is_pipe && !recorder->session.options.take_sample;
+	bool is_asked = !tasks->session->is_pipe && !tasks->session->options.take_sample;
 	/* The user of take_sample may refer to files by their ids. */
-	int result = !recorder->tasks.objects.is_live || recorder->session.options.take_sample
+	int result = !tasks->objects.is_live || tasks->session->options.take_sample
 			     ? 0
-			     : tally_objects_forget(&recorder->tasks.objects, &recorder->tasks.known, FILES_MAX,
-						    is_asked ? keep : NULL, &recorder->tasks.forgotten);
+			     : tally_objects_forget(&tasks->objects, &tasks->known, FILES_MAX,
+						    is_asked ? keep : NULL, &tasks->forgotten);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -132,26 +170,61 @@ static void put_forgotten(const struct tally_recorder_forgotten *forgotten,
 	}
 }
 
-int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
+int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_buffer *bytes,
 			     struct tally_error *err)
 {
 	struct tally_strings done = { 0 };
 	put_kernel(bytes);
-	for (uint32_t file = 0; file < recorder->tasks.known.files.count; file++) {
-		const char *path = tally_tasks_path(&recorder->tasks.known, file);
+	for (uint32_t file = 0; file < tasks->known.files.count; file++) {
+		const char *path = tally_tasks_path(&tasks->known, file);
 		size_t before = done.count;
 		/* A path may have been several files; the list has room for one. */
 		if (tally_strings_intern(&done, path) != before)
 			continue;
-		const struct tally_mapped_file *mapped = &recorder->tasks.known.files.items[file];
-		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id :
-			tally_objects_file_build_id(&recorder->tasks.objects, &recorder->tasks.known, file);
+		const struct tally_mapped_file *mapped = &tasks->known.files.items[file];
+		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id
+								    : tally_objects_file_build_id(
+									      &tasks->objects,
+									      &tasks->known, file);
 		if (id)
 			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
 			    id);
-		tally_recorder_trim_objects(recorder);
+		trim_objects(tasks);
 	}
-	put_forgotten(&recorder->tasks.forgotten, &done, bytes);
+	put_forgotten(&tasks->forgotten, &done, bytes);
 	tally_strings_release(&done);
 	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* ---- passes -------------------------------------------------------------- */
+
+void tally_recorder_tasks_begin_pass(struct tally_recorder_tasks *tasks)
+{
+	if (tasks->objects.made_code)
+		tally_made_code_pass(tasks->objects.made_code);
+	if (tasks->objects.live_jits)
+		tally_live_jits_pass(tasks->objects.live_jits, &tasks->known);
+}
+
+int tally_recorder_tasks_end_pass(struct tally_recorder_tasks *tasks, uint64_t now_ns, bool last,
+				  struct tally_error *err)
+{
+	int result = tally_recorder_end_gone(tasks, now_ns, err);
+	tally_endings_pass(&tasks->endings, &tasks->known);
+	tally_perf_maps_look(&tasks->perf_maps, now_ns, last);
+	trim_objects(tasks);
+	return result ? result : forget_files(tasks, err);
+}
+
+void tally_recorder_tasks_release(struct tally_recorder_tasks *tasks)
+{
+	tally_made_code_free(tasks->objects.made_code);
+	tally_live_jits_free(tasks->objects.live_jits);
+	tally_objects_release(&tasks->objects);
+	tally_tasks_release(&tasks->known);
+	tally_endings_release(&tasks->endings);
+	tally_perf_maps_release(&tasks->perf_maps);
+	tally_recorder_forgotten_release(&tasks->forgotten);
+	tally_vector_release(&tasks->modules.known);
+	tally_vector_release(&tasks->modules.now);
 }

@@ -35,4 +35,26 @@ struct tally_recorder_tasks {
 	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */
 };
 
+/* Applies a side-band record to the known tasks, and with _see_task() also to the objects and JITs
+ * that are live.  Return 0 or -ENOMEM. */
+int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
+			     struct tally_error *err);
+int tally_recorder_see_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
+			    struct tally_error *err);
+
+/* Around a pass over the rings.  At its end, forgets tasks and files that are gone, and closes
+ * objects that were not used lately. */
+void tally_recorder_tasks_begin_pass(struct tally_recorder_tasks *tasks);
+int tally_recorder_tasks_end_pass(struct tally_recorder_tasks *tasks, uint64_t now_ns, bool last,
+				  struct tally_error *err);
+/* Once a minute, ends the tasks that no longer exist. */
+int tally_recorder_end_gone(struct tally_recorder_tasks *tasks, uint64_t now_ns,
+			    struct tally_error *err);
+
+/* Makes the feature BUILD_ID. */
+int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_buffer *bytes,
+			     struct tally_error *err);
+void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten);
+void tally_recorder_tasks_release(struct tally_recorder_tasks *tasks);
+
 #endif

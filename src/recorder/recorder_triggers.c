@@ -1,7 +1,7 @@
 /* Events whose hits start the next file (--switch-output-event).  They are open on the same tasks
  * and CPUs as the recorded events, with a ring of their own for each CPU.  The rings' records are
  * not read; it only matters that there are any. */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_triggers.h"
 
 #include "base/vector.h"
 #include "provider/advice.h"
@@ -10,8 +10,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-static void make_attr(const struct tally_recorder *recorder, const struct tally_event *event,
-		      struct tally_attr *attr)
+static void make_attr(const struct tally_recorder_triggers *triggers,
+		      const struct tally_event *event, struct tally_attr *attr)
 {
 	*attr = event->attr;
 	attr->size = sizeof(*attr);
@@ -22,24 +22,23 @@ static void make_attr(const struct tally_recorder *recorder, const struct tally_
 		attr->sample_period = 1;
 		attr->flags &= ~TALLY_ATTR_FREQ;
 	}
-	if (!recorder->session.target->all && !recorder->session.options.no_inherit)
+	if (!triggers->session->target->all && !triggers->session->options.no_inherit)
 		attr->flags |= TALLY_ATTR_INHERIT;
 }
 
-static int open_on(struct tally_recorder *recorder, const struct tally_event *event, pid_t tid,
-		   int cpu, size_t at, struct tally_error *err)
+static int open_on(struct tally_recorder_triggers *triggers, const struct tally_event *event,
+		   pid_t tid, int cpu, size_t at, struct tally_error *err)
 {
-	struct tally_recorder_triggers *triggers = &recorder->triggers;
-	struct tally_provider *provider = recorder->session.provider;
+	struct tally_provider *provider = triggers->session->provider;
 	struct tally_ring *ring = &triggers->rings[at];
 	struct tally_attr attr;
-	make_attr(recorder, event, &attr);
+	make_attr(triggers, event, &attr);
 	int handle = provider->ops->open(provider, &attr, tid, cpu, -1, 0);
 	if (handle == -ESRCH && tid > 0)
 		return 0; /* it has ended */
 	if (handle < 0) {
-		tally_provider_open_error(event, handle, tid, cpu, tally_recorder_command(recorder),
-					  err);
+		tally_provider_open_error(event, handle, tid, cpu,
+					  tally_recorder_command(triggers->session), err);
 		return handle;
 	}
 	if (tally_vector_push(&triggers->handles, handle) < 0) {
@@ -54,47 +53,46 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 			  : 0;
 }
 
-static int open_event(struct tally_recorder *recorder, const struct tally_event *event,
+static int open_event(struct tally_recorder_triggers *triggers, const struct tally_event *event,
 		      struct tally_error *err)
 {
-	const struct tally_target *target = recorder->session.target;
-	bool is_listed = !target->all && !tally_recorder_follows_command(recorder);
+	const struct tally_target *target = triggers->session->target;
+	bool is_listed = !target->all && !tally_recorder_follows_command(triggers->session);
 	size_t tasks = is_listed ? target->tids.count : 1;
+	pid_t tid = -1;
 	int result = 0;
 	for (size_t t = 0; !result && t < tasks; t++) {
-		pid_t tid = target->all ? -1
-			    : is_listed ? target->tids.items[t]
-					: recorder->session.spawn->pid;
+		if (!target->all)
+			tid = is_listed ? target->tids.items[t] : triggers->session->spawn->pid;
 		for (size_t c = 0; !result && c < target->cpus.count; c++)
-			result = open_on(recorder, event, tid, (int)target->cpus.cpus[c], c, err);
+			result = open_on(triggers, event, tid, (int)target->cpus.cpus[c], c, err);
 	}
 	return result;
 }
 
-int tally_recorder_open_triggers(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_open_triggers(struct tally_recorder_triggers *triggers, struct tally_error *err)
 {
-	const struct tally_event_list *events = recorder->session.options.switch_events;
-	struct tally_recorder_triggers *triggers = &recorder->triggers;
+	const struct tally_event_list *events = triggers->session->options.switch_events;
 	int result = 0;
 	if (!events || !events->count)
 		return 0;
-	triggers->count = recorder->session.target->cpus.count;
-	triggers->rings = tally_arena_array(&recorder->session.arena, triggers->count,
+	triggers->count = triggers->session->target->cpus.count;
+	triggers->rings = tally_arena_array(&triggers->session->arena, triggers->count,
 					    sizeof(*triggers->rings));
 	if (!triggers->rings) {
 		triggers->count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; !result && i < events->count; i++)
-		result = open_event(recorder, &events->items[i], err);
+		result = open_event(triggers, &events->items[i], err);
 	return result;
 }
 
-bool tally_recorder_triggered(struct tally_recorder *recorder)
+bool tally_recorder_triggered(struct tally_recorder_triggers *triggers)
 {
 	bool is_hit = false;
-	for (size_t i = 0; i < recorder->triggers.count; i++) {
-		struct tally_ring *ring = &recorder->triggers.rings[i];
+	for (size_t i = 0; i < triggers->count; i++) {
+		struct tally_ring *ring = &triggers->rings[i];
 		if (!ring->page)
 			continue;
 		tally_ring_note(ring);
@@ -105,13 +103,13 @@ bool tally_recorder_triggered(struct tally_recorder *recorder)
 	return is_hit;
 }
 
-void tally_recorder_close_triggers(struct tally_recorder *recorder)
+void tally_recorder_close_triggers(struct tally_recorder_triggers *triggers)
 {
-	struct tally_recorder_triggers *triggers = &recorder->triggers;
 	for (size_t i = 0; i < triggers->count; i++)
 		tally_ring_close(&triggers->rings[i]);
 	for (size_t i = 0; i < triggers->handles.count; i++)
-		recorder->session.provider->ops->close(recorder->session.provider, triggers->handles.items[i]);
+		triggers->session->provider->ops->close(triggers->session->provider,
+							triggers->handles.items[i]);
 	tally_vector_release(&triggers->handles);
 	triggers->count = 0;
 }

@@ -4,7 +4,7 @@
  * ever, even if other events still write to the same ring.  The ring's next living event then takes
  * its place.  A ring without living events is not waited for any more.
  */
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_waits.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,56 +22,56 @@ static void add(struct tally_recorder_waits *waits, const struct tally_ring *rin
 }
 
 int tally_recorder_waits_init(struct tally_recorder_waits *waits,
-			      const struct tally_recorder *recorder)
+			      const struct tally_recorder_rings *rings,
+			      const struct tally_recorder_triggers *triggers)
 {
 	*waits = (struct tally_recorder_waits){ 0 };
-	waits->items = calloc(recorder->rings.count * 2 + recorder->triggers.count,
-			      sizeof(*waits->items));
-	waits->places = calloc(recorder->rings.count * 2, sizeof(*waits->places));
+	waits->items = calloc(rings->count * 2 + triggers->count, sizeof(*waits->items));
+	waits->places = calloc(rings->count * 2, sizeof(*waits->places));
 	if (!waits->items || !waits->places)
 		return -ENOMEM;
-	for (size_t i = 0; i < recorder->rings.count; i++) {
-		add(waits, &recorder->rings.samples[i], false, i);
-		add(waits, &recorder->rings.sides[i], true, i);
+	for (size_t i = 0; i < rings->count; i++) {
+		add(waits, &rings->samples[i], false, i);
+		add(waits, &rings->sides[i], true, i);
 	}
-	for (size_t i = 0; i < recorder->triggers.count; i++)
-		if (recorder->triggers.rings[i].page)
+	for (size_t i = 0; i < triggers->count; i++)
+		if (triggers->rings[i].page)
 			waits->items[waits->count + waits->triggers++].handle =
-				recorder->triggers.rings[i].handle;
+				triggers->rings[i].handle;
 	return 0;
 }
 
-static bool has_hung_up(const struct tally_recorder *recorder, int handle)
+static bool has_hung_up(const struct tally_recorder_events *events, int handle)
 {
 	struct tally_wait_item item = { .handle = handle };
-	struct tally_provider *provider = recorder->session.provider;
+	struct tally_provider *provider = events->session->provider;
 	return provider->ops->wait(provider, &item, 1, -1, 0) > 0 && item.revents & POLLHUP;
 }
 
 /* Finds another living event of the ring.  Ended events stay ended, so the search goes on where the
  * last one stopped. */
 static int next_living(struct tally_recorder_waits *waits, size_t item,
-		       const struct tally_recorder *recorder)
+		       const struct tally_recorder_events *events)
 {
 	const struct tally_recorder_handle *handles = waits->places[item].side
-							      ? recorder->events.side_handles.items
-							      : recorder->events.handles.items;
-	size_t count = waits->places[item].side ? recorder->events.side_handles.count
-						: recorder->events.handles.count;
+							      ? events->side_handles.items
+							      : events->handles.items;
+	size_t count = waits->places[item].side ? events->side_handles.count
+						: events->handles.count;
 	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
 		if (handles[*next].ring == waits->places[item].ring &&
-		    !has_hung_up(recorder, handles[*next].handle))
+		    !has_hung_up(events, handles[*next].handle))
 			return handles[*next].handle;
 	return -1;
 }
 
 void tally_recorder_waits_update(struct tally_recorder_waits *waits,
-				 const struct tally_recorder *recorder)
+				 const struct tally_recorder_events *events)
 {
 	for (size_t i = 0; i < waits->count; i++) {
 		if (waits->items[i].handle < 0 || !(waits->items[i].revents & POLLHUP))
 			continue;
-		waits->items[i].handle = next_living(waits, i, recorder);
+		waits->items[i].handle = next_living(waits, i, events);
 		waits->items[i].revents = 0;
 		waits->ended += waits->items[i].handle < 0;
 	}

@@ -57,6 +57,7 @@ static void start(struct fixture *f)
 	struct tally_recorder *recorder = &f->recorder;
 	const struct tally_perfdata_options plain = { 0 };
 	*f = (struct fixture){ .fake.provider.ops = &fake_ops };
+	tally_recorder_init(recorder);
 	f->source.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
 					      .size = sizeof(struct tally_attr),
 					      .config = TALLY_SW_DUMMY,

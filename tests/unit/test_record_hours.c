@@ -12,7 +12,7 @@ static const uint64_t MINUTE_NS = 61000000000;
 
 static void tell(struct tally_recorder *recorder, const struct tally_record *record)
 {
-	assert_int_equal(tally_recorder_take_task(recorder, record, NULL), 0);
+	assert_int_equal(tally_recorder_take_task(&recorder->tasks, record, NULL), 0);
 }
 
 static void task(struct tally_recorder *recorder, uint32_t type, uint32_t pid, uint32_t tid)
@@ -57,15 +57,6 @@ static void run_programs(struct tally_recorder *recorder)
 	pass(recorder);
 }
 
-static void release(struct tally_recorder *recorder)
-{
-	tally_objects_release(&recorder->tasks.objects);
-	tally_tasks_release(&recorder->tasks.known);
-	tally_endings_release(&recorder->tasks.endings);
-	tally_perf_maps_release(&recorder->tasks.perf_maps);
-	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
-}
-
 static bool contains(const struct tally_buffer *bytes, const char *text)
 {
 	return memmem(bytes->bytes, bytes->length, text, strlen(text) + 1) != NULL;
@@ -75,6 +66,7 @@ static void of_many_programs_no_more_is_kept_than_of_some(void **state)
 {
 	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	(void)state;
+	tally_recorder_init(&recorder);
 	run_programs(&recorder);
 	assert_in_range(recorder.tasks.known.files.count, KEPT_MAX / 2, KEPT_MAX);
 	assert_in_range(recorder.tasks.known.strings.count, 1, KEPT_MAX);
@@ -82,7 +74,7 @@ static void of_many_programs_no_more_is_kept_than_of_some(void **state)
 	assert_in_range(recorder.tasks.objects.entries.count, 0, KEPT_MAX);
 	assert_int_equal(recorder.tasks.known.processes.count, 0);
 	assert_int_equal(recorder.tasks.known.threads.count, 0);
-	release(&recorder);
+	tally_recorder_tasks_release(&recorder.tasks);
 }
 
 static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
@@ -90,6 +82,7 @@ static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
 	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	struct tally_buffer bytes = { 0 };
 	char gone[128], stays[128];
+	tally_recorder_init(&recorder);
 	assert_true(run(*state, "cp /bin/true gone; cp /bin/true stays"));
 	snprintf(gone, sizeof(gone), "%s/gone", (const char *)*state);
 	snprintf(stays, sizeof(stays), "%s/stays", (const char *)*state);
@@ -99,11 +92,11 @@ static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
 	map(&recorder, NOBODY - 2, stays);
 	run_programs(&recorder);
 	assert_int_equal(recorder.tasks.forgotten.ids.count, 1);
-	assert_int_equal(tally_recorder_build_ids(&recorder, &bytes, NULL), 0);
+	assert_int_equal(tally_recorder_build_ids(&recorder.tasks, &bytes, NULL), 0);
 	assert_true(contains(&bytes, gone));
 	assert_true(contains(&bytes, stays));
 	tally_buffer_release(&bytes);
-	release(&recorder);
+	tally_recorder_tasks_release(&recorder.tasks);
 }
 
 static pid_t child_that_is_gone(void)
@@ -125,6 +118,7 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	uint32_t self = (uint32_t)getpid(), gone = (uint32_t)child_that_is_gone(), idle = 0;
 	(void)state;
+	tally_recorder_init(&recorder);
 	task(&recorder, TALLY_RECORD_FORK, self, self);
 	/* a task claimed to be our thread, which does not exist */
 	task(&recorder, TALLY_RECORD_FORK, self, gone);
@@ -132,8 +126,8 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	task(&recorder, TALLY_RECORD_FORK, idle, idle);
 	map(&recorder, self, "/nowhere/self");
 	map(&recorder, gone, "/nowhere/gone");
-	assert_int_equal(tally_recorder_end_gone(&recorder, 1, NULL), 0);
-	assert_int_equal(tally_recorder_end_gone(&recorder, MINUTE_NS, NULL), 0);
+	assert_int_equal(tally_recorder_end_gone(&recorder.tasks, 1, NULL), 0);
+	assert_int_equal(tally_recorder_end_gone(&recorder.tasks, MINUTE_NS, NULL), 0);
 	assert_true(is_known(&recorder, gone, gone)); /* its samples may still be unread */
 	tally_endings_pass(&recorder.tasks.endings, &recorder.tasks.known);
 	tally_endings_pass(&recorder.tasks.endings, &recorder.tasks.known);
@@ -141,7 +135,7 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	assert_false(is_known(&recorder, self, gone) || is_known(&recorder, gone, gone));
 	assert_non_null(tally_tasks_find(&recorder.tasks.known, self, false, 0x1800));
 	assert_null(tally_tasks_find(&recorder.tasks.known, gone, false, 0x1800));
-	release(&recorder);
+	tally_recorder_tasks_release(&recorder.tasks);
 }
 
 int main(void)

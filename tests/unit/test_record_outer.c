@@ -2,7 +2,8 @@
  * (recorder/recorder_outer.c).  The size of the copies follows the need (recorder/recorder_copies.c). */
 #include "test.h"
 
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_events.h"
+#include "recorder/recorder_outer.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>
@@ -335,84 +336,83 @@ static int switch_event(struct tally_provider *provider, int handle, enum tally_
 	return 0;
 }
 
-static void note(struct tally_recorder *recorder, unsigned times,
+static void note(struct tally_recorder_events *events, unsigned times,
 		 enum tally_recorder_stack_fate fate, uint64_t needed)
 {
 	const struct tally_sample sample = {
-		.stack_size = recorder->events.copies.sizes[recorder->events.copies.now]
+		.stack_size = events->copies.sizes[events->copies.now]
 	};
 	for (unsigned i = 0; i < times; i++)
-		tally_recorder_copies_note(recorder, &sample, fate, needed);
-	assert_int_equal(tally_recorder_copies_adapt(recorder, NULL), 0);
+		tally_recorder_copies_note(&events->copies, &sample, fate, needed);
+	assert_int_equal(tally_recorder_copies_adapt(events, NULL), 0);
 }
 
 static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large(void **state)
 {
 	static const struct tally_provider_ops ops = { .name = "switches", .ioctl = switch_event };
-	static struct tally_recorder recorder;
+	static struct tally_recorder_session session;
+	static struct tally_recorder_events events;
 	static const struct tally_event event = { .group = TALLY_EVENT_NO_GROUP };
 	struct tally_recorder_source sources[2] = { { .event = &event, .unwinds = true } };
 	struct tally_recorder_handle handles[TALLY_RECORDER_COPY_SIZES];
 	struct switches switches = { .provider = { &ops } };
 	const uint64_t small = 1000;
 	(void)state;
-	recorder = (struct tally_recorder){ .session.provider = &switches.provider,
-					    .events.sources = sources,
-					    .events.source_count = 2,
-					    .events.unwinds = true };
+	session = (struct tally_recorder_session){ .provider = &switches.provider };
+	events = (struct tally_recorder_events){
+		.session = &session, .sources = sources, .source_count = 2, .unwinds = true
+	};
 	sources[0].attr.flags = TALLY_ATTR_FREQ;
 	sources[0].attr.sample_period = 999;
-	tally_recorder_copies_init(&recorder,
-				   8 << 20); /* few samples: only the largest copy size */
-	assert_false(tally_recorder_has_copies(&recorder, &sources[0]));
+	tally_recorder_copies_init(&events, 8 << 20); /* few samples: only the largest copy size */
+	assert_false(tally_recorder_has_copies(&events, &sources[0]));
 	assert_int_equal(sources[0].attr.sample_stack_user, 63 << 10);
 
 	sources[0].attr.sample_period = 20000;
-	tally_recorder_copies_init(&recorder, 4 << 20);
-	assert_true(tally_recorder_has_copies(&recorder, &sources[0]));
-	assert_int_equal(recorder.events.copies.count, TALLY_RECORDER_COPY_SIZES);
+	tally_recorder_copies_init(&events, 4 << 20);
+	assert_true(tally_recorder_has_copies(&events, &sources[0]));
+	assert_int_equal(events.copies.count, TALLY_RECORDER_COPY_SIZES);
 	assert_int_equal(sources[0].attr.sample_stack_user, 16 << 10);
 	for (int i = 0; i < TALLY_RECORDER_COPY_SIZES; i++)
-		handles[i] = (struct tally_recorder_handle){
-			.handle = i, .copy_bytes = recorder.events.copies.sizes[i]
-		};
-	recorder.events.handles.items = handles;
-	recorder.events.handles.count = TALLY_RECORDER_COPY_SIZES;
-	assert_int_equal(tally_recorder_enable(&recorder, true, NULL), 0);
+		handles[i] = (struct tally_recorder_handle){ .handle = i,
+							     .copy_bytes = events.copies.sizes[i] };
+	events.handles.items = handles;
+	events.handles.count = TALLY_RECORDER_COPY_SIZES;
+	assert_int_equal(tally_recorder_enable(&events, true, NULL), 0);
 	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
-	note(&recorder, 900, TALLY_RECORDER_STACK_WHOLE, small);
-	note(&recorder, 9, TALLY_RECORDER_STACK_CUT, UINT64_MAX); /* less than one in a hundred */
+	note(&events, 900, TALLY_RECORDER_STACK_WHOLE, small);
+	note(&events, 9, TALLY_RECORDER_STACK_CUT, UINT64_MAX); /* less than one in a hundred */
 	assert_true(switches.is_on[0]);
-	note(&recorder, 1, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
+	note(&events, 1, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(!switches.is_on[0] && switches.is_on[1]);
 	/* the tasks are too short-lived to be completed */
-	note(&recorder, 1000, TALLY_RECORDER_STACK_NEW, UINT64_MAX);
+	note(&events, 1000, TALLY_RECORDER_STACK_NEW, UINT64_MAX);
 	assert_true(!switches.is_on[1] && switches.is_on[2]);
-	note(&recorder, 8000, TALLY_RECORDER_STACK_WHOLE, 40 << 10); /* this size is needed */
+	note(&events, 8000, TALLY_RECORDER_STACK_WHOLE, 40 << 10); /* this size is needed */
 	assert_true(switches.is_on[2]);
 	for (int i = 0; i < 50; i++) /* for a long time, a smaller size would have been enough */
-		note(&recorder, recorder.events.copies.now == 2 ? 10000 : 0, TALLY_RECORDER_STACK_WHOLE,
+		note(&events, events.copies.now == 2 ? 10000 : 0, TALLY_RECORDER_STACK_WHOLE,
 		     small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
-	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
+	note(&events, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[2]);
-	recorder.session.status.lost += 140;
-	note(&recorder, 570, TALLY_RECORDER_STACK_WHOLE, 40 << 10);
+	session.status.lost += 140;
+	note(&events, 570, TALLY_RECORDER_STACK_WHOLE, 40 << 10);
 	assert_true(switches.is_on[2]); /* less than one in five */
-	recorder.session.status.lost += 3;
-	note(&recorder, 0, TALLY_RECORDER_STACK_WHOLE, small);
+	session.status.lost += 3;
+	note(&events, 0, TALLY_RECORDER_STACK_WHOLE, small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
-	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
+	note(&events, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[1]); /* a truncated sample is better than a lost one */
-	assert_int_equal(tally_recorder_enable(&recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_enable(&events, false, NULL), 0);
 	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
-	recorder.session.options.stack_bytes = 8 << 10; /* a size that the user chose */
-	tally_recorder_copies_init(&recorder, 4 << 20);
-	assert_false(tally_recorder_has_copies(&recorder, &sources[0]));
+	session.options.stack_bytes = 8 << 10; /* a size that the user chose */
+	tally_recorder_copies_init(&events, 4 << 20);
+	assert_false(tally_recorder_has_copies(&events, &sources[0]));
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * further loss.  Without a loss it sleeps until it is woken (recorder/recorder_waits.c). */
 #include "test.h"
 
-#include "recorder/recorder_state.h"
+#include "recorder/recorder_waits.h"
 
 enum { MS = 1000000, SECOND = 1000 * MS, RING = 4 << 20 };
 

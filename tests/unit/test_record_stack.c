@@ -114,22 +114,21 @@ static struct fixture *new_fixture(void)
 	f->source.written.sample_regs_user = 0;
 	f->source.written.sample_stack_user = 0;
 	f->source.unwinds = true;
+	tally_recorder_init(&f->recorder);
 	map_code(f);
 	return f;
 }
 
 static void free_fixture(struct fixture *f)
 {
-	tally_objects_release(&f->recorder.tasks.objects);
-	tally_tasks_release(&f->recorder.tasks.known);
-	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
-		tally_unwind_chain_free(f->recorder.stacks.chains[i]);
+	tally_recorder_stacks_release(&f->recorder.stacks);
+	tally_recorder_tasks_release(&f->recorder.tasks);
 	free(f);
 }
 
 static const struct tally_sample *rewrite(struct fixture *f)
 {
-	f->size = tally_recorder_rewrite_sample(&f->recorder, &f->source, f->in.words,
+	f->size = tally_recorder_rewrite_sample(&f->recorder.stacks, &f->source, f->in.words,
 						8 * f->in.count, f->out);
 	assert_true(f->size > 0);
 	assert_int_equal(
@@ -221,8 +220,8 @@ static void a_torn_sample_is_refused(void **state)
 	make_sample(f, NULL, 0, 2, STACK);
 	for (size_t words = 1; words < f->in.count; words++) {
 		set_header(&f->in, TALLY_MISC_USER, words);
-		assert_true(tally_recorder_rewrite_sample(&f->recorder, &f->source, f->in.words,
-							  8 * words, f->out) < 0);
+		assert_true(tally_recorder_rewrite_sample(&f->recorder.stacks, &f->source,
+							  f->in.words, 8 * words, f->out) < 0);
 	}
 	free_fixture(f);
 }

@@ -1,0 +1,104 @@
+/* The command that was started, signals, and lines for the user. */
+#include "recorder/recorder_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+uint64_t tally_recorder_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void tally_recorder_say(const struct tally_recorder_session *session, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	if (!session->options.say)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	session->options.say(session->options.context, text);
+}
+
+static bool command_runs(const struct tally_recorder_session *session)
+{
+	return session->spawn && session->spawn->pid > 0 && !session->command_ended;
+}
+
+static void reap(struct tally_recorder_session *session)
+{
+	if (command_runs(session) && wait4(session->spawn->pid, &session->wait_status, WNOHANG,
+					   &session->command_used) == session->spawn->pid)
+		session->command_ended = true;
+}
+
+/* Signals the command; a stopped command is continued, so that it can end. */
+static void tell_command(const struct tally_recorder_session *session, int number)
+{
+	if (!command_runs(session))
+		return;
+	kill(session->spawn->pid, number);
+	kill(session->spawn->pid, SIGCONT);
+}
+
+/* Takes all pending signals.  Returns how many asked for the end. */
+unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
+				     struct tally_signals *signals, bool *asked_next)
+{
+	struct tally_signal signal;
+	unsigned asked = 0;
+	while (tally_signals_next(signals, &signal)) {
+		if (signal.number == SIGCHLD) {
+			reap(session);
+			continue;
+		}
+		if (signal.number == SIGUSR2) {
+			*asked_next = true;
+			continue;
+		}
+		if (signal.was_ignored)
+			continue;
+		/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is
+		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
+		if (!signal.from_terminal)
+			tell_command(session, signal.number == SIGINT ? SIGTERM : signal.number);
+		asked++;
+	}
+	return asked;
+}
+
+/* Gives the command 0.3 s to end: the signal that interrupted us may have reached it as well
+ * (Ctrl-C, timeout). */
+static bool ends_soon(struct tally_recorder_session *session)
+{
+	enum { ROUNDS = 30, ROUND_MS = 10 };
+	for (unsigned i = 0; i < ROUNDS && command_runs(session); i++) {
+		poll(NULL, 0, ROUND_MS);
+		reap(session);
+	}
+	return !command_runs(session);
+}
+
+int tally_recorder_await_command(struct tally_recorder_session *session,
+				 struct tally_signals *signals, enum tally_recorder_end end)
+{
+	if (end == TALLY_RECORDER_END_DURATION)
+		tell_command(session, SIGTERM);
+	for (reap(session); command_runs(session);) {
+		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
+		bool is_late;
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (tally_recorder_take_signals(session, signals, &is_late))
+			return ends_soon(session) ? 0 : -EINTR;
+	}
+	return 0;
+}
