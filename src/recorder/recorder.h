@@ -48,6 +48,10 @@ struct tally_recorder_range {
 struct tally_perf_maps;
 struct tally_recorder_status;
 
+/* A new option takes effect in one part of the recorder (recorder_state.h), which reads it from its
+ * session.  The events hold what is opened or sampled (recorder_attributes.c), the rings hold sizes
+ * and waits, the stacks hold call chains, the tasks hold mappings, and the output holds what is
+ * written.  The loop has code only for options that switch or end the recording. */
 struct tally_recorder_options {
 	double frequency;      /* Hz, for events without a period */
 	uint64_t period;       /* 0: use the frequency */

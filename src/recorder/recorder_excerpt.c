@@ -1,4 +1,4 @@
-/* An excerpt keeps the samples that bring a new place.  What an address means depends on the
+/* An excerpt keeps the samples that bring a new place.  The meaning of an address depends on the
  * mappings of its process and of the kernel, so an address seen since their last change needs no
  * further sample.  A record of a change comes before younger samples, so this
  * is known for every sample except those older than the last change; they are always kept.

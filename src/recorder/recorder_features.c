@@ -359,7 +359,7 @@ static int tracing_features(struct tally_recorder_output *output, struct tally_b
 	return put_feature(output, TALLY_FEATURE_TRACING_DATA, bytes, err);
 }
 
-/* In a pipe nobody knows the mapped files at this time. */
+/* In a pipe the features are written before the mapped files are known. */
 static int build_id_features(struct tally_recorder_tasks *tasks,
 			     struct tally_recorder_output *output, struct tally_buffer *bytes,
 			     struct tally_error *err)

@@ -1,4 +1,4 @@
-/* Where files end: the next file of a recording, and the flight recorder's dumps.
+/* Ends files: continues in the next file of a recording, and dumps the flight recorder's rings.
  *
  * Each file of a recording is complete by itself.  The rings stay as they are, with the records
  * that arrive meanwhile.  A file begins with the tasks known so far, from the records.  /proc could

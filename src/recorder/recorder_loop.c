@@ -76,7 +76,7 @@ static int switch_events(struct tally_recorder *recorder, const char *name, bool
 	return result < 0 ? result : 0;
 }
 
-/* Continues in a new file with what the rings have now. */
+/* Drains the rings and continues in a new file. */
 static int take_snapshot(struct loop *loop, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;

@@ -10,7 +10,7 @@
 
 struct tally_recorder_output {
 	struct tally_recorder_session *session;
-	const struct tally_recorder_events *events; /* that the file lists */
+	const struct tally_recorder_events *events; /* the file's list of events */
 	struct tally_perfdata_writer *writer;
 	struct tally_recorder_excerpt *excerpt; /* NULL: none */
 	int fd;

@@ -33,8 +33,8 @@ struct tally_recorder_rings {
 /* Makes room for a ring for each CPU (and those that may come online) or thread.  Returns 0 or
  * -ENOMEM. */
 int tally_recorder_make_rings(struct tally_recorder_rings *rings);
-/* Chooses the sizes by the options and the budget.  `copies_bytes`: what stack copies need; 0 if
- * that is unknown. */
+/* Chooses the sizes by the options and the budget.  `copies_bytes`: ring size for stack copies;
+ * 0: unknown. */
 struct tally_recorder_ring_sizes tally_recorder_choose_rings(
 	const struct tally_recorder_rings *rings, bool has_copies, size_t copies_bytes);
 /* Directs `handle` to the ring.  The first handle creates the ring, with fewer pages when so many

@@ -49,7 +49,6 @@ static void tell_command(const struct tally_recorder_session *session, int numbe
 	kill(session->spawn->pid, SIGCONT);
 }
 
-/* Takes all pending signals.  Returns how many asked for the end. */
 unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
 				     struct tally_signals *signals, bool *asked_next)
 {

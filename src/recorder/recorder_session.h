@@ -1,12 +1,5 @@
-/* One run of the recorder, as all its parts see it: what is recorded, with which options, the
- * command that was started, and the counts so far.
- *
- * A new option's value is a member of `struct tally_recorder_options`.  Its effect belongs to one
- * part: what is opened or sampled to the events (recorder_attributes.c), sizes and waiting to the
- * rings, call chains to the stacks, mappings and files of code to the tasks, and what is written
- * and when a file ends to the output.  A part reads the option there, by its session; only an
- * option that ends or switches the recording has code in the loop.
- */
+/* One run of the recorder, as all its parts see it: the targets, the options, the started command,
+ * and the counts so far. */
 #ifndef TALLY_RECORDER_SESSION_H
 #define TALLY_RECORDER_SESSION_H
 

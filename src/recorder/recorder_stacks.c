@@ -407,7 +407,7 @@ static void close_gaps(struct tally_recorder_holds *holds)
 	holds->count = kept;
 }
 
-/* Writes the older samples of the thread of which a whole stack was seen. */
+/* Writes the older samples of a thread after one of its whole stacks was seen. */
 static int write_told(struct tally_recorder_stacks *stacks, struct tally_error *err)
 {
 	struct tally_recorder_holds *holds = &stacks->holds;

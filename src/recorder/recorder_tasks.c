@@ -1,4 +1,4 @@
-/* What the recorder knows of the recorded tasks.
+/* Keeps the recorded tasks, their mappings and their files up to date.
  *
  * The records of the side-band tell of forks, mappings and ends.  If an EXIT record was lost, a
  * recorder that runs for hours finds out: from time to time it checks which tasks still exist.  A

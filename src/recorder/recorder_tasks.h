@@ -1,5 +1,5 @@
-/* What the recorder knows of the recorded tasks: their mappings, the objects that they map, and the
- * kernel's modules.  Records of the side-band keep it up to date. */
+/* The recorded tasks as the side-band describes them: their mappings, the mapped objects, and the
+ * kernel's modules. */
 #ifndef TALLY_RECORDER_TASKS_H
 #define TALLY_RECORDER_TASKS_H
 
@@ -42,7 +42,7 @@ int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct ta
 int tally_recorder_see_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
 			    struct tally_error *err);
 
-/* Around a pass over the rings.  At its end, forgets tasks and files that are gone, and closes
+/* Around a pass over the rings.  The end forgets ended tasks and unmapped files, and closes
  * objects that were not used lately. */
 void tally_recorder_tasks_begin_pass(struct tally_recorder_tasks *tasks);
 int tally_recorder_tasks_end_pass(struct tally_recorder_tasks *tasks, uint64_t now_ns, bool last,
