@@ -152,8 +152,8 @@ static void put_titles(struct tally_drawn_row *row, const struct tally_browser *
 		put_right(row, TALLY_STYLE_DIM, tally_report_wait_title(i));
 	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_row_put(row, TALLY_STYLE_DIM,
-			      tally_sort_key_words(browse->columns[i].key)->title, fit->widths[i]);
+		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_row(browse->columns[i].key)->title,
+			      fit->widths[i]);
 		tally_row_put(row, TALLY_STYLE_DIM, "", fit->widths[i] ? GAP : 0);
 	}
 }

@@ -136,7 +136,7 @@ static int make_lines(struct tally_browse *browse)
 static int width_before(const struct tally_browse_column *columns, unsigned count,
 			enum tally_sort_key key)
 {
-	int width = (int)strlen(tally_sort_key_words(key)->title);
+	int width = (int)strlen(tally_sort_row(key)->title);
 	for (unsigned i = 0; i < count; i++)
 		if (columns[i].key == key)
 			width = columns[i].width;

@@ -451,10 +451,9 @@ static int read_profile(const struct tally_command *command, struct request *req
 		request->filter.event = TALLY_OFF_CPU_NAME;
 	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
 			    (request->children_given && report->children);
-	unsigned facts = 0;
-	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts,
-						   &err) < 0;
-	if (is_misused || tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
+	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &err) <
+			  0;
+	if (is_misused || tally_report_sort_check(&request->sort, recording, &err) < 0) {
 		tally_recording_close(recording);
 		return is_misused ? tally_command_misused(command, &err)
 				  : tally_command_fail(command, &err);
@@ -478,11 +477,13 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
 		/* Unnamed places matter for source lines, which a user who browses may request
 		 * later. */
-		.merge_unknown = !request->browses && !facts &&
+		.merge_unknown = !request->browses && !request->sort.facts &&
+				 !request->sort.of_branches &&
 				 !tally_report_sort_needs_lines(&request->sort),
 		.by_cgroup = report->by[TALLY_SORT_CGROUP],
 		.by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID],
-		.facts = facts,
+		.facts = request->sort.facts,
+		.of_branches = request->sort.of_branches,
 		.by_cost = request->sort.of_memory,
 		.hides_functions = !request->shows_functions,
 		.time_quantum_ns = request->quantum_ns,
@@ -500,7 +501,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	if (result < 0)
 		return tally_command_fail(command, &err);
 	/* a pipe's events are known only after reading it */
-	if (tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
+	if (tally_report_sort_check(&request->sort, recording, &err) < 0) {
 		tally_profile_free(*profile);
 		return tally_command_fail(command, &err);
 	}
@@ -554,14 +555,7 @@ const struct tally_command tally_command_report = {
 		"On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s selects columns, h\n"
 		"lists all keys, q quits.  In pipes, with --stdio or -j, it is text.\n\n"
 		"--sort takes\n"
-		"  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
-		"                 srcfile,srcline,addr; trace of tracepoints\n"
-		"  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n"
-		"                 _to, mispredict,in_tx,abort,cycles\n"
-		"  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"
-		"                 local_p_stage_cyc, transaction\n"
-		"  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n"
-		"                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n\n"
+		TALLY_SORT_HELP "\n"
 		"  tally record -- ./program && tally report\n"
 		"  tally report -g                    with the call trees\n"
 		"  tally report -g callee --no-children --sort sym -n 20\n"

@@ -1,11 +1,10 @@
 #include "command/report_sort.h"
 
 #include "base/suggest.h"
-#include "profile/sample_facts.h"
-
 #include "tally/perf_event.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* perf's other keys. */
@@ -35,11 +34,16 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 
 static int unknown_key(const char *text, int length, struct tally_error *err)
 {
+	char aliases[256] = "";
+	size_t used = 0;
 	if (refused_key(text, (size_t)length, err) < 0)
 		return -ENOTSUP;
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		if (tally_sort_row(key)->alias && used < sizeof(aliases))
+			used += (size_t)snprintf(aliases + used, sizeof(aliases) - used, "%s%s",
+						 used ? " " : "", tally_sort_row(key)->alias);
 	tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", length, text);
-	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES,
-			"object symbol symbol_from symbol_to sym_daddr");
+	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES, aliases);
 	return -EINVAL;
 }
 
@@ -71,20 +75,13 @@ bool tally_report_sort_names_code(const struct tally_report_sort *sort)
 	       sort->by[TALLY_SORT_SYMBOL_TO] || tally_report_sort_needs_lines(sort);
 }
 
-/* Returns the first key that needs one of the facts; NULL: none. */
-static const char *key_of_facts(const struct tally_report_sort *sort, unsigned facts)
+/* Returns the first key of branches; NULL: none. */
+static const char *key_of_branches(const struct tally_report_sort *sort)
 {
-	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		if (sort->by[key] && tally_sort_key_words(key)->facts & facts)
-			return tally_sort_key_words(key)->name;
+	for (unsigned key = TALLY_SORT_BRANCHES_START; key < TALLY_SORT_SAMPLES_START; key++)
+		if (sort->by[key])
+			return tally_sort_key_name(key);
 	return NULL;
-}
-
-static bool is_known(const struct tally_recording *recording)
-{
-	size_t count;
-	tally_perfdata_events(recording->data, &count);
-	return count;
 }
 
 /* True if an event's samples have one of these bits. Branch records of calls are stacks, and don't
@@ -124,9 +121,9 @@ static void sort_by_default(struct tally_report_sort *sort, bool branches)
 
 int tally_report_sort_choose(struct tally_report_sort *sort,
 			     const struct tally_recording *recording, bool wants_stacks,
-			     unsigned *facts, struct tally_error *err)
+			     struct tally_error *err)
 {
-	const char *asks = key_of_facts(sort, TALLY_FACT_BRANCH);
+	const char *asks = key_of_branches(sort);
 	bool recorded = is_recorded(recording, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_CALL_STACK);
 	bool branches = sort->branches == TALLY_BRANCHES_WANTED ||
 			(sort->branches == TALLY_BRANCHES_IF_RECORDED &&
@@ -148,63 +145,38 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 		sort_by_memory(sort);
 	else if (!sort->given)
 		sort_by_default(sort, branches);
-	*facts = branches ? TALLY_FACT_BRANCH : 0;
-	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		*facts |= sort->by[key] ? tally_sort_key_words(key)->facts : 0;
+	sort->of_branches = branches;
+	sort->facts = 0;
+	for (unsigned key = TALLY_SORT_BRANCHES_START; key < TALLY_SORT_FRAMES_START; key++)
+		sort->facts |= sort->by[key] ? TALLY_SORT_BIT(key) : 0;
 	return 0;
 }
 
-static uint64_t sample_types(const struct tally_recording *recording)
+/* Returns the first chosen key that has the need; NULL: none was given. */
+static const char *key_of_need(const struct tally_report_sort *sort,
+			       const struct tally_sort_need *need)
 {
-	size_t count;
-	uint64_t types = 0;
-	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	for (size_t i = 0; i < count; i++)
-		types |= events[i].attr.sample_type;
-	return types;
+	for (unsigned key = 0; sort->given && key < TALLY_SORT_KEYS; key++)
+		if (sort->by[key] && tally_sort_key_needs(key, need))
+			return tally_sort_key_name(key);
+	return NULL;
 }
 
 int tally_report_sort_check(const struct tally_report_sort *sort,
-			    const struct tally_recording *recording, unsigned facts,
-			    struct tally_error *err)
+			    const struct tally_recording *recording, struct tally_error *err)
 {
-	static const struct {
-		unsigned fact;
-		uint64_t sample_type, without_branches;
-		const char *lacks, *hint;
-	} needs[] = {
-		{ TALLY_FACT_BRANCH, TALLY_SAMPLE_BRANCH_STACK, 0, "branch stacks",
-		  "record them with tally record -b, if the CPU supports it (few virtual machines do)" },
-		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT,
-		  TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_FLAGS, "flags of its branches",
-		  "record them with tally record -b" },
-		{ TALLY_FACT_CYCLES, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES,
-		  "cycles of its branches", "record them with tally record -b" },
-	};
-	for (unsigned i = 0; is_known(recording) && i < sizeof(needs) / sizeof(needs[0]); i++) {
-		if (!(facts & needs[i].fact) ||
-		    is_recorded(recording, needs[i].sample_type, needs[i].without_branches))
-			continue;
-		const char *key = sort->given ? key_of_facts(sort, needs[i].fact) : NULL;
-		tally_error_set(err, -ENODATA, "%s%s: the recording has no %s",
-				key ? "--sort " : "-b", key ? key : "", needs[i].lacks);
-		tally_error_hint(err, "%s", needs[i].hint);
-		return -ENODATA;
+	const char *key = NULL, *option = sort->of_memory ? "--mem-mode" : "-b";
+	const struct tally_sort_need *need = NULL;
+	if (sort->of_memory)
+		need = tally_sort_keys_lack(TALLY_SORT_BIT(TALLY_SORT_WEIGHT), false, recording);
+	if (!need) {
+		need = tally_sort_keys_lack(sort->facts, sort->of_branches, recording);
+		key = need ? key_of_need(sort, need) : NULL;
 	}
-	unsigned fact, costs = sort->of_memory ? TALLY_FACT_VALUE(TALLY_VALUE_WEIGHT) : 0;
-	const char *lacks, *hint;
-	if (is_known(recording) &&
-	    tally_sort_key_lacks(costs, sample_types(recording), &fact, &lacks, &hint)) {
-		tally_error_set(err, -ENODATA, "--mem-mode: the recording has no %s", lacks);
-		tally_error_hint(err, "%s", hint);
-		return -ENODATA;
-	}
-	if (!is_known(recording) ||
-	    !tally_sort_key_lacks(facts, sample_types(recording), &fact, &lacks, &hint))
+	if (!need)
 		return 0;
-	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s",
-			sort->given ? "--sort " : "",
-			sort->given ? key_of_facts(sort, fact) : "--mem-mode", lacks);
-	tally_error_hint(err, "%s", hint);
+	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", key ? "--sort " : option,
+			key ? key : "", need->lacks);
+	tally_error_hint(err, "%s", need->hint);
 	return -ENODATA;
 }

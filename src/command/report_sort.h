@@ -5,12 +5,6 @@
 #include "recording/recording.h"
 #include "report/report_model.h"
 
-#define TALLY_SORT_CHOICES \
-	"comm pid tid cpu cgroup cgroup_id dso_from sym_from srcline_from dso_to sym_to srcline_to mispredict in_tx abort " \
-	"cycles addr_from addr_to dso sym srcfile srcline time socket weight local_weight ins_lat local_ins_lat p_stage_cyc " \
-	"local_p_stage_cyc transaction trace addr code_page_size mem symbol_daddr dso_daddr dcacheline phys_daddr data_page_size " \
-	"snoop tlb locked blocked"
-
 enum tally_branch_wish {
 	TALLY_BRANCHES_IF_RECORDED,
 	TALLY_BRANCHES_WANTED,
@@ -22,6 +16,9 @@ struct tally_report_sort {
 	bool given;
 	enum tally_branch_wish branches;
 	bool of_memory; /* --mem-mode: weigh by the cost of accesses */
+	/* Set by tally_report_sort_choose(): */
+	bool of_branches; /* rows are branches */
+	uint64_t facts;   /* set of the keys whose values the profile must read */
 };
 
 /* Parses "comm,dso,sym". Returns 0, or -errno with a message. */
@@ -34,16 +31,15 @@ bool tally_report_sort_needs_lines(const struct tally_report_sort *sort);
 /* True if a key names functions or lines. */
 bool tally_report_sort_names_code(const struct tally_report_sort *sort);
 
-/* Decides, before the recording is read, whether rows are branches, and the default keys. Stores in
- * `facts` what the profile must collect. Returns 0, or -EINVAL for keys that exclude each other. */
+/* Decides, before the recording is read, whether rows are branches, and the default keys. Returns
+ * 0, or -EINVAL for keys that exclude each other. */
 int tally_report_sort_choose(struct tally_report_sort *sort,
 			     const struct tally_recording *recording, bool wants_stacks,
-			     unsigned *facts, struct tally_error *err);
+			     struct tally_error *err);
 
-/* Returns 0, or -ENODATA with a hint on what to record if the recording lacks the facts. Returns 0
+/* Returns 0, or -ENODATA with a hint on what to record if the recording lacks what the keys show. Returns 0
  * for a pipe that has not been read, since nothing is known about it. */
 int tally_report_sort_check(const struct tally_report_sort *sort,
-			    const struct tally_recording *recording, unsigned facts,
-			    struct tally_error *err);
+			    const struct tally_recording *recording, struct tally_error *err);
 
 #endif

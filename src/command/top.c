@@ -395,7 +395,7 @@ static void print_view(const struct top_request *top)
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		widths[i] = browse->columns[i].width;
 		printf("  %-*s", i + 1 < browse->column_count ? widths[i] : 0,
-		       tally_sort_key_words(browse->columns[i].key)->title);
+		       tally_sort_row(browse->columns[i].key)->title);
 	}
 	printf("\n");
 	for (size_t i = 0; i < top->report.entries.count; i++)

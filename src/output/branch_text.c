@@ -1,6 +1,6 @@
 #include "output/branch_text.h"
 
-#include "profile/sample_facts.h"
+#include "profile/sample_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -70,35 +70,36 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 		       enum tally_sort_key key, char *out, size_t size)
 {
 	uint32_t value = entry->key[key];
-	switch (tally_sort_key_words(key)->kind) {
-	case TALLY_KEY_TASK_TEXT:
+	switch (tally_sort_row(key)->kind) {
+	case TALLY_KIND_TASK_TEXT:
 		tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size);
 		break;
-	case TALLY_KEY_TEXT:
+	case TALLY_KIND_TEXT:
+	case TALLY_KIND_LINE:
 		tally_terminal_clean(tally_strings_text(&names->strings, value), out, size);
 		break;
-	case TALLY_KEY_DIGITS:
+	case TALLY_KIND_DIGITS:
 		snprintf(out, size, "%s", tally_strings_text(&names->strings, value));
 		break;
-	case TALLY_KEY_EACH:
+	case TALLY_KIND_EACH:
 		put_each(tally_strings_text(&names->strings, value), entry->self_samples, out,
 			 size);
 		break;
-	case TALLY_KEY_OBJECT:
+	case TALLY_KIND_OBJECT:
 		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)),
 				     out, size);
 		break;
-	case TALLY_KEY_FUNCTION: tally_report_function(names, value, out, size); break;
-	case TALLY_KEY_OWN_OBJECT:
+	case TALLY_KIND_FUNCTION: tally_report_function(names, value, out, size); break;
+	case TALLY_KIND_OWN_OBJECT:
 		tally_terminal_clean(entry->function == UINT32_MAX
 					     ? ""
 					     : tally_names_short_object(names, entry->function),
 				     out, size);
 		break;
-	case TALLY_KEY_OWN_FUNCTION:
+	case TALLY_KIND_OWN_FUNCTION:
 		put_own_function(names, entry->function, value, out, size);
 		break;
-	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
+	case TALLY_KIND_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
 }
 
@@ -137,6 +138,6 @@ bool tally_report_is_column(const struct tally_report *report,
 
 bool tally_report_key_shrinks(enum tally_sort_key key)
 {
-	enum tally_sort_kind kind = tally_sort_key_words(key)->kind;
-	return kind != TALLY_KEY_NUMBER && kind != TALLY_KEY_DIGITS && kind != TALLY_KEY_EACH;
+	enum tally_sort_kind kind = tally_sort_row(key)->kind;
+	return kind != TALLY_KIND_NUMBER && kind != TALLY_KIND_DIGITS && kind != TALLY_KIND_EACH;
 }

@@ -96,26 +96,27 @@ static void put_key(const struct tally_profile *profile, const struct tally_repo
 		    enum tally_sort_key key, struct tally_json *json)
 {
 	uint32_t value = entry->key[key];
-	const struct tally_sort_key_words *words = tally_sort_key_words(key);
-	if (!words->json)
+	const struct tally_sort_row *row = tally_sort_row(key);
+	if (!row->json)
 		return;
-	switch (words->kind) {
-	case TALLY_KEY_TASK_TEXT:
-		tally_json_text(json, words->json,
+	switch (row->kind) {
+	case TALLY_KIND_TASK_TEXT:
+		tally_json_text(json, row->json,
 				tally_strings_text(&profile->recording->tasks.strings, value));
 		break;
-	case TALLY_KEY_FUNCTION:
-		tally_json_text(json, words->json, name_of(&profile->recording->names, value));
+	case TALLY_KIND_FUNCTION:
+		tally_json_text(json, row->json, name_of(&profile->recording->names, value));
 		break;
-	case TALLY_KEY_EACH:
-	case TALLY_KEY_DIGITS:
-		put_digits(words->json,
-			   tally_strings_text(&profile->recording->names.strings, value),
-			   words->kind == TALLY_KEY_EACH ? entry->self_samples : 1, json);
+	case TALLY_KIND_EACH:
+	case TALLY_KIND_DIGITS:
+		put_digits(row->json, tally_strings_text(&profile->recording->names.strings, value),
+			   row->kind == TALLY_KIND_EACH ? entry->self_samples : 1, json);
 		break;
-	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
+	case TALLY_KIND_NUMBER:
+		tally_json_i64(json, row->json, (int32_t)value);
+		break;
 	default:
-		tally_json_text(json, words->json,
+		tally_json_text(json, row->json,
 				tally_strings_text(&profile->recording->names.strings, value));
 	}
 }

@@ -69,7 +69,7 @@ static void choose_columns(struct table *table)
 		if (!tally_report_is_column(table->report, table->options, key))
 			continue;
 		struct column *column = &table->columns[table->column_count++];
-		*column = (struct column){ .key = key, .title = tally_sort_key_words(key)->title };
+		*column = (struct column){ .key = key, .title = tally_sort_row(key)->title };
 		column->width = (int)strlen(column->title);
 		for (size_t i = 0; i < table->report->entries.count; i++) {
 			tally_report_cell(names_of(table), &table->report->entries.items[i], key,

@@ -3,8 +3,7 @@
 #include "output/branch_text.h"
 #include "output/script_fields.h"
 #include "output/script_values.h"
-#include "profile/data_source_text.h"
-#include "profile/sample_values.h"
+#include "profile/sample_parts.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "output/script_values.h"
 
 #include "base/reader.h"
-#include "profile/data_source_text.h"
-#include "profile/sample_values.h"
+#include "profile/sample_parts.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>

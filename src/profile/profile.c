@@ -120,6 +120,7 @@ int tally_recording_fetch_names(struct tally_recording *recording,
 	chosen.filter.objects = chosen.filter.symbols = NULL;
 	chosen.merge_threads = chosen.merge_cpus = true;
 	chosen.facts = 0;
+	chosen.of_branches = false;
 	again->marks_cut = true;
 	return fetch_for(&recording->names, again, &chosen, err);
 }
@@ -135,7 +136,7 @@ int tally_profile_new(struct tally_recording *recording,
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	profile->recording = recording;
-	profile->of_branches = options && options->facts & TALLY_FACT_BRANCH;
+	profile->of_branches = options && options->of_branches;
 	profile->of_costs = options && options->by_cost;
 	profile->notes_longest = options && options->arranges_waits && recording->off_cpu.is_due;
 	recording->marks_cut = true;
@@ -147,13 +148,9 @@ int tally_profile_new(struct tally_recording *recording,
 	/* These filters need the name of a sample's leaf, so it is not known yet which threads
 	 * count. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
-	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
-				TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
-				TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE) |
-				TALLY_FACT_VALUE(TALLY_VALUE_TRACE);
 	recording->off_cpu.wants_wakers = chosen.with_wakers;
 	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols ||
-				   chosen.facts & naming;
+				   tally_sort_keys_use_names(chosen.facts);
 	int result = tally_recording_filter(recording, &chosen.filter, err);
 	if (!result && names_while_reading)
 		result = tally_recording_fetch_names(recording, &chosen, err);

@@ -38,8 +38,8 @@ struct tally_profile_options {
 	/* merge addresses in no file; chains without frame pointers have very many of them */
 	bool merge_unknown;
 	bool by_cgroup, by_cgroup_id; /* keep cgroups apart; keep namespaces of cgroups apart */
-	/* TALLY_FACT_… to keep apart (sample_facts.h); with TALLY_FACT_BRANCH rows are branches */
-	unsigned facts;
+	uint64_t facts;   /* set of the keys (sort_keys.h) whose values keep samples apart */
+	bool of_branches; /* rows are branches with period 1; their stacks are the targets */
 	/* periods are the costs of the samples' accesses (PERF_SAMPLE_WEIGHT), at least 1 */
 	bool by_cost;
 	bool leaves_out_idle; /* leave out samples of idle CPUs (idle.h) */

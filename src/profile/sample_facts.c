@@ -1,17 +1,19 @@
 #include "profile/sample_facts.h"
 
 #include "base/vector.h"
+#include "naming/names.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_sample_facts *facts)
 {
-	uint64_t key = tally_hash64((uint64_t)facts->from << 32 | facts->to) ^
-		       tally_hash64((uint64_t)facts->branch_flags + 1);
-	for (unsigned value = 0; value < TALLY_VALUES; value++)
-		key = facts->values[value]
-			      ? tally_hash64(key ^ (uint64_t)facts->values[value] << 8 ^ value)
-			      : key;
+	uint64_t key = 0;
+	for (unsigned i = 0; i < TALLY_FACTS; i++)
+		if (facts->values[i])
+			key = tally_hash64(key ^ (uint64_t)facts->values[i] << 8 ^ i);
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&table->index, key, &added);
@@ -36,13 +38,143 @@ void tally_facts_release(struct tally_fact_table *table)
 	tally_map_release(&table->index);
 }
 
-uint32_t tally_facts_branch_flags(unsigned wanted, uint64_t flags)
+/* ---- texts --------------------------------------------------------------- */
+
+uint32_t tally_fact_intern_text(struct tally_fact_reader *reader)
 {
-	uint32_t mask = 0;
-	if (wanted & TALLY_FACT_PREDICTION)
-		mask |= TALLY_BRANCH_MISPREDICTED | TALLY_BRANCH_PREDICTED;
-	mask |= wanted & TALLY_FACT_TRANSACTION ? TALLY_BRANCH_TRANSACTION : 0;
-	mask |= wanted & TALLY_FACT_ABORT ? TALLY_BRANCH_ABORTED : 0;
-	mask |= wanted & TALLY_FACT_CYCLES ? 0xffffu << TALLY_BRANCH_CYCLES_SHIFT : 0;
-	return (uint32_t)flags & mask;
+	struct tally_buffer *text = &reader->text;
+	/* a blank remains after "Remote" without a level */
+	while (text->length && text->bytes[text->length - 1] == ' ')
+		text->bytes[--text->length] = '\0';
+	uint32_t id = reader->text.failed
+			      ? TALLY_STRING_NONE
+			      : tally_strings_intern(&reader->recording->names.strings,
+						     tally_buffer_string(&reader->text));
+	tally_buffer_clear(&reader->text);
+	return id;
+}
+
+static uint32_t intern_unknown(struct tally_fact_reader *reader)
+{
+	tally_buffer_text(&reader->text, "?");
+	return tally_fact_intern_text(reader);
+}
+
+/* Most facts are numbers with few different values, so each text is made only once. */
+static uint32_t intern_number(struct tally_fact_reader *reader, enum tally_sort_key key,
+			      uint64_t number)
+{
+	const struct tally_sort_row *row = tally_sort_row(key);
+	bool added;
+	uint64_t *slot = tally_map_put(&reader->known[key - TALLY_SORT_BRANCHES_START], number,
+				       &added);
+	if (!slot)
+		return TALLY_STRING_NONE;
+	if (added) {
+		if (row->text)
+			row->text(number, &reader->text);
+		else
+			tally_buffer_printf(&reader->text, "%" PRIu64, number);
+		*slot = tally_fact_intern_text(reader);
+	}
+	return (uint32_t)*slot;
+}
+
+/* ---- data ---------------------------------------------------------------- */
+
+static bool count_owner(struct tally_fact_reader *reader, uint32_t text)
+{
+	uint64_t *owners = tally_map_put(&reader->owners, text, NULL);
+	if (owners)
+		++*owners;
+	return owners != NULL;
+}
+
+uint32_t tally_fact_intern_data(struct tally_fact_reader *reader, uint32_t text,
+				const struct tally_data_name *name)
+{
+	if (text == TALLY_STRING_NONE)
+		return text;
+	const struct tally_strings *strings = &reader->recording->names.strings;
+	if (name->pid)
+		tally_buffer_printf(&reader->text, "%s (pid %" PRIu32 ")",
+				    tally_strings_text(strings, text), name->pid);
+	else
+		tally_buffer_printf(&reader->text, "%s (%s at 0x%" PRIx64 ")",
+				    tally_strings_text(strings, text), name->object, name->start);
+	uint32_t longest = tally_fact_intern_text(reader);
+	bool added = false;
+	uint64_t *slot = longest == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&reader->longest, longest, &added);
+	if (!slot || !added)
+		return slot ? longest : TALLY_STRING_NONE;
+	uint32_t shorter = longest;
+	if (!name->pid) {
+		tally_buffer_printf(&reader->text, "%s (%s)", tally_strings_text(strings, text),
+				    tally_object_short(name->object));
+		shorter = tally_fact_intern_text(reader);
+	}
+	*slot = (uint64_t)shorter << 32 | text;
+	bool is_known = shorter != TALLY_STRING_NONE && count_owner(reader, text) &&
+			count_owner(reader, shorter);
+	return is_known ? longest : TALLY_STRING_NONE;
+}
+
+static uint32_t shortest(const struct tally_fact_reader *reader, uint32_t longest)
+{
+	const uint64_t *texts = tally_map_get(&reader->longest, longest);
+	if (!texts)
+		return longest;
+	uint32_t shorter = (uint32_t)(*texts >> 32), text = (uint32_t)*texts;
+	if (*tally_map_get(&reader->owners, text) == 1)
+		return text;
+	return *tally_map_get(&reader->owners, shorter) == 1 ? shorter : longest;
+}
+
+void tally_facts_shorten(const struct tally_fact_reader *reader, struct tally_fact_table *table)
+{
+	for (size_t i = 0; reader->longest.count && i < table->facts.count; i++) {
+		struct tally_sample_facts *facts = &table->facts.items[i];
+		uint32_t *symbol = tally_fact(facts, TALLY_SORT_DATA_SYMBOL),
+			 *line = tally_fact(facts, TALLY_SORT_CACHELINE);
+		*symbol = shortest(reader, *symbol);
+		*line = shortest(reader, *line);
+	}
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+int tally_facts_read(struct tally_fact_reader *reader, const struct tally_fact_source *source,
+		     uint64_t keys, struct tally_sample_facts *facts)
+{
+	for (; keys; keys &= keys - 1) {
+		enum tally_sort_key key = (enum tally_sort_key)__builtin_ctzll(keys);
+		const struct tally_sort_row *row = tally_sort_row(key);
+		uint32_t *value = tally_fact(facts, key);
+		if (!row->number && !row->string)
+			continue; /* a place */
+		if (row->need && !(source->sample->type & row->need->sample_types))
+			*value = intern_unknown(reader);
+		else if (row->string)
+			*value = row->string(reader, source);
+		else if (row->kind == TALLY_KIND_NUMBER)
+			*value = (uint32_t)row->number(source);
+		else
+			*value = intern_number(reader, key, row->number(source));
+		if (*value == TALLY_STRING_NONE && row->kind != TALLY_KIND_NUMBER)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void tally_fact_reader_release(struct tally_fact_reader *reader)
+{
+	for (unsigned i = 0; i < TALLY_FACTS; i++)
+		tally_map_release(&reader->known[i]);
+	tally_map_release(&reader->longest);
+	tally_map_release(&reader->owners);
+	tally_buffer_release(&reader->text);
+	tally_trace_text_release(&reader->trace);
+	free(reader->packages);
 }

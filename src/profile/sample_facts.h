@@ -1,79 +1,28 @@
-/* Facts that samples have besides their stacks: the branches that were taken before, the cost of an
- * access, and the source of its data.
+/* Facts: values that samples have besides their stacks, such as the branches that were taken
+ * before, the cost of an access, and the source of its data.
  *
- * Reports may keep samples apart by these facts.  Facts that a report does not use are not read,
- * and don't keep samples apart.
- */
+ * A report may keep samples apart by them: they are the values of its keys of branches and samples
+ * (sort_keys.h).  Facts that a report does not use are not read. */
 #ifndef TALLY_PROFILE_SAMPLE_FACTS_H
 #define TALLY_PROFILE_SAMPLE_FACTS_H
 
-#include "base/map.h"
+#include "base/buffer.h"
+#include "profile/sort_keys.h"
+#include "recording/recording.h"
+#include "recording/trace_text.h"
 
-#include <stddef.h>
-
-/* Flags of a branch, as in struct perf_branch_entry. */
-enum {
-	TALLY_BRANCH_MISPREDICTED = 1,
-	TALLY_BRANCH_PREDICTED = 2,
-	TALLY_BRANCH_TRANSACTION = 4,
-	TALLY_BRANCH_ABORTED = 8,
-	TALLY_BRANCH_CYCLES_SHIFT = 4,
-	TALLY_BRANCH_KIND_SHIFT = 20
-};
-
-/* Bits for the facts that a report uses. */
-enum tally_fact {
-	/* rows are branches with period 1; their stacks are the targets */
-	TALLY_FACT_BRANCH = 1 << 0,
-	TALLY_FACT_FROM = 1 << 1,
-	TALLY_FACT_PREDICTION = 1 << 2,
-	TALLY_FACT_TRANSACTION = 1 << 3,
-	TALLY_FACT_ABORT = 1 << 4,
-	TALLY_FACT_CYCLES = 1 << 5,
-	/* Values, one bit each, from here on. */
-	TALLY_FACT_VALUES_SHIFT = 6,
-};
-
-/* Values that are shown as texts (sample_values.h). */
-enum tally_sample_value {
-	TALLY_VALUE_WEIGHT,
-	TALLY_VALUE_LATENCY,
-	TALLY_VALUE_STAGE,
-	TALLY_VALUE_TRANSACTION,
-	TALLY_VALUE_TRACE, /* a tracepoint's text */
-	TALLY_VALUE_SOCKET,
-	TALLY_VALUE_TIME,
-	TALLY_VALUE_ADDRESS, /* of the code */
-	TALLY_VALUE_CODE_PAGE,
-	TALLY_VALUE_DATA_SYMBOL,
-	TALLY_VALUE_DATA_OBJECT,
-	TALLY_VALUE_CACHELINE,
-	TALLY_VALUE_PHYSICAL,
-	TALLY_VALUE_DATA_PAGE,
-	TALLY_VALUE_LEVEL, /* level at which the data was found */
-	TALLY_VALUE_SNOOP,
-	TALLY_VALUE_TLB,
-	TALLY_VALUE_LOCK,
-	TALLY_VALUE_BLOCK,
-	TALLY_VALUE_ADDRESS_FROM, /* of a branch */
-	TALLY_VALUE_ADDRESS_TO,
-	TALLY_VALUES
-};
-
-#define TALLY_FACT_VALUE(value) (1u << (TALLY_FACT_VALUES_SHIFT + (unsigned)(value)))
-
-/* Returns the values in a set of facts, from bit 0. */
-static inline unsigned tally_fact_values(unsigned facts)
-{
-	return facts >> TALLY_FACT_VALUES_SHIFT;
-}
+enum { TALLY_FACTS = TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START };
 
 struct tally_sample_facts {
-	/* places; UINT32_MAX: rows are not branches, or `from` is not used */
-	uint32_t from, to;
-	uint32_t branch_flags; /* only the bits that are used */
-	uint32_t values[TALLY_VALUES]; /* string ids of the names; 0: not used */
+	/* by key - TALLY_SORT_BRANCHES_START; 0: not used.  Keys of a branch's objects, functions
+	 * and lines have the place, others the value of their kind. */
+	uint32_t values[TALLY_FACTS];
 };
+
+static inline uint32_t *tally_fact(struct tally_sample_facts *facts, enum tally_sort_key key)
+{
+	return &facts->values[key - TALLY_SORT_BRANCHES_START];
+}
 
 struct tally_fact_table {
 	/* by a class's number of facts - 1 */
@@ -85,7 +34,46 @@ struct tally_fact_table {
 uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_sample_facts *facts);
 void tally_facts_release(struct tally_fact_table *table);
 
-/* Returns the bits of a branch's flags that `wanted` facts use. */
-uint32_t tally_facts_branch_flags(unsigned wanted, uint64_t flags);
+/* The sample or branch that facts are read from. */
+struct tally_fact_source {
+	const struct tally_recorded_event *event;
+	const struct tally_sample *sample;
+	const struct tally_branch *branch; /* for keys of branches only */
+	uint64_t quantum_ns;               /* resolution of times */
+};
+
+/* Reads the facts of one recording, from its beginning.  Zero-initialise it, except for the member
+ * to be set. */
+struct tally_fact_reader {
+	struct tally_recording *recording;   /* to be set */
+	struct tally_map known[TALLY_FACTS]; /* for texts of numbers: number → text */
+	struct tally_buffer text;
+	/* for data: the text that is unique → a shorter text << 32 | the shortest */
+	struct tally_map longest;
+	struct tally_map owners; /* shorter text → number of unique texts that it stands for */
+	struct tally_trace_text trace;
+	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't have them */
+	uint32_t package_count;
+	bool packages_read;
+};
+
+/* Sets the facts of `keys`, except for places.  The maps must be as they were at the sample's
+ * time.  Returns 0 or -ENOMEM. */
+int tally_facts_read(struct tally_fact_reader *reader, const struct tally_fact_source *source,
+		     uint64_t keys, struct tally_sample_facts *facts);
+
+/* Takes the text in reader->text: returns its string id; TALLY_STRING_NONE when memory is out. */
+uint32_t tally_fact_intern_text(struct tally_fact_reader *reader);
+
+/* Returns a text that is unique for the data: two libraries may have variables of one name, and two
+ * processes have different data at one address. */
+uint32_t tally_fact_intern_data(struct tally_fact_reader *reader, uint32_t text,
+				const struct tally_data_name *name);
+
+/* Call this when all samples are read: replaces the texts of data by the shortest ones that are
+ * still unique. */
+void tally_facts_shorten(const struct tally_fact_reader *reader, struct tally_fact_table *table);
+
+void tally_fact_reader_release(struct tally_fact_reader *reader);
 
 #endif

@@ -22,7 +22,8 @@
 #include "profile/batch_pipe.h"
 #include "profile/class_table.h"
 #include "profile/row_maker.h"
-#include "profile/sample_values.h"
+#include "profile/sample_facts.h"
+#include "profile/sample_parts.h"
 
 #include "tally/perf_event.h"
 
@@ -71,7 +72,8 @@ struct tally_sample_reader {
 	size_t batch_samples; /* number of samples at which it is handed over */
 	/* size: of the recording in bytes; 0: not known */
 	uint64_t samples, split_samples, size;
-	struct tally_sample_values values;
+	struct tally_fact_reader facts;
+	uint64_t wanted_facts, quantum_ns;
 	char apart[64];
 	struct tally_batch_pipe pipe;
 };
@@ -333,64 +335,71 @@ static uint32_t find_place(struct tally_sample_reader *reader, const struct know
 				      kernel ? tasks->kernel.generation : task->maps, address, 0);
 }
 
-static int add_branch_addresses(struct tally_sample_reader *reader,
-				const struct tally_branch *branch, uint32_t *values)
+/* Sets the wanted facts of one end of a branch: its place.  Returns 0 or -ENOMEM. */
+static int add_branch_end(const struct tally_sample_reader *reader, uint32_t place,
+			  enum tally_sort_key object, enum tally_sort_key symbol,
+			  enum tally_sort_key line, struct tally_sample_facts *facts)
 {
-	const struct { enum tally_sample_value value; uint64_t address; } ends[] = {
-		{ TALLY_VALUE_ADDRESS_FROM, branch->from }, { TALLY_VALUE_ADDRESS_TO, branch->to },
-	};
-	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (!(reader->options->facts & TALLY_FACT_VALUE(ends[i].value)))
-			continue;
-		values[ends[i].value] = tally_sample_values_address(&reader->values, ends[i].value,
-								    ends[i].address);
-		if (values[ends[i].value] == TALLY_STRING_NONE)
-			return -ENOMEM;
-	}
-	return 0;
+	const enum tally_sort_key keys[] = { object, symbol, line };
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (reader->wanted_facts & TALLY_SORT_BIT(keys[i]))
+			*tally_fact(facts, keys[i]) = place;
+	return place == UINT32_MAX ? -ENOMEM : 0;
+}
+
+static int add_branch(struct tally_sample_reader *reader, const struct known_task *task,
+		      const struct tally_fact_source *source, struct tally_sample_facts facts)
+{
+	const uint64_t from = TALLY_SORT_BIT(TALLY_SORT_OBJECT_FROM) |
+			      TALLY_SORT_BIT(TALLY_SORT_SYMBOL_FROM) |
+			      TALLY_SORT_BIT(TALLY_SORT_LINE_FROM);
+	if (reader->wanted_facts & from &&
+	    add_branch_end(reader, find_place(reader, task, source->branch->from),
+			   TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM, TALLY_SORT_LINE_FROM,
+			   &facts) < 0)
+		return -ENOMEM;
+	uint32_t to = find_place(reader, task, source->branch->to);
+	if (add_branch_end(reader, to, TALLY_SORT_OBJECT_TO, TALLY_SORT_SYMBOL_TO,
+			   TALLY_SORT_LINE_TO, &facts) < 0 ||
+	    tally_facts_read(&reader->facts, source, reader->wanted_facts & TALLY_SORT_OF_BRANCHES,
+			     &facts) < 0)
+		return -ENOMEM;
+	uint32_t class = class_with_facts(reader, task->class, &facts);
+	return class == UINT32_MAX ? -ENOMEM
+				   : tally_row_maker_add_place(reader->rows, class, to, 1);
 }
 
 static int add_branches(struct tally_sample_reader *reader, const struct known_task *task,
 			const struct tally_raw_record *raw, const struct tally_sample *sample)
 {
-	unsigned wanted = reader->options->facts;
 	uint64_t count = sample->branches ? sample->branch_count : 0;
-	uint32_t values[TALLY_VALUES] = { 0 };
+	struct tally_fact_source source = { .event = raw->event,
+					    .sample = sample,
+					    .quantum_ns = reader->quantum_ns };
+	struct tally_sample_facts facts = { 0 };
 	int result = count ? note_period(reader->profile, task->event, count, count) : 0;
 	if (!result && count)
-		result = tally_sample_values_read(&reader->values, raw->event, sample, wanted,
-						  values);
+		result = tally_facts_read(&reader->facts, &source,
+					  reader->wanted_facts & ~TALLY_SORT_OF_BRANCHES, &facts);
 	for (uint64_t i = 0; !result && i < count; i++) {
-		const struct tally_branch *branch = &sample->branches[i];
-		struct tally_sample_facts facts = {
-			.from = wanted & TALLY_FACT_FROM ? find_place(reader, task, branch->from)
-							 : UINT32_MAX,
-			.to = find_place(reader, task, branch->to),
-			.branch_flags = tally_facts_branch_flags(wanted, branch->flags),
-		};
-		memcpy(facts.values, values, sizeof(facts.values));
-		if (facts.to == UINT32_MAX ||
-		    (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX) ||
-		    add_branch_addresses(reader, branch, facts.values) < 0)
-			return -ENOMEM;
-		uint32_t class = class_with_facts(reader, task->class, &facts);
-		result = class == UINT32_MAX
-				 ? -ENOMEM
-				 : tally_row_maker_add_place(reader->rows, class, facts.to, 1);
+		source.branch = &sample->branches[i];
+		result = add_branch(reader, task, &source, facts);
 	}
 	return result;
 }
 
-/* Returns the class of a sample that is kept apart by values; UINT32_MAX when memory is out. */
-static uint32_t class_with_values(struct tally_sample_reader *reader, const struct known_task *task,
-				  const struct tally_raw_record *raw,
-				  const struct tally_sample *sample)
+/* Returns the class of a sample that is kept apart by facts; UINT32_MAX when memory is out. */
+static uint32_t class_of_sample(struct tally_sample_reader *reader, const struct known_task *task,
+				const struct tally_raw_record *raw,
+				const struct tally_sample *sample)
 {
-	struct tally_sample_facts facts = { .from = UINT32_MAX, .to = UINT32_MAX };
-	if (tally_sample_values_read(&reader->values, raw->event, sample, reader->options->facts,
-				     facts.values) < 0)
-		return UINT32_MAX;
-	return class_with_facts(reader, task->class, &facts);
+	const struct tally_fact_source source = { .event = raw->event,
+						  .sample = sample,
+						  .quantum_ns = reader->quantum_ns };
+	struct tally_sample_facts facts = { 0 };
+	return tally_facts_read(&reader->facts, &source, reader->wanted_facts, &facts) < 0
+		       ? UINT32_MAX
+		       : class_with_facts(reader, task->class, &facts);
 }
 
 static uint64_t cost_of(const struct tally_sample *sample)
@@ -408,10 +417,10 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
 	uint64_t period = reader->options->by_cost ? cost_of(sample) : sample->period;
-	if (reader->options->facts & TALLY_FACT_BRANCH)
+	if (reader->options->of_branches)
 		return add_branches(reader, task, raw, sample);
-	uint32_t class = reader->options->facts ? class_with_values(reader, task, raw, sample)
-						: task->class;
+	uint32_t class = reader->wanted_facts ? class_of_sample(reader, task, raw, sample)
+					      : task->class;
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
@@ -467,7 +476,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 int tally_sample_reader_finish(struct tally_sample_reader *reader)
 {
 	int result = flush(reader);
-	tally_sample_values_shorten(&reader->values, &reader->profile->facts);
+	tally_facts_shorten(&reader->facts, &reader->profile->facts);
 	return result;
 }
 
@@ -479,7 +488,7 @@ static uint64_t split_from(const struct tally_profile *profile,
 			   const struct tally_profile_options *options)
 {
 	if (options->filter.objects || options->filter.symbols || options->facts ||
-	    options->only_places)
+	    options->of_branches || options->only_places)
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
@@ -502,9 +511,12 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 		.split_samples = split_from(profile, options),
 		.size = tally_perfdata_size(profile->recording->data),
 		.era = 1,
-		.values = { .recording = profile->recording,
-			    .quantum_ns = options->time_quantum_ns ? options->time_quantum_ns
-								   : TIME_QUANTUM_NS },
+		.facts.recording = profile->recording,
+		.wanted_facts = options->facts &
+				(options->of_branches
+					 ? TALLY_SORT_OF_FACTS
+					 : TALLY_SORT_OF_FACTS & ~TALLY_SORT_OF_BRANCHES),
+		.quantum_ns = options->time_quantum_ns ? options->time_quantum_ns : TIME_QUANTUM_NS,
 	};
 	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
 	if (!reader->rows || !reader->batch) {
@@ -531,6 +543,6 @@ void tally_sample_reader_free(struct tally_sample_reader *reader)
 	}
 	tally_row_maker_free(reader->rows);
 	tally_map_release(&reader->class_index);
-	tally_sample_values_release(&reader->values);
+	tally_fact_reader_release(&reader->facts);
 	free(reader);
 }

@@ -34,17 +34,17 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 {
 	const struct tally_function *functions = recording->names.functions.items;
 	int order;
-	switch (tally_sort_key_words(key)->kind) {
-	case TALLY_KEY_TASK_TEXT: return compare_texts(&recording->tasks.strings, a, b);
-	case TALLY_KEY_FUNCTION:
+	switch (tally_sort_row(key)->kind) {
+	case TALLY_KIND_TASK_TEXT: return compare_texts(&recording->tasks.strings, a, b);
+	case TALLY_KIND_FUNCTION:
 		order = compare_texts(&recording->names.strings, functions[a].plain,
 				      functions[b].plain);
 		return order ? order
 			     : compare_texts(&recording->names.strings, functions[a].object,
 					     functions[b].object);
-	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
-	case TALLY_KEY_DIGITS:
-	case TALLY_KEY_EACH:
+	case TALLY_KIND_NUMBER: return (a > b) - (a < b);
+	case TALLY_KIND_DIGITS:
+	case TALLY_KIND_EACH:
 		order = compare_lengths(&recording->names.strings, a, b);
 		return order ? order : compare_texts(&recording->names.strings, a, b);
 	default: return compare_texts(&recording->names.strings, a, b);

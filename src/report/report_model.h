@@ -10,7 +10,7 @@
 
 #include "profile/profile.h"
 #include "profile/share_error.h"
-#include "report/sort_keys.h"
+#include "profile/sort_keys.h"
 
 enum tally_tree_order {
 	TALLY_TREE_NONE,

@@ -74,10 +74,6 @@ void tally_report_release_keys(struct tally_report_builder *builder);
 
 /* Makes roots, and sorts the event's rows by root.  Returns 0 or -ENOMEM. */
 int tally_report_make_roots(struct tally_report_builder *builder);
-/* Sets the keys of a root that come from facts; `number` is that of a class's facts.  Returns 0 or
- * -ENOMEM. */
-int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t number,
-			   struct tally_report_root *root);
 void tally_report_release_roots(struct tally_report_builder *builder);
 
 /* Return a place's source as an interned string of the names: the last part of the file's path, and

@@ -6,6 +6,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- keys of facts ------------------------------------------------------- */
+
+/* Returns one of the functions that are shown as one. */
+static uint32_t function_of(const struct tally_report_builder *builder, uint32_t place)
+{
+	return builder->function_of_code[builder->code_of_function[tally_profile_function(
+		builder->profile, place)]];
+}
+
+/* Returns a key's value; facts of a branch's objects, functions and lines are places. */
+static uint32_t value_of_fact(const struct tally_report_builder *builder, enum tally_sort_kind kind,
+			      uint32_t fact)
+{
+	const struct tally_names *names = &builder->profile->recording->names;
+	switch (kind) {
+	case TALLY_KIND_OBJECT:
+		return names->functions.items[function_of(builder, fact)].object;
+	case TALLY_KIND_FUNCTION:
+		return function_of(builder, fact);
+	case TALLY_KIND_LINE:
+		return tally_report_source_line(builder->profile, fact);
+	default:
+		return fact;
+	}
+}
+
+/* Sets the keys of a root that come from facts; `number` is that of a class's facts.  Returns 0 or
+ * -ENOMEM. */
+static int set_facts(const struct tally_report_builder *builder, uint32_t number,
+		     struct tally_report_root *root)
+{
+	if (!number)
+		return 0;
+	struct tally_sample_facts *facts = &builder->profile->facts.facts.items[number - 1];
+	for (unsigned key = TALLY_SORT_BRANCHES_START; key < TALLY_SORT_FRAMES_START; key++) {
+		enum tally_sort_kind kind = tally_sort_row(key)->kind;
+		if (!builder->options->by[key])
+			continue;
+		root->key[key] = value_of_fact(builder, kind, *tally_fact(facts, key));
+		if (kind == TALLY_KIND_LINE && root->key[key] == TALLY_STRING_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* ---- roots --------------------------------------------------------------- */
 
 static struct tally_report_root root_of(const struct tally_report_builder *builder,
@@ -55,7 +100,7 @@ static int make_roots(struct tally_report_builder *builder)
 		if (class->event != builder->options->event)
 			continue;
 		struct tally_report_root root = root_of(builder, class);
-		result = tally_report_set_facts(builder, class->facts, &root);
+		result = set_facts(builder, class->facts, &root);
 		if (result)
 			break;
 		uint64_t key = hash_root(&root);

@@ -150,7 +150,7 @@ static int build(const struct tally_profile *profile, struct tally_browser *brow
 	return result;
 }
 
-static void browse(const struct tally_profile *profile, uint32_t event, unsigned facts,
+static void browse(const struct tally_profile *profile, uint32_t event, uint64_t facts,
 		   const uint8_t *keys, size_t count)
 {
 	struct tally_screen screen = { .ops = &screen_ops };
@@ -165,8 +165,7 @@ static void browse(const struct tally_profile *profile, uint32_t event, unsigned
 		.screen = &screen, .options = &options, .has_stacks = true, .has_threads = true
 	};
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		options.by[key] |= tally_sort_key_words(key)->facts &&
-				   !(tally_sort_key_words(key)->facts & ~facts);
+		options.by[key] |= (facts & TALLY_SORT_BIT(key)) != 0;
 	tally_browse_init(&browser.browse, &profile->recording->names);
 	require(build(profile, &browser, &report) == 0);
 	tally_browser_draw(&browser);
@@ -225,7 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	recording = open_recording(bytes, size);
 	/* If the data has an odd size, rows are made for everything that samples contain. */
 	const struct tally_profile_options options = {
-		.facts = size % 2 ? ~(unsigned)TALLY_FACT_BRANCH : 0
+		.facts = size % 2 ? TALLY_SORT_OF_FACTS & ~TALLY_SORT_OF_BRANCHES : 0
 	};
 	if (!recording || tally_profile_new(recording, &options, &profile, NULL) < 0)
 		return 0;

@@ -4,14 +4,14 @@
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 
-#include "report/sort_keys.h"
+#include "profile/sort_keys.h"
 
-enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_BLOCK + 1 - TALLY_SORT_OBJECT_FROM)) };
+enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START)) };
 
 static inline void choose_sort_keys(unsigned set, bool by[TALLY_SORT_KEYS])
 {
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		bool is_of_facts = key >= TALLY_SORT_OBJECT_FROM && key <= TALLY_SORT_BLOCK;
+		bool is_of_facts = key >= TALLY_SORT_BRANCHES_START && key < TALLY_SORT_FRAMES_START;
 		by[key] = !is_of_facts && set & 1;
 		set >>= is_of_facts ? 0 : 1;
 	}

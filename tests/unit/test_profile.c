@@ -324,12 +324,12 @@ static void put_access(struct profile_fixture *fixture, uint32_t pid, uint64_t a
 }
 
 /* Returns how many of the facts have this text. */
-static unsigned count_texts(const struct tally_profile *profile, enum tally_sample_value value,
+static unsigned count_texts(const struct tally_profile *profile, enum tally_sort_key key,
 			    const char *wanted)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < profile->facts.facts.count; i++) {
-		uint32_t text = profile->facts.facts.items[i].values[value];
+		uint32_t text = *tally_fact(&profile->facts.facts.items[i], key);
 		count += !strcmp(tally_strings_text(&profile->recording->names.strings, text),
 				 wanted);
 	}
@@ -351,8 +351,8 @@ static struct tally_profile *twins(struct profile_fixture *fixture, const char *
 {
 	const uint32_t pids[] = { fixture_pid(), fixture_pid() + 1 };
 	const struct tally_profile_options options = {
-		.facts = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
-			 TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE),
+		.facts = TALLY_SORT_BIT(TALLY_SORT_DATA_SYMBOL) |
+			 TALLY_SORT_BIT(TALLY_SORT_CACHELINE),
 	};
 	struct tally_recording *recording;
 	struct tally_profile *profile;
@@ -395,7 +395,8 @@ static void expect_twins(const char *first, const char *second, bool is_called_a
 				 i ? second : first);
 		unsigned found = 0;
 		for (size_t j = 0; j < profile->facts.facts.count; j++) {
-			uint32_t id = profile->facts.facts.items[j].values[TALLY_VALUE_DATA_SYMBOL];
+			uint32_t id = *tally_fact(&profile->facts.facts.items[j],
+						  TALLY_SORT_DATA_SYMBOL);
 			found += !strncmp(
 				tally_strings_text(&profile->recording->names.strings, id), text[i],
 				strlen(text[i]));
@@ -403,13 +404,13 @@ static void expect_twins(const char *first, const char *second, bool is_called_a
 		assert_int_equal(found, 1);
 		snprintf(text[2], sizeof(text[2]), "0x%016" PRIx64 " (pid %" PRIu32 ")",
 			 (uint64_t)TWIN_HEAP, fixture_pid() + i);
-		assert_int_equal(count_texts(profile, TALLY_VALUE_CACHELINE, text[2]), 1);
+		assert_int_equal(count_texts(profile, TALLY_SORT_CACHELINE, text[2]), 1);
 		unlink(paths[i]);
 		rmdir(folders[i]);
 	}
-	assert_int_equal(count_texts(profile, TALLY_VALUE_DATA_SYMBOL, "data_twin+0x44"), 1);
+	assert_int_equal(count_texts(profile, TALLY_SORT_DATA_SYMBOL, "data_twin+0x44"), 1);
 	snprintf(text[0], sizeof(text[0]), "0x%016" PRIx64, (uint64_t)TWIN_HEAP + 1024);
-	assert_int_equal(count_texts(profile, TALLY_VALUE_CACHELINE, text[0]), 1);
+	assert_int_equal(count_texts(profile, TALLY_SORT_CACHELINE, text[0]), 1);
 	rmdir(folder);
 	fixture_release(&fixture, profile);
 }

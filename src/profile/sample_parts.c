@@ -1,10 +1,44 @@
+#include "profile/sample_parts.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+void tally_page_size_text(uint64_t bytes, struct tally_buffer *out)
+{
+	static const char units[] = "BKMG";
+	unsigned unit = 0;
+	for (; bytes >= 2 * 1024 && units[unit + 1]; bytes >>= 10)
+		unit++;
+	if (bytes)
+		tally_buffer_printf(out, "%" PRIu64 "%c", bytes, units[unit]);
+	else
+		tally_buffer_text(out, "N/A");
+}
+
+void tally_transaction_text(uint64_t flags, struct tally_buffer *out)
+{
+	static const char *const words[8] = { "EL",    "TX",  "SYNC",      "ASYNC",
+					      "RETRY", "CON", "CAP-WRITE", "CAP-READ" };
+	const unsigned of_the_instruction = 1 << 2 | 1 << 3, code_shift = 32;
+	const char *between = "";
+	for (unsigned bit = 0; bit < sizeof(words) / sizeof(words[0]); bit++)
+		if (flags >> bit & 1) {
+			tally_buffer_printf(out, "%s%s", between, words[bit]);
+			between = " ";
+		}
+	if (flags && !(flags & of_the_instruction))
+		tally_buffer_printf(out, "%sNEITHER", between);
+	if (flags >> code_shift)
+		tally_buffer_printf(out, " :%" PRIx64, flags >> code_shift);
+	if (!flags)
+		tally_buffer_text(out, "-");
+}
+
+/* ---- sources of data ----------------------------------------------------- */
+
 /* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most of them are sets.
  * Newer kernels tell some facts in a second field as well: the level at which the data was found is
  * in `level` (a set), and in `level_number` and `hops`. */
-#include "profile/data_source_text.h"
-
-#include <stdbool.h>
-
 enum { HIT = 2, MISS = 4, NAMES_MAX = 14 };
 
 /* Returns the field of `bits` bits that begins at bit `at`. */

@@ -1,0 +1,446 @@
+#include "profile/sort_keys.h"
+
+#include "base/reader.h"
+#include "profile/sample_facts.h"
+#include "profile/sample_parts.h"
+
+#include "tally/perf_event.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_LINE_BYTES = 64 };
+
+/* ---- branches ------------------------------------------------------------ */
+
+static uint64_t prediction(const struct tally_fact_source *source)
+{
+	return source->branch->flags & (TALLY_BRANCH_MISPREDICTED | TALLY_BRANCH_PREDICTED);
+}
+
+static void prediction_text(uint64_t flags, struct tally_buffer *out)
+{
+	if (flags & TALLY_BRANCH_PREDICTED)
+		tally_buffer_text(out, "N");
+	else
+		tally_buffer_text(out, flags & TALLY_BRANCH_MISPREDICTED ? "Y" : "N/A");
+}
+
+static uint64_t in_transaction(const struct tally_fact_source *source)
+{
+	return source->branch->flags & TALLY_BRANCH_TRANSACTION;
+}
+
+static void in_transaction_text(uint64_t flag, struct tally_buffer *out)
+{
+	tally_buffer_text(out, flag ? "T" : ".");
+}
+
+static uint64_t is_aborted(const struct tally_fact_source *source)
+{
+	return source->branch->flags & TALLY_BRANCH_ABORTED;
+}
+
+static void abort_text(uint64_t flag, struct tally_buffer *out)
+{
+	tally_buffer_text(out, flag ? "A" : ".");
+}
+
+static uint64_t cycles(const struct tally_fact_source *source)
+{
+	uint64_t number = source->branch->flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff;
+	return number ? number : UINT32_MAX;
+}
+
+static uint64_t address_from(const struct tally_fact_source *source)
+{
+	return source->branch->from;
+}
+
+static uint64_t address_to(const struct tally_fact_source *source)
+{
+	return source->branch->to;
+}
+
+static void address_text(uint64_t address, struct tally_buffer *out)
+{
+	tally_buffer_printf(out, "0x%" PRIx64, address);
+}
+
+/* ---- times, sockets, code ------------------------------------------------ */
+
+static uint64_t time_ns(const struct tally_fact_source *source)
+{
+	return source->sample->time / source->quantum_ns * source->quantum_ns;
+}
+
+static void time_text(uint64_t time, struct tally_buffer *out)
+{
+	const uint64_t second = 1000000000;
+	tally_buffer_printf(out, "%" PRIu64 ".%06" PRIu64, time / second, time % second / 1000);
+}
+
+static void pass_strings(struct tally_reader *bytes)
+{
+	for (uint32_t left = tally_reader_u32(bytes); left && !bytes->failed; left--)
+		tally_reader_bytes(bytes, tally_reader_u32(bytes));
+}
+
+/* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that
+ * NRCPUS counts. */
+static int read_packages(struct tally_fact_reader *reader)
+{
+	const struct tally_perfdata *data = reader->recording->data;
+	struct tally_feature_bytes cpus = tally_perfdata_feature(data, TALLY_FEATURE_NRCPUS);
+	struct tally_feature_bytes topology = tally_perfdata_feature(data,
+								     TALLY_FEATURE_CPU_TOPOLOGY);
+	struct tally_reader bytes;
+	reader->packages_read = true;
+	if (!cpus.bytes || !topology.bytes)
+		return 0;
+	tally_reader_init(&bytes, cpus.bytes, cpus.size, false);
+	uint32_t count = tally_reader_u32(&bytes);
+	tally_reader_init(&bytes, topology.bytes, topology.size, false);
+	pass_strings(&bytes);
+	pass_strings(&bytes);
+	if (bytes.failed || tally_reader_left(&bytes) / 8 < count)
+		return 0;
+	reader->packages = malloc((count + 1) * sizeof(*reader->packages));
+	if (!reader->packages)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		tally_reader_u32(&bytes);
+		reader->packages[i] = tally_reader_u32(&bytes);
+	}
+	reader->package_count = count;
+	return 0;
+}
+
+static uint32_t socket_string(struct tally_fact_reader *reader,
+			      const struct tally_fact_source *source)
+{
+	uint32_t cpu = source->sample->cpu;
+	if (!reader->packages_read && read_packages(reader) < 0)
+		return TALLY_STRING_NONE;
+	if (cpu < reader->package_count)
+		tally_buffer_printf(&reader->text, "%" PRIu32, reader->packages[cpu]);
+	else
+		tally_buffer_text(&reader->text, "?");
+	return tally_fact_intern_text(reader);
+}
+
+static uint64_t code_address(const struct tally_fact_source *source)
+{
+	return source->sample->ip;
+}
+
+static uint64_t code_page(const struct tally_fact_source *source)
+{
+	return source->sample->code_page_size;
+}
+
+static uint32_t trace_string(struct tally_fact_reader *reader,
+			     const struct tally_fact_source *source)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(reader->recording->data,
+									  &count);
+	reader->trace.recording = reader->recording;
+	if (source->event->attr.type == TALLY_TYPE_TRACEPOINT && source->sample->raw)
+		tally_trace_text_put(&reader->trace, source->event,
+				     (size_t)(source->event - events), source->sample,
+				     &reader->text);
+	else
+		tally_buffer_text(&reader->text, "?");
+	return reader->trace.failed ? TALLY_STRING_NONE : tally_fact_intern_text(reader);
+}
+
+/* ---- costs --------------------------------------------------------------- */
+
+static uint64_t weight(const struct tally_fact_source *source)
+{
+	return tally_sample_cost(source->sample);
+}
+
+static uint64_t latency(const struct tally_fact_source *source)
+{
+	return tally_sample_latency(source->sample);
+}
+
+static uint64_t stage_cycles(const struct tally_fact_source *source)
+{
+	return tally_sample_stage_cycles(source->sample);
+}
+
+static uint64_t transaction(const struct tally_fact_source *source)
+{
+	return source->sample->transaction;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+static uint64_t data_source(const struct tally_fact_source *source)
+{
+	return source->sample->data_src;
+}
+
+static uint64_t physical(const struct tally_fact_source *source)
+{
+	return source->sample->phys_addr;
+}
+
+static void physical_text(uint64_t address, struct tally_buffer *out)
+{
+	tally_buffer_printf(out, "0x%016" PRIx64, address);
+}
+
+static uint64_t data_page(const struct tally_fact_source *source)
+{
+	return source->sample->data_page_size;
+}
+
+/* The name of a data address depends on the task's maps, which change, so it is searched for each
+ * sample.  Returns a variable with the offset in it (with `is_line` also a function), a function's
+ * name, or the address. */
+static uint32_t intern_data(struct tally_fact_reader *reader, const struct tally_sample *sample,
+			    uint64_t address, bool is_line)
+{
+	struct tally_data_name name;
+	if (tally_names_data(&reader->recording->names, sample->pid, address, &name) < 0)
+		return TALLY_STRING_NONE;
+	if (!name.name)
+		tally_buffer_printf(&reader->text, "0x%016" PRIx64, address);
+	else if (name.is_variable || is_line)
+		tally_buffer_printf(&reader->text, "%s+0x%" PRIx64, name.name, name.offset);
+	else
+		tally_buffer_text(&reader->text, name.name);
+	return tally_fact_intern_data(reader, tally_fact_intern_text(reader), &name);
+}
+
+static uint32_t data_symbol_string(struct tally_fact_reader *reader,
+				   const struct tally_fact_source *source)
+{
+	return intern_data(reader, source->sample, source->sample->addr, false);
+}
+
+static uint32_t cacheline_string(struct tally_fact_reader *reader,
+				 const struct tally_fact_source *source)
+{
+	uint64_t start = source->sample->addr & ~(uint64_t)(CACHE_LINE_BYTES - 1);
+	return intern_data(reader, source->sample, start, true);
+}
+
+static uint32_t data_object_string(struct tally_fact_reader *reader,
+				   const struct tally_fact_source *source)
+{
+	struct tally_data_name name;
+	if (tally_names_data(&reader->recording->names, source->sample->pid, source->sample->addr,
+			     &name) < 0)
+		return TALLY_STRING_NONE;
+	tally_buffer_text(&reader->text, strncmp(name.object, "//", 2)
+						 ? tally_object_short(name.object)
+						 : name.object);
+	return tally_fact_intern_text(reader);
+}
+
+/* ---- needs --------------------------------------------------------------- */
+
+enum { BRANCHES, BRANCH_FLAGS, BRANCH_CYCLES, WEIGHTS, WEIGHT_PARTS, TRANSACTIONS, TRACES, CPUS,
+       TIMES, ADDRESSES, CODE_PAGES, DATA_ADDRESSES, PHYSICAL_ADDRESSES, DATA_PAGES, DATA_SOURCES };
+
+/* If several are missing, the first is reported. */
+static const struct tally_sort_need needs[] = {
+	[BRANCHES] = { TALLY_SAMPLE_BRANCH_STACK, 0, "branch stacks",
+		       "record them with tally record -b, if the CPU supports it "
+		       "(few virtual machines do)" },
+	[BRANCH_FLAGS] = { TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_FLAGS,
+			   "flags of its branches", "record them with tally record -b" },
+	[BRANCH_CYCLES] = { TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES,
+			    "cycles of its branches", "record them with tally record -b" },
+	[WEIGHTS] = { TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, 0, "weights",
+		      "record them with tally record -W" },
+	[WEIGHT_PARTS] = { TALLY_SAMPLE_WEIGHT_STRUCT, 0, "weights of several parts",
+			   "record them with tally record -W, on CPUs that measure latencies" },
+	[TRANSACTIONS] = { TALLY_SAMPLE_TRANSACTION, 0, "flags of transactions",
+			   "record them with tally record --transaction" },
+	[TRACES] = { TALLY_SAMPLE_RAW, 0, "samples of tracepoints",
+		     "record some with tally record -e sched:sched_switch" },
+	[CPUS] = { TALLY_SAMPLE_CPU, 0, "CPUs of samples",
+		   "record them with tally record --sample-cpu, -a or -C" },
+	[TIMES] = { TALLY_SAMPLE_TIME, 0, "times",
+		    "record them with tally record, or perf record -T" },
+	[ADDRESSES] = { TALLY_SAMPLE_IP, 0, "addresses of code",
+			"record them with tally record" },
+	[CODE_PAGES] = { TALLY_SAMPLE_CODE_PAGE_SIZE, 0, "sizes of code's pages",
+			 "record them with tally record --code-page-size" },
+	[DATA_ADDRESSES] = { TALLY_SAMPLE_ADDR, 0, "addresses of data",
+			     "record them with tally record -d" },
+	[PHYSICAL_ADDRESSES] = { TALLY_SAMPLE_PHYS_ADDR, 0, "physical addresses",
+				 "record them with tally record --phys-data" },
+	[DATA_PAGES] = { TALLY_SAMPLE_DATA_PAGE_SIZE, 0, "sizes of data's pages",
+			 "record them with tally record --data-page-size" },
+	[DATA_SOURCES] = { TALLY_SAMPLE_DATA_SRC, 0, "sources of data",
+			   "record them with perf mem record, or with tally record -d -W and "
+			   "a CPU event of loads or stores" },
+};
+
+/* ---- the keys ------------------------------------------------------------ */
+
+/* By key: alias, title, JSON, kind, need, and for facts number and text, or string. */
+static const struct tally_sort_row rows[TALLY_SORT_KEYS] = {
+	[TALLY_SORT_COMM] = { NULL, "COMMAND", "command", TALLY_KIND_TASK_TEXT },
+	[TALLY_SORT_PID] = { NULL, "PID", "pid", TALLY_KIND_NUMBER },
+	[TALLY_SORT_TID] = { NULL, "TID", "tid", TALLY_KIND_NUMBER },
+	[TALLY_SORT_CPU] = { NULL, "CPU", "cpu", TALLY_KIND_NUMBER },
+	[TALLY_SORT_CGROUP] = { NULL, "CGROUP", "cgroup", TALLY_KIND_TASK_TEXT },
+	[TALLY_SORT_CGROUP_ID] = { NULL, "CGROUP ID", "cgroup_id", TALLY_KIND_TASK_TEXT },
+
+	[TALLY_SORT_OBJECT_FROM] = { NULL, "FROM OBJECT", "from_object", TALLY_KIND_OBJECT,
+				     &needs[BRANCHES] },
+	[TALLY_SORT_SYMBOL_FROM] = { "symbol_from", "FROM FUNCTION", "from_function",
+				     TALLY_KIND_FUNCTION, &needs[BRANCHES] },
+	[TALLY_SORT_LINE_FROM] = { NULL, "FROM LINE", "from_line", TALLY_KIND_LINE,
+				   &needs[BRANCHES] },
+	[TALLY_SORT_OBJECT_TO] = { NULL, "TO OBJECT", "to_object", TALLY_KIND_OBJECT,
+				   &needs[BRANCHES] },
+	[TALLY_SORT_SYMBOL_TO] = { "symbol_to", "TO FUNCTION", "to_function", TALLY_KIND_FUNCTION,
+				   &needs[BRANCHES] },
+	[TALLY_SORT_LINE_TO] = { NULL, "TO LINE", "to_line", TALLY_KIND_LINE, &needs[BRANCHES] },
+	[TALLY_SORT_MISPREDICT] = { NULL, "MISPREDICTED", "mispredicted", TALLY_KIND_TEXT,
+				    &needs[BRANCH_FLAGS], prediction, prediction_text },
+	[TALLY_SORT_IN_TRANSACTION] = { NULL, "IN TX", "in_transaction", TALLY_KIND_TEXT,
+					&needs[BRANCH_FLAGS], in_transaction,
+					in_transaction_text },
+	[TALLY_SORT_ABORT] = { NULL, "ABORT", "abort", TALLY_KIND_TEXT, &needs[BRANCH_FLAGS],
+			       is_aborted, abort_text },
+	[TALLY_SORT_CYCLES] = { NULL, "CYCLES", "cycles", TALLY_KIND_NUMBER, &needs[BRANCH_CYCLES],
+				cycles },
+	[TALLY_SORT_ADDRESS_FROM] = { NULL, "FROM ADDRESS", "from_address", TALLY_KIND_TEXT,
+				      &needs[BRANCHES], address_from, address_text },
+	[TALLY_SORT_ADDRESS_TO] = { NULL, "TO ADDRESS", "to_address", TALLY_KIND_TEXT,
+				    &needs[BRANCHES], address_to, address_text },
+
+	[TALLY_SORT_TIME] = { NULL, "TIME", "time", TALLY_KIND_TEXT, &needs[TIMES], time_ns,
+			      time_text },
+	[TALLY_SORT_SOCKET] = { NULL, "SOCKET", "socket", TALLY_KIND_DIGITS, &needs[CPUS],
+				.string = socket_string },
+	[TALLY_SORT_WEIGHT] = { NULL, "WEIGHT", "weight", TALLY_KIND_EACH, &needs[WEIGHTS],
+				weight },
+	[TALLY_SORT_LOCAL_WEIGHT] = { NULL, "LOCAL WEIGHT", "local_weight", TALLY_KIND_DIGITS,
+				      &needs[WEIGHTS], weight },
+	[TALLY_SORT_LATENCY] = { NULL, "LATENCY", "ins_lat", TALLY_KIND_EACH, &needs[WEIGHT_PARTS],
+				 latency },
+	[TALLY_SORT_LOCAL_LATENCY] = { NULL, "LOCAL LATENCY", "local_ins_lat", TALLY_KIND_DIGITS,
+				       &needs[WEIGHT_PARTS], latency },
+	[TALLY_SORT_STAGE] = { NULL, "STAGE CYCLES", "p_stage_cyc", TALLY_KIND_EACH,
+			       &needs[WEIGHT_PARTS], stage_cycles },
+	[TALLY_SORT_LOCAL_STAGE] = { NULL, "LOCAL STAGE CYCLES", "local_p_stage_cyc",
+				     TALLY_KIND_DIGITS, &needs[WEIGHT_PARTS], stage_cycles },
+	[TALLY_SORT_TRANSACTION] = { NULL, "TRANSACTION", "transaction", TALLY_KIND_TEXT,
+				     &needs[TRANSACTIONS], transaction, tally_transaction_text },
+	[TALLY_SORT_TRACE] = { NULL, "TRACE", "trace", TALLY_KIND_TEXT, &needs[TRACES],
+			       .string = trace_string, .uses_names = true },
+	[TALLY_SORT_ADDRESS] = { NULL, "ADDRESS", "address", TALLY_KIND_TEXT, &needs[ADDRESSES],
+				 code_address, address_text },
+	[TALLY_SORT_CODE_PAGE] = { NULL, "CODE PAGE", "code_page_size", TALLY_KIND_TEXT,
+				   &needs[CODE_PAGES], code_page, tally_page_size_text },
+	[TALLY_SORT_LEVEL] = { NULL, "MEMORY ACCESS", "mem", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
+			       data_source, tally_data_level_text },
+	[TALLY_SORT_DATA_SYMBOL] = { "sym_daddr", "DATA SYMBOL", "data_symbol", TALLY_KIND_TEXT,
+				     &needs[DATA_ADDRESSES], .string = data_symbol_string,
+				     .uses_names = true },
+	[TALLY_SORT_DATA_OBJECT] = { NULL, "DATA OBJECT", "data_object", TALLY_KIND_TEXT,
+				     &needs[DATA_ADDRESSES], .string = data_object_string,
+				     .uses_names = true },
+	[TALLY_SORT_CACHELINE] = { NULL, "DATA CACHELINE", "data_cacheline", TALLY_KIND_TEXT,
+				   &needs[DATA_ADDRESSES], .string = cacheline_string,
+				     .uses_names = true },
+	[TALLY_SORT_PHYSICAL] = { NULL, "PHYSICAL ADDRESS", "phys_addr", TALLY_KIND_TEXT,
+				  &needs[PHYSICAL_ADDRESSES], physical, physical_text },
+	[TALLY_SORT_DATA_PAGE] = { NULL, "DATA PAGE", "data_page_size", TALLY_KIND_TEXT,
+				   &needs[DATA_PAGES], data_page, tally_page_size_text },
+	[TALLY_SORT_SNOOP] = { NULL, "SNOOP", "snoop", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
+			       data_source, tally_data_snoop_text },
+	[TALLY_SORT_TLB] = { NULL, "TLB ACCESS", "tlb", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
+			     data_source, tally_data_tlb_text },
+	[TALLY_SORT_LOCK] = { NULL, "LOCKED", "locked", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
+			      data_source, tally_data_lock_text },
+	[TALLY_SORT_BLOCK] = { NULL, "BLOCKED", "blocked", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
+			       data_source, tally_data_block_text },
+
+	[TALLY_SORT_OBJECT] = { "object", "OBJECT", NULL, TALLY_KIND_OWN_OBJECT },
+	[TALLY_SORT_SYMBOL] = { "symbol", "FUNCTION", NULL, TALLY_KIND_OWN_FUNCTION },
+	[TALLY_SORT_SOURCE_FILE] = { NULL, "SOURCE FILE", "source_file", TALLY_KIND_TEXT },
+	[TALLY_SORT_SOURCE_LINE] = { NULL, "SOURCE LINE", "source_line", TALLY_KIND_TEXT },
+};
+
+const struct tally_sort_row *tally_sort_row(enum tally_sort_key key)
+{
+	return &rows[key];
+}
+
+#define NAME(key, name) [TALLY_SORT_##key] = (name),
+static const char *const names[TALLY_SORT_KEYS] = {
+	TALLY_SORT_KEYS_OF_TASKS(NAME) TALLY_SORT_KEYS_OF_BRANCHES(NAME)
+	TALLY_SORT_KEYS_OF_SAMPLES(NAME) TALLY_SORT_KEYS_OF_FRAMES(NAME)
+};
+
+const char *tally_sort_key_name(enum tally_sort_key key)
+{
+	return names[key];
+}
+
+static bool is_named(const char *name, const char *text, unsigned length)
+{
+	return name && strlen(name) == length && !memcmp(name, text, length);
+}
+
+enum tally_sort_key tally_sort_key_find(const char *name, unsigned length)
+{
+	unsigned key = 0;
+	while (key < TALLY_SORT_KEYS && !is_named(names[key], name, length) &&
+	       !is_named(rows[key].alias, name, length))
+		key++;
+	return (enum tally_sort_key)key;
+}
+
+bool tally_sort_keys_use_names(uint64_t keys)
+{
+	for (; keys; keys &= keys - 1)
+		if (rows[__builtin_ctzll(keys)].uses_names)
+			return true;
+	return false;
+}
+
+bool tally_sort_key_needs(enum tally_sort_key key, const struct tally_sort_need *need)
+{
+	return rows[key].need == need ||
+	       (need == &needs[BRANCHES] && TALLY_SORT_BIT(key) & TALLY_SORT_OF_BRANCHES);
+}
+
+static bool is_met(const struct tally_sort_need *need, const struct tally_recorded_event *events,
+		   size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (events[i].attr.sample_type & need->sample_types &&
+		    !(events[i].attr.branch_sample_type & need->without_branches))
+			return true;
+	return !count; /* a pipe */
+}
+
+const struct tally_sort_need *tally_sort_keys_lack(uint64_t keys, bool branches,
+						   const struct tally_recording *recording)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (unsigned i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		bool is_needed = i == BRANCHES && branches;
+		for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+			is_needed |= keys >> key & 1 && rows[key].need == &needs[i];
+		if (is_needed && !is_met(&needs[i], events, count))
+			return &needs[i];
+	}
+	return NULL;
+}
