@@ -9,7 +9,7 @@
 #include "command/recording_warnings.h"
 #include "output/annotate_view.h"
 #include "output/pager.h"
-#include "output/script_values.h"
+#include "output/script_clock.h"
 #include "profile/idle.h"
 #include "task/jit.h"
 

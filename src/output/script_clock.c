@@ -1,5 +1,11 @@
 #include "output/script_clock.h"
 
+#include "base/reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
 char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t time_ns)
 {
 	uint64_t shown = time_ns;
@@ -17,4 +23,36 @@ char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t tim
 	}
 	memcpy(at, ": ", 2);
 	return at + 2;
+}
+
+int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns,
+			     struct tally_error *err)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data,
+								  TALLY_FEATURE_CLOCK_DATA);
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
+			  bytes.bytes ? bytes.size : 0, false);
+	uint32_t version = tally_reader_u32(&reader);
+	tally_reader_u32(&reader); /* skip the id of the samples' clock */
+	uint64_t wall = tally_reader_u64(&reader);
+	*offset_ns = wall - tally_reader_u64(&reader);
+	if (!reader.failed && version == 1)
+		return 0;
+	tally_error_set(err, -ENODATA,
+			"the recording lacks the time of day: the field 'tod' can't be shown");
+	tally_error_hint(err, "record with tally record, or perf record -k mono");
+	return -ENODATA;
+}
+
+char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds)
+{
+	const uint64_t second = 1000000000;
+	char text[24] = "";
+	struct tm local;
+	time_t time = (time_t)(time_ns / second);
+	if (localtime_r(&time, &local))
+		strftime(text, sizeof(text), "%F %T", &local);
+	return at + snprintf(at, TALLY_SCRIPT_WALL_TIME_MAX, "%s.%0*u", text, nanoseconds ? 9 : 6,
+			     (unsigned)(time_ns % second / (nanoseconds ? 1 : 1000)));
 }

@@ -5,6 +5,8 @@
 #define TALLY_OUTPUT_SCRIPT_CLOCK_H
 
 #include "base/digits.h"
+#include "base/error.h"
+#include "recording/recording.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +30,14 @@ static inline char *tally_script_seconds(char *at, uint64_t time_ns)
 	memcpy(at + 4, tally_digit_pairs + 2 * (fraction % 100), 2);
 	return at + 6;
 }
+
+/* For the field tod: stores what to add to a sample's time to get wall-clock time. Returns 0, or
+ * -ENODATA if the recording lacks it. */
+int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns,
+			     struct tally_error *err);
+enum { TALLY_SCRIPT_WALL_TIME_MAX = 40 };
+/* Writes "2026-11-22 12:12:12.326022", optionally to the nanosecond, without a NUL: at most
+ * TALLY_SCRIPT_WALL_TIME_MAX bytes. Returns the end. */
+char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds);
 
 #endif

@@ -4,9 +4,7 @@
 #include "base/json.h"
 #include "base/vector.h"
 #include "output/frame_lines.h"
-#include "output/script_columns.h"
 #include "recording/trace_text.h"
-#include "output/script_values.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +21,8 @@ struct tally_script_json {
 	struct tally_script_fields fields;
 	/* fields shown, by event; 0: none, or not computed yet */
 	struct { uint32_t *items; size_t count, capacity; } shown;
+	const struct tally_script_row *rows[TALLY_SCRIPT_ROWS_MAX]; /* columns */
+	size_t row_count;
 	uint32_t columns; /* CSV: fields that any type of event shows */
 	struct tally_frame_lines stacks; /* CSV: names of whole stacks */
 	/* by the parts that are shown; CSV: lines for the sampled address */
@@ -90,18 +90,23 @@ static int put_frames(struct tally_script_json *script, struct tally_frame_lines
 	return 0;
 }
 
+static bool is_there(const struct tally_script_row *row, const struct tally_sample *sample)
+{
+	return !row->sample_type || sample->type & row->sample_type;
+}
+
 /* ---- CSV ----------------------------------------------------------------- */
 
-static void put_cell(struct tally_script_json *script, const struct tally_script_column *column,
+static void put_cell(struct tally_script_json *script, const struct tally_script_row *row,
 		     const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	if (column->signed_number) {
-		tally_buffer_printf(out, "%" PRId64, column->signed_number(cell));
-	} else if (column->number) {
-		tally_buffer_printf(out, "%" PRIu64, column->number(cell));
+	if (row->signed_number) {
+		tally_buffer_printf(out, "%" PRId64, row->signed_number(cell));
+	} else if (row->number) {
+		tally_buffer_printf(out, "%" PRIu64, row->number(cell));
 	} else {
 		tally_buffer_clear(&script->text);
-		column->text(cell, &script->text);
+		tally_script_column_text(row, cell, &script->text);
 		tally_csv_quote(out, tally_buffer_string(&script->text), ",");
 	}
 }
@@ -133,12 +138,12 @@ static int put_csv(struct tally_script_json *script, uint32_t shown,
 {
 	const struct tally_sample *sample = &cell->record->sample;
 	int result = 0;
-	for (const struct tally_script_column *column = tally_script_columns; column->name;
-	     column++) {
-		if (!(script->columns & column->field))
+	for (size_t i = 0; i < script->row_count; i++) {
+		const struct tally_script_row *row = script->rows[i];
+		if (!(script->columns & row->bit))
 			continue;
-		if (shown & column->field && tally_script_column_is_there(column, sample))
-			put_cell(script, column, cell, out);
+		if (shown & row->bit && is_there(row, sample))
+			put_cell(script, row, cell, out);
 		tally_buffer_char(out, ',');
 	}
 	if (shown & TALLY_FIELD_STACK) {
@@ -165,10 +170,9 @@ void tally_script_json_start(const struct tally_script_json *script, struct tall
 		{ TALLY_FIELD_OBJECT, "object" }, { TALLY_FIELD_LINE, "srcline" },
 	};
 	size_t before = out->length;
-	for (const struct tally_script_column *column = tally_script_columns; column->name;
-	     column++)
-		if (script->columns & column->field)
-			tally_buffer_printf(out, "%s,", column->name);
+	for (size_t i = 0; i < script->row_count; i++)
+		if (script->columns & script->rows[i]->bit)
+			tally_buffer_printf(out, "%s,", script->rows[i]->column);
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (script->columns & places[i].field)
 			tally_buffer_printf(out, "%s,", places[i].name);
@@ -187,18 +191,18 @@ static int put_json(struct tally_script_json *script, uint32_t shown,
 	struct tally_json json = { .out = out };
 	int result = 0;
 	tally_json_object(&json, NULL);
-	for (const struct tally_script_column *column = tally_script_columns; column->name;
-	     column++) {
-		if (!(shown & column->field) || !tally_script_column_is_there(column, sample))
+	for (size_t i = 0; i < script->row_count; i++) {
+		const struct tally_script_row *row = script->rows[i];
+		if (!(shown & row->bit) || !is_there(row, sample))
 			continue;
-		if (column->signed_number) {
-			tally_json_i64(&json, column->name, column->signed_number(cell));
-		} else if (column->number) {
-			tally_json_u64(&json, column->name, column->number(cell));
+		if (row->signed_number) {
+			tally_json_i64(&json, row->column, row->signed_number(cell));
+		} else if (row->number) {
+			tally_json_u64(&json, row->column, row->number(cell));
 		} else {
 			tally_buffer_clear(&script->text);
-			column->text(cell, &script->text);
-			tally_json_text(&json, column->name, tally_buffer_string(&script->text));
+			tally_script_column_text(row, cell, &script->text);
+			tally_json_text(&json, row->column, tally_buffer_string(&script->text));
 		}
 	}
 	if (shown & FRAMES) {
@@ -282,6 +286,7 @@ int tally_script_json_new(struct tally_recording *recording,
 	}
 	script->recording = script->trace.recording = recording;
 	script->fields = *fields;
+	script->row_count = tally_script_columns(script->rows);
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
 	int result = show_events(script, events, count, err);
 	if (result < 0) {

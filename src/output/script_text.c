@@ -11,10 +11,8 @@
 #include "abi/chain_walk.h"
 #include "base/digits.h"
 #include "base/vector.h"
-#include "output/branch_text.h"
 #include "output/frame_lines.h"
 #include "recording/trace_text.h"
-#include "output/script_values.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +54,12 @@ struct tally_script {
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* hashed by tid */
 	int name_width;
+	/* rows of fields at each spot */
+	struct {
+		const struct tally_script_row *items[TALLY_SCRIPT_ROWS_MAX];
+		size_t count;
+		uint32_t bits;
+	} spots[TALLY_SPOT_END + 1];
 	size_t source_width; /* width of the widest data_src so far */
 	uint64_t wall_offset; /* field tod: wall-clock time at a sample time of 0 */
 	struct tally_script_fields fields;
@@ -369,23 +373,13 @@ static void end_line(struct tally_buffer *out)
 	out->bytes[out->length] = '\0';
 }
 
-/* Puts the fields that follow the stack or the address. */
-static int put_rest(struct tally_script *script, const struct tally_recorded_event *event,
-		    uint32_t fields, const struct tally_sample *sample, struct tally_buffer *out)
+static void put_spot(const struct tally_script *script, enum tally_script_spot spot,
+		     const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	const uint32_t branches = TALLY_FIELD_BRANCHES | TALLY_FIELD_BRANCH_SYMBOLS;
-	tally_script_put_regs(script->recording, event, sample, fields, out);
-	/* If both are requested, perf prints addresses. */
-	if (fields & branches && sample->branches &&
-	    tally_branch_text(script->recording, sample,
-			      fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES
-							    : TALLY_BRANCH_FIELD_SYMBOLS,
-			      fields & TALLY_FIELD_OBJECT, out) < 0)
-		return -ENOMEM;
-	if (fields & TALLY_FIELD_BPF_OUTPUT)
-		tally_script_put_bpf_output(sample, out);
-	tally_script_put_memory(script->recording, sample, fields, out);
-	return 0;
+	for (size_t i = 0; cell->shown & script->spots[spot].bits && i < script->spots[spot].count;
+	     i++)
+		if (cell->shown & script->spots[spot].items[i]->bit)
+			tally_script_row_text(script->spots[spot].items[i], cell, out);
 }
 
 static int put_sample(struct tally_script *script, const struct tally_raw_record *raw,
@@ -395,6 +389,11 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	const struct tally_sample *sample = &record->sample;
 	bool kernel = is_kernel_mode(record->header.misc);
 	uint32_t fields = head->fields;
+	const struct tally_script_cell cell = { .recording = script->recording,
+						.event = raw->event,
+						.record = record,
+						.shown = fields,
+						.source_width = &script->source_width };
 	int result = 0;
 	if (put_head(script, raw->event, head, record, out) < 0)
 		return -ENOMEM;
@@ -404,9 +403,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	if (fields & TALLY_FIELD_TRACE)
 		tally_trace_text_put(&script->trace, raw->event,
 				     (size_t)(head - script->events.items), sample, out);
-	if (tally_script_put_address(script->recording, raw->event, sample, fields,
-				     &script->source_width, out) < 0)
-		return -ENOMEM;
+	put_spot(script, TALLY_SPOT_BEFORE, &cell, out);
 	if (head->shows_stacks) {
 		end_line(out);
 		result = sample->stack ? put_unwound(script, head->lines, raw, record, out) :
@@ -414,8 +411,8 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	} else if (fields & TALLY_FIELD_IP && sample->type & TALLY_SAMPLE_IP) {
 		result = put_leaf(script, head->lines, sample, kernel, out);
 	}
-	if (!result)
-		result = put_rest(script, raw->event, fields, sample, out);
+	put_spot(script, TALLY_SPOT_AFTER, &cell, out);
+	put_spot(script, TALLY_SPOT_END, &cell, out);
 	end_line(out);
 	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }
@@ -495,6 +492,11 @@ int tally_script_new(struct tally_recording *recording, const struct tally_scrip
 		tally_script_fields_init(&script->fields, TALLY_SCRIPT_TEXT);
 	if (!script->fields.clock)
 		script->fields.clock = &script->usual_clock;
+	for (unsigned spot = TALLY_SPOT_BEFORE; spot <= TALLY_SPOT_END; spot++) {
+		script->spots[spot].count = tally_script_spot_rows(spot, script->spots[spot].items);
+		for (size_t i = 0; i < script->spots[spot].count; i++)
+			script->spots[spot].bits |= script->spots[spot].items[i]->bit;
+	}
 	int result = make_event_heads(script, events, count, err);
 	if (result < 0) {
 		tally_script_free(script);
