@@ -22,3 +22,15 @@ const char *tally_number_text(uint64_t number, char out[TALLY_NUMBER_TEXT])
 	tally_number_group(digits, out, TALLY_NUMBER_TEXT);
 	return out;
 }
+
+const char *tally_size_text(uint64_t bytes, char out[TALLY_SIZE_TEXT])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+	for (; value >= 1023.5 && unit < 4; unit++)
+		value /= 1024;
+	snprintf(out, TALLY_SIZE_TEXT, value < 9.95 && unit ? "%.1f %s" : "%.0f %s", value,
+		 units[unit]);
+	return out;
+}

@@ -17,4 +17,11 @@ const char *tally_number_text(uint64_t number, char out[TALLY_NUMBER_TEXT]);
 /* "-1234.5678" → "-1,234.5678" */
 void tally_number_group(const char *digits, char *out, size_t size);
 
+/* Sizes in bytes, for people. */
+
+enum { TALLY_SIZE_TEXT = 32 };
+
+/* Writes "512 B", "8.4 KiB" or "46 MiB" to `out`, and returns `out`. */
+const char *tally_size_text(uint64_t bytes, char out[TALLY_SIZE_TEXT]);
+
 #endif

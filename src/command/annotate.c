@@ -1,5 +1,5 @@
 #include "base/buffer.h"
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "base/vector.h"
 #include "command/command.h"
 #include "command/filter_options.h"

@@ -1,7 +1,6 @@
 /* tally cache: lists and clears the user's cache of data about objects, which saves reading debug
  * information again. */
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "command/command.h"

@@ -1,14 +1,13 @@
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
 #include "command/output_file.h"
 
+#include "diff/stack_match.h"
 #include "flamegraph/flamegraph.h"
 #include "perfdata/off_cpu_event.h"
-#include "diff/stack_match.h"
 
 #include <errno.h>
 #include <stdio.h>

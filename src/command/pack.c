@@ -1,6 +1,5 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "command/command.h"
 #include "command/name_options.h"
 #include "command/pack_section.h"

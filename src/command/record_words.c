@@ -2,7 +2,6 @@
 
 #include "abi/attr.h"
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "base/terminal.h"
 #include "counting/counting.h"
 #include "session/program.h"

@@ -1,6 +1,5 @@
 /* tally sim: plays a scenario's imaginary machine, and measures it with tally's engine. */
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "output/stat_view.h"

@@ -1,5 +1,6 @@
+#include "output/timeline.h"
 #include "base/buffer.h"
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -8,7 +9,6 @@
 #include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "recording/trace_text.h"
-#include "output/timeline.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -2,7 +2,6 @@
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "perfdata/off_cpu_event.h"
 #include "profile/profile.h"
 #include "task/jit.h"
