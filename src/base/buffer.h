@@ -43,4 +43,9 @@ void tally_buffer_release(struct tally_buffer *buffer);
 int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path,
 			   size_t maximum);
 
+/* Values with a separator between them: RFC 4180, whose separator is the comma. */
+
+/* Appends `text` as a cell, in quotes if it needs them; text that contains this separator does. */
+void tally_csv_quote(struct tally_buffer *out, const char *text, const char *separator);
+
 #endif

@@ -1,7 +1,6 @@
 #include "output/frame_lines.h"
 
 #include "base/buffer.h"
-#include "base/csv.h"
 #include "base/digits.h"
 #include "base/json.h"
 #include "base/vector.h"

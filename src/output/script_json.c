@@ -1,6 +1,6 @@
 #include "output/script_json.h"
 
-#include "base/csv.h"
+#include "base/buffer.h"
 #include "base/json.h"
 #include "base/vector.h"
 #include "output/frame_lines.h"

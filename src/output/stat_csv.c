@@ -1,7 +1,7 @@
 /* CSV in the order of `perf stat -x`, with two more columns; see docs/stat-output.md. */
 #include "output/stat_view.h"
 
-#include "base/csv.h"
+#include "base/buffer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
