@@ -9,6 +9,7 @@
 #define TALLY_BASE_VECTOR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Two vectors of one item type have different struct types: name the struct if it must be passed to
  * functions. */
@@ -39,5 +40,17 @@ int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t it
 	(tally_vector_release_((void **)&(vector)->items), (vector)->count = (vector)->capacity = 0)
 
 void tally_vector_release_(void **items);
+
+/* Sorts by a 64-bit key in linear time.  Equal keys keep their order. */
+
+struct tally_radix_item {
+	uint64_t key;
+	uint32_t index; /* position of the item that is sorted */
+};
+
+/* Sorts `keys` with the help of `spare`, which has the same size.  The result is in one of the two
+ * arrays, which is returned. */
+struct tally_radix_item *tally_radix_sort(struct tally_radix_item *keys,
+					  struct tally_radix_item *spare, size_t count);
 
 #endif

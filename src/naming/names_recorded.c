@@ -1,6 +1,5 @@
 /* Names places by the recording's own names, and by the machine's files where the recording has
  * none. */
-#include "base/radix_sort.h"
 #include "base/vector.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"

@@ -14,7 +14,6 @@
  */
 #include "naming/names.h"
 
-#include "base/radix_sort.h"
 #include "base/vector.h"
 #include "naming/kernel_modules.h"
 #include "naming/name_functions.h"

@@ -13,7 +13,6 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "base/radix_sort.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "symbol/symbol_table.h"

@@ -9,7 +9,6 @@
 #include "symbol/symbol_table.h"
 
 #include "base/buffer.h"
-#include "base/radix_sort.h"
 #include "base/vector.h"
 #include "object/object.h"
 #include "symbol/symbol.h"
