@@ -1,8 +1,7 @@
-/* libtally's counters, built on the same parts as `tally stat`. */
+/* libtally's counters and groups, built on the same parts as `tally stat`. */
 #include "tally/counter.h"
-
-#include "library/library_count.h"
 #include "library/library_events.h"
+#include "tally/group.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -89,4 +88,115 @@ void tally_counter_close(struct tally_counter *counter)
 		counter->events.provider->ops->close(counter->events.provider, counter->handle);
 	tally_library_events_release(&counter->events);
 	free(counter);
+}
+
+/* libtally's groups: events that the kernel schedules together and reads at once. */
+
+struct tally_group {
+	struct tally_library_events events;
+	int *handles; /* of each event, the leader's first; -1: not open */
+	uint64_t *words;
+	size_t size;
+};
+
+enum { HEAD_WORDS = 3 /* number of events, time enabled, time running */ };
+
+static int open_events(struct tally_group *group, const char *expression, struct tally_error *err)
+{
+	int result = tally_library_events_parse(&group->events, expression, err);
+	if (result < 0)
+		return result;
+	size_t count = group->events.list.count;
+	group->handles = malloc((count + 1) * sizeof(*group->handles));
+	group->words = malloc((HEAD_WORDS + count) * sizeof(*group->words));
+	if (!group->handles || !group->words)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (; group->size < count; group->size++) {
+		struct tally_attr *attr = &group->events.list.items[group->size].attr;
+		attr->read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED |
+				    TALLY_FORMAT_TOTAL_TIME_RUNNING;
+		/* all start together, with the leader */
+		attr->flags |= group->size ? 0 : TALLY_ATTR_DISABLED;
+		int handle = tally_library_events_open(&group->events, group->size, 0,
+						       group->size ? group->handles[0] : -1, err);
+		if (handle < 0)
+			return handle;
+		group->handles[group->size] = handle;
+	}
+	return count ? 0 : tally_error_set(err, -EINVAL, "'%s' names no event", expression);
+}
+
+struct tally_group *tally_group_open(const char *events, char *error, size_t error_size)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_group *group = calloc(1, sizeof(*group));
+	if (!group)
+		return NULL;
+	int result = open_events(group, events, &err);
+	if (!result && tally_group_enable(group) < 0)
+		result = tally_error_set(&err, -errno, "the group can't be enabled: %s",
+					 tally_errno_text(errno));
+	if (!result)
+		return group;
+	tally_group_close(group);
+	tally_library_fail(result, &err, error, error_size);
+	return NULL;
+}
+
+size_t tally_group_size(const struct tally_group *group)
+{
+	return group->size;
+}
+
+const char *tally_group_name(const struct tally_group *group, size_t index)
+{
+	return index < group->size ? group->events.list.items[index].name : NULL;
+}
+
+long tally_group_read(struct tally_group *group, struct tally_count *counts, size_t size)
+{
+	struct tally_provider *provider = group->events.provider;
+	size_t bytes = (HEAD_WORDS + group->size) * sizeof(uint64_t);
+	ssize_t got = provider->ops->read(provider, group->handles[0], group->words, bytes);
+	if (got != (ssize_t)bytes || group->words[0] != group->size)
+		return tally_library_result(got < 0 ? (int)got : -EIO);
+	for (size_t i = 0; i < group->size && i < size; i++)
+		counts[i] = tally_library_count(group->words[HEAD_WORDS + i], group->words[1],
+						group->words[2]);
+	return (long)group->size;
+}
+
+static int control_all(struct tally_group *group, enum tally_ioctl request)
+{
+	struct tally_provider *provider = group->events.provider;
+	return tally_library_result(
+		provider->ops->ioctl(provider, group->handles[0], request, NULL, 1));
+}
+
+int tally_group_reset(struct tally_group *group)
+{
+	return control_all(group, TALLY_IOCTL_RESET);
+}
+
+int tally_group_enable(struct tally_group *group)
+{
+	return control_all(group, TALLY_IOCTL_ENABLE);
+}
+
+int tally_group_disable(struct tally_group *group)
+{
+	return control_all(group, TALLY_IOCTL_DISABLE);
+}
+
+void tally_group_close(struct tally_group *group)
+{
+	if (!group)
+		return;
+	while (group->size) /* close members before their leader */
+		group->events.provider->ops->close(group->events.provider,
+						   group->handles[--group->size]);
+	tally_library_events_release(&group->events);
+	free(group->handles);
+	free(group->words);
+	free(group);
 }

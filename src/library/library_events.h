@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "event/event.h"
 #include "provider/provider.h"
+#include "tally/counter.h"
 
 struct tally_library_events {
 	struct tally_provider *provider;
@@ -28,5 +29,16 @@ void tally_library_events_release(struct tally_library_events *events);
 int tally_library_result(int result);
 /* Writes message and hint into the caller's buffer (may be NULL), and sets errno. */
 void tally_library_fail(int result, const struct tally_error *err, char *error, size_t error_size);
+
+/* Returns the count.  If the counter was not always on the CPU, its value is scaled to the whole
+ * time. */
+static inline struct tally_count tally_library_count(uint64_t value, uint64_t enabled_ns,
+						     uint64_t running_ns)
+{
+	struct tally_count count = { value, value, enabled_ns, running_ns };
+	if (running_ns && running_ns < enabled_ns)
+		count.value = (uint64_t)((double)value * (double)enabled_ns / (double)running_ns);
+	return count;
+}
 
 #endif
