@@ -143,9 +143,9 @@ enum tally_arch tally_arch_host(void)
 /* Returns the 64-bit machine of a related pair. */
 static enum tally_arch family(enum tally_arch arch)
 {
-	return arch == TALLY_ARCH_I386  ? TALLY_ARCH_X86_64
-	       : arch == TALLY_ARCH_ARM ? TALLY_ARCH_ARM64
-					: arch;
+	if (arch == TALLY_ARCH_I386)
+		return TALLY_ARCH_X86_64;
+	return arch == TALLY_ARCH_ARM ? TALLY_ARCH_ARM64 : arch;
 }
 
 bool tally_arch_related(enum tally_arch one, enum tally_arch other)

@@ -1,7 +1,5 @@
 #include "abi/byte_swap.h"
 
-#include <limits.h>
-
 /* The deepest nesting in a recording: the capabilities of a PMU within those of all PMUs. */
 enum { NESTING_MAX = 4 };
 
@@ -73,8 +71,10 @@ static void swap_one(struct tally_swapper *swapper, char field)
 static const char *behind_braces(const char *fields)
 {
 	unsigned depth = 1;
-	for (; *fields && depth; fields++)
-		depth += *fields == '{' ? 1 : *fields == '}' ? UINT_MAX : 0;
+	for (; *fields && depth; fields++) {
+		depth += *fields == '{';
+		depth -= *fields == '}';
+	}
 	return fields;
 }
 

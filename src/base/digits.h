@@ -71,6 +71,15 @@ static inline size_t tally_digits_decimal(char *end, uint64_t value)
 	return (size_t)(end - at);
 }
 
+/* Returns the value of a hexadecimal digit of either case; -1 for other characters. */
+static inline int tally_hexadecimal_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* `bits` of one digit: 4 for hexadecimal, 3 for octal; `digits` are the digits by value. */
 static inline size_t tally_digits_binary(char *end, uint64_t value, unsigned bits,
 					 const char *digits)

@@ -18,10 +18,13 @@ static unsigned utf8_length(const unsigned char *text)
 	unsigned char c = text[0];
 	if (c < 0x80)
 		return 1;
-	unsigned length = c >= 0xc2 && c <= 0xdf   ? 2
-			  : (c & 0xf0) == 0xe0     ? 3
-			  : c >= 0xf0 && c <= 0xf4 ? 4
-						   : 0;
+	unsigned length = 0;
+	if (c >= 0xc2 && c <= 0xdf)
+		length = 2;
+	else if ((c & 0xf0) == 0xe0)
+		length = 3;
+	else if (c >= 0xf0 && c <= 0xf4)
+		length = 4;
 	for (unsigned i = 1; i < length; i++)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;

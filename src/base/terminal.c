@@ -20,10 +20,14 @@ void tally_terminal_clean(const char *text, char *out, size_t size)
 		if (c1 && continues)
 			n--;
 		out[n++] = control || c1 ? '?' : (char)c;
-		more = continues               ? more - 1
-		       : c >= 0xf0 && c < 0xf8 ? 3
-		       : c >= 0xe0 && c < 0xf0 ? 2
-					       : c >= 0xc2 && c < 0xe0;
+		if (continues)
+			more--;
+		else if (c >= 0xf0 && c < 0xf8)
+			more = 3;
+		else if (c >= 0xe0 && c < 0xf0)
+			more = 2;
+		else
+			more = c >= 0xc2 && c < 0xe0;
 	}
 	if (size)
 		out[n] = '\0';

@@ -81,7 +81,7 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 	out->is_above = *at++ == '>';
 	out->or_equal = *at == '=';
 	at = skip_blanks(at + out->or_equal);
-	int sign = *at == '+' ? 1 : *at == '-' ? -1 : 0;
+	int sign = (*at == '+') - (*at == '-');
 	const char *digits = at + (sign != 0), *end = parse_number(digits, &out->limit);
 	if (end == digits)
 		return complain(err, text, digits,

@@ -206,8 +206,8 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		const struct tally_count *other = tally_count_find(table, r->other_type,
 								   r->other_config, row->excludes,
 								   row->group, row->cgroup);
-		double over = !other ? 0 : r->inverse ? row->value : other->value;
-		if (over > 0)
+		double over = other && !r->inverse ? other->value : row->value;
+		if (other && over > 0)
 			out[count++] = (struct tally_metric){
 				r->factor * (r->inverse ? other->value : row->value) / over,
 				r->unit, r->decimals, r->inverse

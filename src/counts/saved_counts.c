@@ -257,10 +257,9 @@ static int add_document(struct reading *reading, struct tally_error *err)
 	const char *schema = text_of(reading, root, "schema");
 	int result = schema && !strcmp(schema, "tally-stat") ? add_tally(reading, root, err)
 							     : add_perf(reading, root, err);
-	return result < 0 ? result
-	       : reading->failed
-		       ? tally_error_set(err, -ENOMEM, "out of memory, or too many events")
-		       : 0;
+	if (result >= 0 && reading->failed)
+		return tally_error_set(err, -ENOMEM, "out of memory, or too many events");
+	return result < 0 ? result : 0;
 }
 
 /* Skips blanks, and perf's comment lines at the beginning of its file. */
@@ -484,13 +483,15 @@ static int why_unknown(const struct tally_saved_comparison *comparison,
 		       const struct tally_compared_row *row, struct tally_error *err)
 {
 	const struct tally_saved_counts *old = comparison->old, *new = comparison->new;
-	const struct tally_saved_counts *ended = new->ended[0] ? new : old->ended[0] ? old : NULL;
-	if (ended)
+	const struct tally_saved_counts *ended = new->ended[0] ? new : old;
+	if (ended->ended[0])
 		return tally_error_set(err, -ENOENT,
 				       "'%s' can't be judged: the command of %s was ended by %s",
 				       condition->text, ended->path, ended->ended);
 	bool lacks_old = row && (!row->old || row->old->missing);
-	const struct tally_saved_row *side = row ? lacks_old ? row->old : row->new : NULL;
+	const struct tally_saved_row *side = NULL;
+	if (row)
+		side = lacks_old ? row->old : row->new;
 	return tally_error_set(err, -ENOENT, "'%s' can't be judged: %s has no figure for %s%s%s%s",
 			       condition->text, lacks_old ? old->path : new->path, condition->name,
 			       side ? " (" : "", side ? side->missing : "", side ? ")" : "");

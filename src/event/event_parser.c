@@ -93,10 +93,16 @@ static int take_number(struct tally_event_parser *parser, const char *expected, 
 
 static uint32_t access_bit(char c)
 {
-	return c == 'r'   ? TALLY_BREAKPOINT_R
-	       : c == 'w' ? TALLY_BREAKPOINT_W
-	       : c == 'x' ? TALLY_BREAKPOINT_X
-			  : 0;
+	switch (c) {
+	case 'r':
+		return TALLY_BREAKPOINT_R;
+	case 'w':
+		return TALLY_BREAKPOINT_W;
+	case 'x':
+		return TALLY_BREAKPOINT_X;
+	default:
+		return 0;
+	}
 }
 
 /* Takes the letters r, w, x.  The caller handles what follows them in the same word. */
@@ -156,7 +162,9 @@ static int event_parse_breakpoint(struct tally_event_parser *parser, size_t *mod
 	event->attr.bp_type = type;
 	event->attr.config1 = address;
 	/* Linux requires sizeof(long) for code. */
-	event->attr.config2 = length ? length : type == TALLY_BREAKPOINT_X ? sizeof(long) : 4;
+	if (!length)
+		length = type == TALLY_BREAKPOINT_X ? sizeof(long) : 4;
+	event->attr.config2 = length;
 	return 0;
 }
 

@@ -84,7 +84,9 @@ void tally_event_nearest_init(struct tally_event_nearest *nearest, const char *t
 {
 	size_t third = strlen(typed) / 3;
 	*nearest = (struct tally_event_nearest){ .typed = typed };
-	nearest->distance = (third < 1 ? 1 : third > 5 ? 5 : (unsigned)third) + 1;
+	if (third > 5)
+		third = 5;
+	nearest->distance = third ? (unsigned)third + 1 : 2;
 }
 
 void tally_event_nearest_try(struct tally_event_nearest *nearest, const char *candidate)

@@ -77,10 +77,16 @@ static int number(struct tally_event_parser *parser, const struct term *term, ui
 
 static uint64_t *config_field(struct tally_attr *attr, unsigned field)
 {
-	return field == 0   ? &attr->config
-	       : field == 1 ? &attr->config1
-	       : field == 2 ? &attr->config2
-			    : &attr->config3;
+	switch (field) {
+	case 0:
+		return &attr->config;
+	case 1:
+		return &attr->config1;
+	case 2:
+		return &attr->config2;
+	default:
+		return &attr->config3;
+	}
 }
 
 static int set_format(struct tally_event_parser *parser, const struct tally_format_term *format,

@@ -268,9 +268,9 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	for (; p < end; p++) {
 		unsigned digit = (unsigned)digit_value(*p);
 		/* Divisions by constants only: 32-bit machines need a library for others. */
-		uint64_t most = base == 16  ? UINT64_MAX / 16
-				: base == 8 ? UINT64_MAX / 8
-					    : UINT64_MAX / 10;
+		uint64_t most = UINT64_MAX / 10;
+		if (base != 10)
+			most = base == 16 ? UINT64_MAX / 16 : UINT64_MAX / 8;
 		if (digit >= base || number > most || number * base > UINT64_MAX - digit)
 			return false;
 		number = number * base + digit;

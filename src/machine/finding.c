@@ -323,7 +323,9 @@ static void finding_pmu(const struct tally_machine_facts *facts, struct tally_fi
 						     "hardware counters");
 	const char *name = facts->cpu.name[0] ? facts->cpu.name : facts->arch;
 	const char *virtual = facts->cpu.hypervisor ? ", virtual" : "";
-	const char *pmus = facts->pmus[0] ? facts->pmus : facts->hardware ? "none" : "there";
+	const char *pmus = facts->hardware ? "none" : "there";
+	if (facts->pmus[0])
+		pmus = facts->pmus;
 	struct tally_finding why;
 	tally_finding_detail(finding, "%s%s: %s", name, virtual, pmus);
 	if (!facts->hardware || not_tried(finding, facts))

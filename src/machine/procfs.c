@@ -28,7 +28,11 @@ struct line {
 
 static int digit(char c, unsigned base)
 {
-	int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	int value = -1;
+	if (c >= '0' && c <= '9')
+		value = c - '0';
+	else if (c >= 'a' && c <= 'f')
+		value = c - 'a' + 10;
 	return value < (int)base ? value : -1;
 }
 

@@ -186,7 +186,9 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 	if (!cpus)
 		cpus = read_text(pmu, "cpus", arena);
 	out->name = tally_arena_string(arena, name);
-	int code = !out->name ? -ENOMEM : type ? 0 : -ENOENT;
+	int code = type ? 0 : -ENOENT;
+	if (!out->name)
+		code = -ENOMEM;
 	if (!code) {
 		out->type = (uint32_t)strtoul(type, NULL, 10);
 		out->cpus = cpus ? cpus : "";

@@ -150,10 +150,15 @@ static int bytes_of(uint16_t machine, uint32_t type)
 		{ EM_S390, R_390_64, R_390_32, R_390_32 },
 		{ EM_PPC64, R_PPC64_ADDR64, R_PPC64_ADDR32, R_PPC64_ADDR32 },
 	};
-	for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++)
-		if (KINDS[i].machine == machine)
-			return !type ? 0 : type == KINDS[i].word ? 8 :
-			       type == KINDS[i].half || type == KINDS[i].signed_half ? 4 : -1;
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++) {
+		if (KINDS[i].machine != machine)
+			continue;
+		if (!type)
+			return 0;
+		if (type == KINDS[i].word)
+			return 8;
+		return type == KINDS[i].half || type == KINDS[i].signed_half ? 4 : -1;
+	}
 	return -1;
 }
 
@@ -384,7 +389,8 @@ int tally_module_link(const struct tally_object *module, const uint64_t *address
 		link_sections(&linking);
 		result = tally_object_open_memory(tally_object_path(module), linking.image,
 						  linking.size, out, NULL);
-		result = result == -ENOMEM ? result : result ? -EBADMSG : 0;
+		if (result && result != -ENOMEM)
+			result = -EBADMSG;
 	}
 	free(linking.image);
 	return result;

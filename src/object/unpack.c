@@ -52,7 +52,16 @@ static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, 
 	*out_size = 0;
 	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, &at,
 				      unpacking->size, out, out_size, room);
-	return rc == OK ? 0 : rc == BUFFER_TOO_SMALL ? 1 : rc == MEMORY ? -ENOMEM : -EBADMSG;
+	switch (rc) {
+	case OK:
+		return 0;
+	case BUFFER_TOO_SMALL:
+		return 1;
+	case MEMORY:
+		return -ENOMEM;
+	default:
+		return -EBADMSG;
+	}
 }
 
 /* ---- zstd ---------------------------------------------------------------- */
@@ -85,7 +94,9 @@ static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room
 	*out_size = stream.total_out;
 	bool is_full = !stream.avail_out;
 	unpacking->inflate_end(&stream);
-	return rc == Z_STREAM_END ? 0 : is_full ? 1 : rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+	if (rc == Z_STREAM_END || is_full)
+		return rc != Z_STREAM_END;
+	return rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
 /* ---- all of them --------------------------------------------------------- */

@@ -297,10 +297,12 @@ static int copy_feature(const struct tally_perfdata *data, struct tally_perfdata
 		   bytes.bytes) {
 		tally_buffer_append(&made, bytes.bytes, bytes.size);
 	}
-	int result = made.failed   ? tally_error_set(err, -ENOMEM, "out of memory")
-		     : made.length ? tally_perfdata_write_feature(writer, feature, made.bytes,
-								  made.length, err)
-				   : 0;
+	int result = 0;
+	if (made.failed)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	else if (made.length)
+		result = tally_perfdata_write_feature(writer, feature, made.bytes, made.length,
+						      err);
 	tally_buffer_release(&made);
 	return result;
 }

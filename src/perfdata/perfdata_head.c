@@ -606,11 +606,12 @@ static int set_cpus(struct tally_perfdata *data, const char **field, const uint8
 	struct tally_buffer text = { 0 };
 	tally_reader_init(&reader, bytes, size, false);
 	tally_cpu_map_text(&reader, &text);
-	int result = reader.failed ? 0
-		     : text.failed
-			     ? -ENOMEM
-			     : set_text(data, field, (const uint8_t *)tally_buffer_string(&text),
-					text.length);
+	int result = 0;
+	if (!reader.failed)
+		result = text.failed ? -ENOMEM
+				     : set_text(data, field,
+						(const uint8_t *)tally_buffer_string(&text),
+						text.length);
 	tally_buffer_release(&text);
 	return result;
 }

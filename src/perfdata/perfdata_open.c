@@ -40,7 +40,7 @@ static long part_number(const char *name)
 static int by_number(const void *a, const void *b)
 {
 	const struct tally_perfdata_part *x = a, *y = b;
-	return x->number > y->number ? 1 : x->number < y->number ? -1 : 0;
+	return (x->number > y->number) - (x->number < y->number);
 }
 
 static int map_part(struct tally_perfdata *data, int directory, const char *name,
@@ -49,9 +49,9 @@ static int map_part(struct tally_perfdata *data, int directory, const char *name
 	struct stat status;
 	struct tally_perfdata_part part = { .number = part_number(name) };
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno
-		     : !S_ISREG(status.st_mode)       ? -EINVAL
-						      : 0;
+	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+	if (!result && !S_ISREG(status.st_mode))
+		result = -EINVAL;
 	if (!result && status.st_size) {
 		part.size = (size_t)status.st_size;
 		part.bytes = mmap(NULL, part.size, PROT_READ, MAP_PRIVATE, fd, 0);

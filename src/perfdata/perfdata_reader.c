@@ -111,15 +111,14 @@ struct tally_span tally_perfdata_last(const struct tally_perfdata *data,
 				      const struct tally_raw_record *record, bool *is_copy)
 {
 	const uint8_t *at = record->bytes;
+	struct tally_block *block = data->last_unpacked ? data->unpacker.block : data->source.block;
 	*is_copy = at == (const uint8_t *)data->aligned;
 	return (struct tally_span){
 		.at = at,
 		.end = at + record->size,
 		.unpacked = data->last_unpacked,
 		.file_offset = record->file_offset,
-		.block = *is_copy              ? NULL
-			 : data->last_unpacked ? data->unpacker.block
-					       : data->source.block,
+		.block = *is_copy ? NULL : block,
 	};
 }
 

@@ -18,7 +18,18 @@ static uint64_t size_bytes(const char *text)
 {
 	char *end;
 	uint64_t size = strtoull(text, &end, 10);
-	unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	unsigned shift = 0;
+	switch (*end) {
+	case 'K':
+		shift = 10;
+		break;
+	case 'M':
+		shift = 20;
+		break;
+	case 'G':
+		shift = 30;
+		break;
+	}
 	return size >> (63 - shift) ? 0 : size << shift;
 }
 

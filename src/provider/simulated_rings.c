@@ -250,7 +250,8 @@ int simulated_wait(struct tally_provider *provider, struct tally_wait_item *item
 	int ready = 0, polled = 0;
 	for (bool news = has_news(simulated); !polled && !news; news = has_news(simulated)) {
 		int64_t left = timeout_ms < 0 ? SLICE_MS : end - now_ms();
-		polled = poll(&extra, 1, left < 0 ? 0 : left < SLICE_MS ? (int)left : SLICE_MS);
+		int slice = left < SLICE_MS ? (int)left : SLICE_MS;
+		polled = poll(&extra, 1, left < 0 ? 0 : slice);
 		if (polled < 0)
 			return -errno;
 		if (timeout_ms >= 0 && left <= 0)

@@ -528,10 +528,12 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 				return tally_error_set(err, -ENOMEM, "out of memory");
 			recording->counts.records++;
 			memcpy(&record->header, raw->bytes, sizeof(record->header));
-			got = record->header.type < TALLY_RECORD_USER_START
-				      ? apply_record(recording, raw, record)
-			      : apply_tools_record(recording, raw, &record->header) < 0 ? -ENOMEM
-											: 1;
+			if (record->header.type < TALLY_RECORD_USER_START)
+				got = apply_record(recording, raw, record);
+			else if (apply_tools_record(recording, raw, &record->header) < 0)
+				got = -ENOMEM;
+			else
+				got = 1;
 		}
 		if (got)
 			return got < 0 ? tally_error_set(err, -ENOMEM, "out of memory") : 1;

@@ -129,7 +129,9 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 			    struct tally_disassembler **out, struct tally_error *err)
 {
 	const struct target *target = target_of(machine);
-	const char *triple = !target ? NULL : is_big_endian ? target->triple_big : target->triple;
+	const char *triple = NULL;
+	if (target)
+		triple = is_big_endian ? target->triple_big : target->triple;
 	if (machine == EM_RISCV && !is_64bit)
 		triple = "riscv32-linux-gnu";
 	if (!triple)

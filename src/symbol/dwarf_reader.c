@@ -614,6 +614,7 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 	 * behind its header. */
 	uint64_t str_offsets_header = is_new ? (unit->offset_size == 8 ? 16 : 8) : 0;
 	uint64_t rnglists_header = is_new ? (unit->offset_size == 8 ? 20 : 12) : 0;
+	uint64_t addr_header = is_new ? 8 : 0;
 	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
 							     : str_offsets_header;
 	unit->rnglists_base = root->rnglists_base.form ? root->rnglists_base.number
@@ -622,7 +623,7 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 		unit->str_offsets_base += contribution->str_offsets;
 		unit->rnglists_base += contribution->rnglists;
 	}
-	unit->addr_base = root->addr_base.form ? root->addr_base.number : is_new ? 8 : 0;
+	unit->addr_base = root->addr_base.form ? root->addr_base.number : addr_header;
 	unit->ranges_base = root->ranges_base.number;
 	unit->extent = root->extent;
 	unit->has_lines = root->lines.form != 0;

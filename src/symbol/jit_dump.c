@@ -66,12 +66,18 @@ static bool is_readable(const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
 	while (*at) {
-		unsigned more = *at < 0x80       ? 0
-				: *at >> 5 == 6  ? 1
-				: *at >> 4 == 14 ? 2
-				: *at >> 3 == 30 ? 3
-						 : 4;
-		if (more == 4 || *at < 0x20 || *at == 0x7f)
+		unsigned more;
+		if (*at < 0x80)
+			more = 0;
+		else if (*at >> 5 == 6)
+			more = 1;
+		else if (*at >> 4 == 14)
+			more = 2;
+		else if (*at >> 3 == 30)
+			more = 3;
+		else
+			return false;
+		if (*at < 0x20 || *at == 0x7f)
 			return false;
 		for (at++; more; more--, at++)
 			if (*at >> 6 != 2)
@@ -185,9 +191,9 @@ static bool read_file(struct walk *walk, size_t at, bool is_last, const char **f
 		return false;
 	}
 	size_t next = is_whole ? at + strlen(bytes) + 1 : find_next(walk, at);
-	*file = is_whole                 ? bytes
-		: walk->file_end && next ? file_of_bytes(walk, bytes, next - at - 1)
-					 : NULL;
+	*file = is_whole ? bytes : NULL;
+	if (!is_whole && walk->file_end && next)
+		*file = file_of_bytes(walk, bytes, next - at - 1);
 	tally_reader_seek(walk->reader, next);
 	return next;
 }

@@ -1,6 +1,6 @@
-#include "symbol/symbol_table.h"
-
+#include "base/digits.h"
 #include "base/vector.h"
+#include "symbol/symbol_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,20 +18,12 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool parse_line(const char *at, const char *end, struct line *line)
 {
 	*line = (struct line){ 0 };
 	size_t digits = 0;
-	for (; at < end && hex_digit(*at) >= 0; at++, digits++)
-		line->address = line->address << 4 | (uint64_t)hex_digit(*at);
+	for (; at < end && tally_hexadecimal_value(*at) >= 0; at++, digits++)
+		line->address = line->address << 4 | (uint64_t)tally_hexadecimal_value(*at);
 	if (digits == 0 || digits > 16 || end - at < 4 || *at != ' ' || at[2] != ' ')
 		return false;
 	line->type = at[1];
@@ -84,9 +76,10 @@ static int add_line(struct tally_symbols_builder *builder, const struct line *li
 		.start = line->address,
 		.end = line->address,
 		.name = tally_arena_copy(&builder->names, line->name, line->name_length),
-		.binding = line->type == 'w' || line->type == 'W' ? TALLY_SYMBOL_WEAK :
-			   line->type == 'T' ? TALLY_SYMBOL_GLOBAL : TALLY_SYMBOL_LOCAL,
+		.binding = line->type == 'T' ? TALLY_SYMBOL_GLOBAL : TALLY_SYMBOL_LOCAL,
 	};
+	if (line->type == 'w' || line->type == 'W')
+		entry.binding = TALLY_SYMBOL_WEAK;
 	if (!entry.name || module_index(builder, line, &entry.module) < 0)
 		return -ENOMEM;
 	return tally_symbols_add(builder, &entry);

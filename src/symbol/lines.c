@@ -463,9 +463,10 @@ static int find_units(struct tally_lines *lines)
 {
 	if (lines->is_indexed)
 		return 0;
-	lines->source = lines->debug && has_debug_information(lines->debug) ? lines->debug
-			: has_debug_information(lines->object)		      ? lines->object
-										      : NULL;
+	if (lines->debug && has_debug_information(lines->debug))
+		lines->source = lines->debug;
+	else
+		lines->source = has_debug_information(lines->object) ? lines->object : NULL;
 	if (!lines->source)
 		return make_slots(lines, 0);
 	int rc = take_from_cache(lines);

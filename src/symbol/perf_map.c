@@ -4,9 +4,9 @@
  * right, and the earlier one keeps the rest.  This sweeps the lines by address, with a heap of
  * those that cover the current address, the latest on top.
  */
-#include "symbol/symbol_table.h"
-
+#include "base/digits.h"
 #include "base/vector.h"
+#include "symbol/symbol_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,9 +85,7 @@ static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 		at += 2;
 	int digits = 0;
 	for (; at < end; at++, digits++) {
-		int digit = *at >= '0' && *at <= '9'                     ? *at - '0'
-			    : (*at | 0x20) >= 'a' && (*at | 0x20) <= 'f' ? (*at | 0x20) - 'a' + 10
-									 : -1;
+		int digit = tally_hexadecimal_value(*at);
 		if (digit < 0)
 			break;
 		*value = *value << 4 | (uint64_t)digit;

@@ -320,7 +320,7 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 				     out);
 		tally_buffer_release(&text);
 	}
-	return result ? result : watch && watch->count ? 1 : 0;
+	return result ? result : watch && watch->count;
 }
 
 void tally_perf_maps_release(struct tally_perf_maps *maps)

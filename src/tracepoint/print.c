@@ -118,12 +118,11 @@ static void print_number_field(const struct tally_tracepoint *tracepoint,
 		tally_print_hexadecimal(out, value);
 		return;
 	}
+	static const int8_t LENGTHS[] = { [1] = -2, [2] = -1, [4] = 0 };
+	bool has_length = field->size_bytes == 1 || field->size_bytes == 2 || is_int;
 	const struct tally_print_spec spec = {
 		.conversion = field->is_signed ? 'd' : 'u',
-		.length = field->size_bytes == 1   ? -2
-			  : field->size_bytes == 2 ? -1
-			  : is_int                 ? 0
-						   : 2,
+		.length = has_length ? LENGTHS[field->size_bytes] : 2,
 		.width = field->is_signed && field->size_bytes == 2 ? 2 : 0,
 		.precision = -1,
 	};

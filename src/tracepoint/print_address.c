@@ -15,10 +15,8 @@ static void print_mac(struct tally_buffer *out, const char *variant, const uint8
 	bool reverse = variant[1] == 'R';
 	for (size_t i = 0; i < 6; i++)
 		ordered[i] = bytes[reverse ? 5 - i : i];
-	tally_print_hex_bytes(out, ordered, 6,
-			      variant[0] == 'm'   ? ""
-			      : variant[1] == 'F' ? "-"
-						  : ":");
+	const char *separator = variant[1] == 'F' ? "-" : ":";
+	tally_print_hex_bytes(out, ordered, 6, variant[0] == 'm' ? "" : separator);
 }
 
 static void print_ipv4(struct tally_buffer *out, bool leading_zeros, bool reverse,

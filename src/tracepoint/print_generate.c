@@ -577,9 +577,14 @@ static void take_flags(const char **at, const char *end, struct tally_print_spec
 		spec->star_precision = take_char(at, end, "*", &c);
 		spec->precision = take_width(at, end);
 	}
-	while (take_char(at, end, "hlLzZjtq", &c))
-		spec->length = (int8_t)(c == 'h' ? spec->length - 1 : c == 'l' ? spec->length + 1 :
-					c == 'L' || c == 'q' || c == 'j' ? 2 : 1);
+	while (take_char(at, end, "hlLzZjtq", &c)) {
+		if (c == 'h')
+			spec->length--;
+		else if (c == 'l')
+			spec->length++;
+		else
+			spec->length = c == 'L' || c == 'q' || c == 'j' ? 2 : 1;
+	}
 }
 
 /* Reads a conversion after its %.  Returns true when it is known. */
@@ -595,8 +600,10 @@ static bool take_spec(const char **at, const char *end, struct tally_print_spec 
 		      !spec->space && !spec->star_width && !spec->star_precision &&
 		      spec->width == 0 && spec->precision < 0;
 	spec->upper = c == 'X';
-	spec->conversion = c == 'i' ? 'd' : c == 'X' ? 'x' : c;
-	if (c == 'p')
+	spec->conversion = spec->upper ? 'x' : c;
+	if (c == 'i')
+		spec->conversion = 'd';
+	else if (c == 'p')
 		take_variant(at, end, spec);
 	return !(spec->star_width && spec->star_precision); /* there is only one star register */
 }
@@ -638,7 +645,16 @@ static const char *emit_conversion(struct generator *generator, const char *at, 
 
 static char unescaped(char c)
 {
-	return (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
+	switch (c) {
+	case 'n':
+		return '\n';
+	case 't':
+		return '\t';
+	case 'r':
+		return '\r';
+	default:
+		return c;
+	}
 }
 
 static void generate(struct generator *generator, const struct tally_print_source *source)

@@ -122,6 +122,13 @@ struct tally_print_spec {
 	char variant[4];                 /* after p: "S", "I6c", "UL" */
 };
 
+/* Returns how many high bits of a number the length modifier drops. */
+static inline unsigned tally_print_unused_bits(const struct tally_print_spec *spec)
+{
+	static const uint8_t UNUSED_BITS[] = { 56, 48, 32, 0, 0 };
+	return UNUSED_BITS[spec->length + 2];
+}
+
 enum tally_print_opcode {
 	/* Instructions for the stack of numbers. */
 	TALLY_PRINT_PUSH,           /* pushes `value` */

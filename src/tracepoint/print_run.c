@@ -197,15 +197,24 @@ static void print_buffer(const struct run *run, const struct tally_print_instruc
 {
 	const struct tally_print_spec *spec = instruction->spec;
 	struct span span = span_of(run, instruction->field);
-	int64_t wanted = spec->star_width ? run->star : spec->width ? spec->width : 1;
+	int64_t wanted = spec->width ? spec->width : 1;
+	if (spec->star_width)
+		wanted = run->star;
 	size_t length = wanted < 0 ? 0 : (size_t)wanted;
-	char kind = spec->variant[1];
+	const char *separator = " ";
+	switch (spec->variant[1]) {
+	case 'C':
+		separator = ":";
+		break;
+	case 'D':
+		separator = "-";
+		break;
+	case 'N':
+		separator = "";
+		break;
+	}
 	tally_print_hex_bytes(run->out, run->raw + span.offset,
-			      length < span.length ? length : span.length,
-			      kind == 'C'   ? ":"
-			      : kind == 'D' ? "-"
-			      : kind == 'N' ? ""
-					    : " ");
+			      length < span.length ? length : span.length, separator);
 }
 
 static void print_bits(const struct run *run, const struct tally_print_instruction *instruction)
@@ -347,10 +356,7 @@ static uint64_t load_native(const struct run *run,
 
 static char *put_number(char *at, const struct tally_print_spec *spec, uint64_t value)
 {
-	unsigned unused_bits = spec->length == -2   ? 56
-			       : spec->length == -1 ? 48
-			       : spec->length == 0  ? 32
-						    : 0;
+	unsigned unused_bits = tally_print_unused_bits(spec);
 	unsigned width = (unsigned)spec->width;
 	if (spec->conversion == 'x') {
 		value = value << unused_bits >> unused_bits;

@@ -190,10 +190,7 @@ void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *s
  * `negative`. */
 static uint64_t narrow(const struct tally_print_spec *spec, uint64_t value, bool *negative)
 {
-	unsigned unused_bits = spec->length == -2   ? 56
-			       : spec->length == -1 ? 48
-			       : spec->length == 0  ? 32
-						    : 0;
+	unsigned unused_bits = tally_print_unused_bits(spec);
 	*negative = false;
 	if (spec->conversion != 'd')
 		return value << unused_bits >> unused_bits;
@@ -263,8 +260,10 @@ void tally_print_number(struct tally_buffer *out, const struct tally_print_spec 
 		return;
 	}
 	const char *prefix = negative ? "-" : "";
-	if (spec->conversion == 'd' && !negative)
-		prefix = spec->plus ? "+" : spec->space ? " " : "";
+	if (spec->conversion == 'd' && !negative && spec->plus)
+		prefix = "+";
+	else if (spec->conversion == 'd' && !negative && spec->space)
+		prefix = " ";
 	else if (spec->conversion == 'x' && spec->alternative && value)
 		prefix = spec->upper ? "0X" : "0x";
 	int64_t precision = spec->star_precision ? star : spec->precision;

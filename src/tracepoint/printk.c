@@ -1,5 +1,6 @@
 #include "tracepoint/printk.h"
 
+#include "base/digits.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -14,10 +15,7 @@ static bool take_hexadecimal(const char **at, const char *end, uint64_t *value)
 	if (end - *at > 2 && (*at)[0] == '0' && ((*at)[1] | 0x20) == 'x')
 		start = *at += 2;
 	for (; *at < end; (*at)++) {
-		char c = **at;
-		int digit = c >= '0' && c <= '9'                     ? c - '0'
-			    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-								     : -1;
+		int digit = tally_hexadecimal_value(**at);
 		if (digit < 0)
 			break;
 		*value = *value << 4 | (unsigned)digit;

@@ -105,7 +105,9 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 		return true; /* too short for an id: callers skip it */
 	uint64_t id = is_wide ? tally_reader_u64(&reader) : tally_reader_u32(&reader);
 	entry->body = (uint32_t)tally_reader_offset(&reader);
-	uint64_t cie_mark = !section->is_debug_frame ? 0 : is_wide ? UINT64_MAX : UINT32_MAX;
+	uint64_t cie_mark = 0;
+	if (section->is_debug_frame)
+		cie_mark = is_wide ? UINT64_MAX : UINT32_MAX;
 	if (id == cie_mark) {
 		entry->kind = TALLY_CFI_CIE;
 		return true;

@@ -368,9 +368,9 @@ static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses,
  * higher bits of a return address are its signature. */
 static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t sp)
 {
-	return !layout->has_signed_returns ? UINT64_MAX
-	       : sp >> 48                  ? (1ull << 52) - 1
-					   : (1ull << 48) - 1;
+	if (!layout->has_signed_returns)
+		return UINT64_MAX;
+	return sp >> 48 ? (1ull << 52) - 1 : (1ull << 48) - 1;
 }
 
 static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_request *request)

@@ -88,9 +88,9 @@ bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *w
 	for (; mask; mask &= mask - 1, words++) {
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		/* arm64's bits are DWARF's numbers: x0–x30 sp pc. */
-		unsigned reg = layout->has_signed_returns ? bit
-			       : bit < X86_BITS           ? X86_REGISTERS[bit]
-							  : X86_NONE;
+		unsigned reg = bit;
+		if (!layout->has_signed_returns)
+			reg = bit < X86_BITS ? X86_REGISTERS[bit] : X86_NONE;
 		if (reg < layout->count) {
 			registers[reg] = *words;
 			seen |= 1ull << reg;
