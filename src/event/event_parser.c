@@ -129,7 +129,7 @@ static bool is_length(uint64_t length)
 	return length == 1 || length == 2 || length == 4 || length == 8;
 }
 
-/* mem:… (event_parser.c), from behind "mem:".  Sets `modifiers_start` if letters follow the
+/* mem:…, from behind "mem:".  Sets `modifiers_start` if letters follow the
  * access ("wu"): these are modifiers, up to taken_end. */
 static int event_parse_breakpoint(struct tally_event_parser *parser, size_t *modifiers_start)
 {
@@ -195,7 +195,7 @@ static bool find_end(const struct tally_event_parser *parser, struct tally_event
 	return true;
 }
 
-/* Parses a vendor's name from `first` on, with its modifiers (event_parser.c).  Returns 1 if it is
+/* Parses a vendor's name from `first` on, with its modifiers.  Returns 1 if it is
  * one, and discards the earlier error; else `code`, perhaps with a better message. */
 static int event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first,
 			      size_t from, int code)
