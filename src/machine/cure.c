@@ -128,8 +128,9 @@ void tally_cure_capability(struct tally_finding *finding, const struct tally_mac
 	}
 }
 
-void tally_cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts,
-			  int level)
+/* Suggests a level of kernel.perf_event_paranoid, or CAP_PERFMON. */
+static void cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts,
+			   int level)
 {
 	tally_cure_sysctl(finding, facts, "kernel.perf_event_paranoid", level);
 	tally_cure_capability(finding, facts);
@@ -271,7 +272,7 @@ static void privilege(struct tally_finding *out, const struct tally_machine_fact
 	out->id = "paranoid";
 	tally_finding_cause(out, "kernel.perf_event_paranoid is %d, which leaves %s to CAP_PERFMON",
 			    facts->sysctls.paranoid, forbidden);
-	tally_cure_privilege(out, facts, level);
+	cure_privilege(out, facts, level);
 }
 
 static void by_security_module(struct tally_finding *out, const struct tally_machine_facts *facts)

@@ -30,9 +30,7 @@ void tally_cure_sysctl(struct tally_finding *finding, const struct tally_machine
 void tally_cure_paranoid(struct tally_finding *finding, const struct tally_machine_facts *facts,
 			 int level, const char *effect);
 void tally_cure_capability(struct tally_finding *finding, const struct tally_machine_facts *facts);
-/* Suggests a level of kernel.perf_event_paranoid, or CAP_PERFMON. */
-void tally_cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts,
-			  int level);
+
 void tally_cure_pmu(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_memlock(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_descriptors(struct tally_finding *finding, const struct tally_machine_facts *facts);

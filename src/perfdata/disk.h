@@ -101,7 +101,4 @@ enum {
 	TALLY_PERFDATA_NAME_ALIGN = 64               /* perf pads strings to this */
 };
 
-/* Returns the length of the whole records at the start of `bytes` that end within `limit` bytes. */
-size_t tally_records_whole(const void *bytes, size_t size, size_t limit);
-
 #endif

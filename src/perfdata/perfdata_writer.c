@@ -63,7 +63,8 @@ struct tally_perfdata_writer {
 /* Capacity of `pending`, and the largest chunk. */
 #define PENDING_MAX ((size_t)1 << 20)
 
-size_t tally_records_whole(const void *bytes, size_t size, size_t limit)
+/* Returns the length of the whole records at the start of `bytes` that end within `limit` bytes. */
+static size_t records_whole(const void *bytes, size_t size, size_t limit)
 {
 	size_t at = 0, end = size < limit ? size : limit;
 	struct tally_record_header header;
@@ -139,9 +140,9 @@ static int put_records(struct tally_perfdata_writer *writer, const void *bytes, 
 	if (writer->failure)
 		return writer->failure;
 	writer->failure = put_at(writer, bytes, size, writer->end, &done);
-	size = writer->failure ? tally_records_whole(bytes, size, done) : size;
+	size = writer->failure ? records_whole(bytes, size, done) : size;
 	for (size_t at = 0, part; at < size; at += part) {
-		part = tally_records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
+		part = records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
 		note_boundary(writer, writer->end);
 		writer->end += part;
 	}
@@ -426,9 +427,9 @@ static int put_compressed(struct tally_perfdata_writer *writer, const void *byte
 	while (at < end && !writer->failure) {
 		size_t done, limit = writer->chunk_target;
 		size_t left = (size_t)(end - at),
-		       chunk = left <= limit ? left : tally_records_whole(at, left, limit);
+		       chunk = left <= limit ? left : records_whole(at, left, limit);
 		if (!chunk) /* one record larger than the target */
-			chunk = tally_records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
+			chunk = records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
 		if (put_frame(writer, at, chunk, &done) == 0 && !done && chunk > limit)
 			put_records(writer, at, done = chunk);
 		else if (!done)
@@ -580,7 +581,7 @@ size_t tally_perfdata_writer_wants(const struct tally_perfdata_writer *writer)
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
 			 struct tally_error *err)
 {
-	if (tally_records_whole(records, size, size) != size)
+	if (records_whole(records, size, size) != size)
 		return tally_error_set(err, -EINVAL, "records to be written are cut short");
 	return tally_perfdata_write_walked(writer, records, size, err);
 }

@@ -58,8 +58,9 @@ uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally
 	}
 }
 
-int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
-			   uint32_t number)
+/* Adds a file that is not yet in the index, with its number.  Returns 0 or -ENOMEM. */
+static int mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
+			    uint32_t number)
 {
 	for (uint64_t key = key_of(file);; key++) {
 		bool added;
@@ -235,7 +236,7 @@ static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const
 		struct tally_mapped_file file = tasks->files.items[i];
 		file.path = renamed(kept, &tasks->strings, file.path);
 		if (numbers[i] != TALLY_FILE_NONE &&
-		    tally_mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
+		    mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
 			return false;
 	}
 	return true;

@@ -14,10 +14,6 @@ uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap);
 
-/* Adds a file that is not yet in the index, with its number.  Returns 0 or -ENOMEM. */
-int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
-			   uint32_t number);
-
 /* Chooses which files to forget: files that no process maps, the least recently mapped first, until
  * `limit` files are left or no more can go.  Returns each file's new number, or TALLY_FILE_NONE if
  * it goes.  The caller frees the array.  Returns NULL without memory. */

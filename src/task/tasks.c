@@ -10,8 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
-				 const struct tally_record_namespaces *record)
+/* Returns the number of a record's set; TALLY_NAMESPACES_NONE without memory. */
+static uint32_t namespaces_intern(struct tally_namespaces *namespaces,
+				  const struct tally_record_namespaces *record)
 {
 	struct tally_namespace_set set = { 0 };
 	uint64_t key = 0;
@@ -37,7 +38,7 @@ uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
 	}
 }
 
-void tally_namespaces_release(struct tally_namespaces *namespaces)
+static void namespaces_release(struct tally_namespaces *namespaces)
 {
 	tally_vector_release(&namespaces->sets);
 	tally_map_release(&namespaces->index);
@@ -365,7 +366,7 @@ static int apply_namespaces(struct tally_tasks *tasks, const struct tally_record
 {
 	uint32_t thread = tally_tasks_thread(tasks, record->pid, record->tid);
 	uint32_t set = thread == UINT32_MAX ? TALLY_NAMESPACES_NONE
-					    : tally_namespaces_intern(&tasks->namespaces, record);
+					    : namespaces_intern(&tasks->namespaces, record);
 	if (set == TALLY_NAMESPACES_NONE)
 		return -ENOMEM;
 	tasks->threads.items[thread].namespaces = set;
@@ -496,7 +497,7 @@ void tally_tasks_release(struct tally_tasks *tasks)
 	tally_vector_release(&tasks->files);
 	tally_vector_release(&tasks->build_ids);
 	tally_map_release(&tasks->cgroups);
-	tally_namespaces_release(&tasks->namespaces);
+	namespaces_release(&tasks->namespaces);
 	tally_map_release(&tasks->build_id_index);
 	tally_map_release(&tasks->file_index);
 	tally_map_release(&tasks->process_index);

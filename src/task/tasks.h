@@ -55,12 +55,6 @@ struct tally_namespaces {
 	struct tally_map index; /* hash → set */
 };
 
-/* Returns the number of a record's set; TALLY_NAMESPACES_NONE without memory. */
-uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
-				 const struct tally_record_namespaces *record);
-
-void tally_namespaces_release(struct tally_namespaces *namespaces);
-
 #define TALLY_FILE_NONE UINT32_MAX         /* nothing is mapped there */
 #define TALLY_FILE_KERNEL \
 	(UINT32_MAX - 1) /* the kernel, when no record has its mappings */
