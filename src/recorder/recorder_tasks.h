@@ -4,7 +4,7 @@
 #define TALLY_RECORDER_TASKS_H
 
 #include "base/strings.h"
-#include "machine/loaded_modules.h"
+#include "machine/procfs.h"
 #include "recorder/recorder_session.h"
 #include "task/endings.h"
 #include "task/perf_maps.h"

@@ -5,7 +5,6 @@
 #include "machine/cpu.h"
 #include "machine/finding.h"
 #include "machine/limits.h"
-#include "machine/loaded_modules.h"
 #include "machine/procfs.h"
 
 #include <errno.h>
