@@ -4,12 +4,12 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/number_text.h"
-#include "base/ranges.h"
 #include "base/reader.h"
 #include "base/strings.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/vector.h"
+#include "recording/time_ranges.h"
 
 #include <fcntl.h>
 
