@@ -66,7 +66,8 @@ static const struct tally_option options[] = {
 	  TALLY_NUMBER(struct request, functions, 1, 1000) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: HTML if its name ends in .html, otherwise text;\n"
-	  "- is standard output", TALLY_TEXT(struct request, output) },
+	  "- is standard output",
+	  TALLY_TEXT(struct request, output) },
 	{ 0, "html", TALLY_ARGUMENT_NONE, NULL,
 	  "write an HTML page, whatever the file's name (annotate.html)",
 	  TALLY_SET(struct request, html) },

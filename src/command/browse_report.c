@@ -149,11 +149,13 @@ static void add_name(struct arguments *arguments, const char *option, const char
 static void add_selection(struct arguments *arguments, const struct tally_profile_filter *filter,
 			  const struct tally_name_sources *names)
 {
-	const struct { const char *option, *value; } texts[] = {
-		{ "comm", filter->comms },         { "pid", filter->pids },
-		{ "tid", filter->tids },           { "cpu", filter->cpus },
-		{ "time", filter->time },          { "symfs", names->search.root },
-		{ "vmlinux", names->vmlinux },     { "buildid-dir", names->search.build_ids },
+	const struct {
+		const char *option, *value;
+	} texts[] = {
+		{ "comm", filter->comms },       { "pid", filter->pids },
+		{ "tid", filter->tids },         { "cpu", filter->cpus },
+		{ "time", filter->time },        { "symfs", names->search.root },
+		{ "vmlinux", names->vmlinux },   { "buildid-dir", names->search.build_ids },
 		{ "kallsyms", names->kallsyms },
 	};
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -119,7 +119,8 @@ static const struct tally_option options[] = {
 	  TALLY_WORD(struct request, diff.measure, MEASURES) },
 	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "a recording of the old side; repeatable, to account for\n"
-	  "variation between runs", TALLY_TAKE_MEMBER(take_path, struct request, old) },
+	  "variation between runs",
+	  TALLY_TAKE_MEMBER(take_path, struct request, old) },
 	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise",
 	  TALLY_TAKE_MEMBER(take_path, struct request, new) },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all changes and 10 others)",
@@ -173,7 +174,8 @@ static const struct tally_option options[] = {
 	{ 't', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", NULL,
 	  TALLY_INSTEAD("-j is for programs (docs/diff.md)") },
 	{ 0, "cycles-hist", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally report -b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
+	  TALLY_INSTEAD(
+		  "tally report -b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
 	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
 	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
 	{ 0, "stream", TALLY_ARGUMENT_NONE, NULL, NULL,

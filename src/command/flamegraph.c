@@ -67,7 +67,8 @@ static const struct tally_option options[] = {
 	  TALLY_TEXT(struct flamegraph, input.event) },
 	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
 	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
-	  "recorded that way", TALLY_TAKE(take_off_cpu) },
+	  "recorded that way",
+	  TALLY_TAKE(take_off_cpu) },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct flamegraph, input.filter),
 	TALLY_FILTER_OPTIONS(struct flamegraph, input.filter),
 	TALLY_FILTER_STACK_OPTION(struct flamegraph, input.filter.frames_max),
@@ -95,7 +96,8 @@ static const struct tally_option options[] = {
 	  "merge narrower frames in the static picture (0.5)", TALLY_TAKE(take_min_width) },
 	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD",
 	  "colour by what changed since OLD, a recording or text like the input:\n"
-	  "red grew, blue shrank", TALLY_TEXT(struct flamegraph, old) },
+	  "red grew, blue shrank",
+	  TALLY_TEXT(struct flamegraph, old) },
 	TALLY_IDLE_OPTION(struct flamegraph, input.shows_idle),
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "show waits in the scheduler's own functions, not in their caller",

@@ -1,7 +1,7 @@
 /* Options: a command has one table, with one row an option.
  *
  * A row names the option, its argument and its help, and says where its value goes: into a member
- * of the command's request, or to a function.  tally_options_parse() fills the request by the table.
+ * of the command's request, or to a function.  tally_options_parse() fills the request.
  * Help, completion and manual pages are made from the same rows.
  *
  *     struct request {

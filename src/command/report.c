@@ -14,8 +14,8 @@
 #include "perfdata/off_cpu_event.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
-#include "report/report_model.h"
 #include "profile/wait_stacks.h"
+#include "report/report_model.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -131,7 +131,8 @@ static const struct tally_option options[] = {
 	  "heaviest total first, as with -g (else heaviest self first)",
 	  TALLY_SET(struct request, report.children), TALLY_ALSO(struct request, children_given) },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals",
-	  TALLY_CLEAR(struct request, report.children), TALLY_ALSO(struct request, children_given) },
+	  TALLY_CLEAR(struct request, report.children),
+	  TALLY_ALSO(struct request, children_given) },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows",
 	  TALLY_NUMBER(struct request, report.limit, 1, 1000000), TALLY_TAKE(take_limit) },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
@@ -158,8 +159,8 @@ static const struct tally_option options[] = {
 	TALLY_HEADER_OPTIONS(struct request, header),
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
 	  TALLY_SET(struct request, mangled) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out inlined functions in call trees", TALLY_SET(struct request, no_inlines) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions in call trees",
+	  TALLY_SET(struct request, no_inlines) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
 	  TALLY_CONSTANT(struct request, interface, INTERFACE_TEXT) },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
@@ -213,7 +214,8 @@ static const struct tally_option options[] = {
 	{ 0, "full-source-path", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-j has whole paths") },
 	{ 0, "gtk", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") },
+	  TALLY_INSTEAD(
+		  "--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") },
 	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("each event has a table of its own; -e chooses one") },
 	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
@@ -273,7 +275,8 @@ static const struct tally_option options[] = {
 	{ 0, "tasks", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally script --show-task-events shows them") },
 	{ 0, "total-cycles", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
+	  TALLY_INSTEAD(
+		  "-b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
 	TALLY_OPTIONS_END,
 };
 
@@ -284,7 +287,8 @@ static int choose_event(const struct tally_profile *profile, const struct reques
 {
 	uint32_t waits = request->filter.event ? UINT32_MAX : tally_profile_waits(profile);
 	*event = waits;
-	return waits == UINT32_MAX ? tally_profile_event(profile, request->filter.event, event, err) : 0;
+	return waits == UINT32_MAX ? tally_profile_event(profile, request->filter.event, event, err)
+				   : 0;
 }
 
 /* Writes the report of the requested event, or of each event with samples. */

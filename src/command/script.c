@@ -32,7 +32,7 @@ struct request {
 	struct tally_script_fields fields;
 	struct tally_script_clock clock;
 	struct tally_name_sources names;
-	unsigned shown; /* bits of enum tally_script_events */
+	unsigned shown;    /* bits of enum tally_script_events */
 	uint64_t left_out; /* samples left out by --dso and --symbol */
 	bool records, mangled, no_inlines, no_stacks, no_pager;
 };
@@ -49,8 +49,10 @@ static int take_field_list(void *taker, const struct tally_option *option, const
 }
 
 #define SHOW_OPTION(kind, bit, help) \
-	{ 0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, \
-	  TALLY_BITS(struct request, shown, bit) }
+	{ \
+		0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, \
+			TALLY_BITS(struct request, shown, bit) \
+	}
 
 static const struct tally_option options[] = {
 	TALLY_INPUT_OPTION(struct request, input),
@@ -120,9 +122,11 @@ static const struct tally_option options[] = {
 	{ 'L', "Latency", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally timeline shows when tasks ran and when they waited") },
 	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+	  TALLY_INSTEAD(
+		  "tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
 	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
-	  TALLY_INSTEAD("tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+	  TALLY_INSTEAD(
+		  "tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
 	{ 0, "addr-range", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD("--symbol selects functions; filter addresses of -j or --csv") },
 	{ 0, "call-ret-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
@@ -132,11 +136,14 @@ static const struct tally_option options[] = {
 	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("kernel names are shown unchanged") },
 	{ 0, "dlarg", TALLY_ARGUMENT_REQUIRED, "ARGUMENT", NULL,
-	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	  TALLY_INSTEAD(
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
 	{ 0, "dlfilter", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
-	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	  TALLY_INSTEAD(
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
 	{ 0, "list-dlfilters", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	  TALLY_INSTEAD(
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
 	{ 0, "dump-unsorted-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("--records shows every record, with its offset in the file") },
 	{ 0, "full-source-path", TALLY_ARGUMENT_NONE, NULL, NULL,

@@ -31,8 +31,8 @@ static int take_rows(void *taker, const struct tally_option *option, const char 
 	struct tally_timeline_view *view = &((struct request *)taker)->view;
 	(void)option;
 	if (strcmp(value, "cpu") && strcmp(value, "task") && strcmp(value, "both"))
-		return tally_error_set(err, -EINVAL,
-				       "option --by: '%s' is none of cpu, task, both", value);
+		return tally_error_set(err, -EINVAL, "option --by: '%s' is none of cpu, task, both",
+				       value);
 	view->cpus_wanted = strcmp(value, "task") != 0;
 	view->tasks_wanted = strcmp(value, "cpu") != 0;
 	return 0;
@@ -53,7 +53,8 @@ static const struct tally_option options[] = {
 	TALLY_INPUT_OPTION(struct request, input),
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
-	  "if its name ends in .json, otherwise text", TALLY_TEXT(struct request, output) },
+	  "if its name ends in .json, otherwise text",
+	  TALLY_TEXT(struct request, output) },
 	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)",
 	  TALLY_TAKE(take_rows) },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",

@@ -43,15 +43,16 @@ static const struct tally_option options[] = {
 	{ 'c', "clear", TALLY_ARGUMENT_NONE, NULL, "", TALLY_CLEAR(struct request, is_clear) },
 	{ 'n', "number", TALLY_ARGUMENT_REQUIRED, "N", "",
 	  TALLY_NUMBER(struct request, number, 3, 1ull << 40) },
-	{ 0, "small", TALLY_ARGUMENT_REQUIRED, "N", "", TALLY_NUMBER(struct request, small, 0, 22) },
-	{ 0, "frames", TALLY_ARGUMENT_REQUIRED, "N", "", TALLY_FRAMES(struct request, inner.frames) },
+	{ 0, "small", TALLY_ARGUMENT_REQUIRED, "N", "",
+	  TALLY_NUMBER(struct request, small, 0, 22) },
+	{ 0, "frames", TALLY_ARGUMENT_REQUIRED, "N", "",
+	  TALLY_FRAMES(struct request, inner.frames) },
 	{ 0, "seconds", TALLY_ARGUMENT_REQUIRED, "TIME", "",
 	  TALLY_SECONDS(struct request, seconds) },
 	{ 0, "percent", TALLY_ARGUMENT_REQUIRED, "P", "", TALLY_PERCENT(struct request, percent) },
 	{ 0, "colour", TALLY_ARGUMENT_REQUIRED, "COLOUR", "",
 	  TALLY_WORD(struct request, colour, "red green blue") },
-	{ 0, "blue", TALLY_ARGUMENT_NONE, NULL, "",
-	  TALLY_CONSTANT(struct request, colour, BLUE) },
+	{ 0, "blue", TALLY_ARGUMENT_NONE, NULL, "", TALLY_CONSTANT(struct request, colour, BLUE) },
 	{ 0, "low", TALLY_ARGUMENT_NONE, NULL, "", TALLY_BITS(struct request, inner.bits, 1) },
 	{ 0, "high", TALLY_ARGUMENT_NONE, NULL, "",
 	  TALLY_BITS(struct request, inner.bits, 1ull << 63) },
@@ -85,18 +86,19 @@ static void value_goes_to_the_member_of_the_row(void **state)
 {
 	(void)state;
 	struct request request;
-	assert_int_equal(parse("test -t one -sc -n5 --small=22 --frames 7 --seconds 3ms rest -t two",
-			       &request),
-			 10);
+	assert_int_equal(
+		parse("test -t one -sc -n5 --small=22 --frames 7 --seconds 3ms rest -t two",
+		      &request),
+		10);
 	assert_string_equal(request.text, "one");
 	assert_true(request.is_set && !request.is_clear && !request.is_given);
 	assert_int_equal(request.number, 5);
 	assert_int_equal(request.small, 22);
 	assert_int_equal(request.inner.frames, 7);
 	assert_true(request.seconds == 0.003);
-	assert_int_equal(parse("test --percent 12.5 --colour green --low --high --take this -v",
-			       &request),
-			 10);
+	assert_int_equal(
+		parse("test --percent 12.5 --colour green --low --high --take this -v", &request),
+		10);
 	assert_true(request.percent == 12.5);
 	assert_int_equal(request.colour, GREEN);
 	assert_true(request.inner.bits == (3 | 1ull << 63));
@@ -235,7 +237,8 @@ static void compatibility_lists_the_options_of_perf(void **state)
 		const char *end = strstr(section + 2, "\n## "), *ignored_end = NULL,
 			   *refused_end = NULL;
 		const char *ignored = find_row(section, end, "| accepted, ", &ignored_end);
-		const char *refused = find_row(section, end, "| refused, with advice", &refused_end);
+		const char *refused = find_row(section, end, "| refused, with advice",
+					       &refused_end);
 		for (const struct tally_option *o = of->options; o->letter || o->name; o++) {
 			if (o->instead && !lists(refused, refused_end, o->name))
 				fail_msg("docs/compatibility.md: %s --%s is refused", of->name,
