@@ -154,8 +154,8 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
 	tally_terminal_clean(line, out, size);
 }
 
-/* Returns 1, 0 if there is nothing to name, -EINTR, or another -errno. `hint` receives what
- * record_say_result() prints last. */
+/* Returns 1, 0 if there is nothing to name, -EINTR, or another -errno. `hint` receives the
+ * line that `tally record` prints last. */
 static int add_names(const struct record_request *request, struct tally_recorder *recorder,
 		     struct tally_signals *signals, int fd, bool was_signalled, bool shows,
 		     struct tally_recorder_status *status, char *hint, size_t hint_size,

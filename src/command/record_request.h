@@ -121,16 +121,10 @@ double record_add_names(const struct record_request *request, struct tally_recor
 			struct tally_signals *signals, int fd, bool was_signalled,
 			struct tally_recorder_status *status, char *hint, size_t hint_size);
 
-/* record_words.c: messages on standard error. */
-/* Callback of struct tally_recorder_options; `context` is the request. */
-void record_say(void *context, const char *line);
-void record_say_file(const struct record_request *request,
-		     const struct tally_recorder_status *status, const char *name);
-bool record_shows_progress(const struct record_request *request);
-void record_show_progress(void *context, const struct tally_recorder_status *status);
+/* record.c: messages on standard error. */
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
 		      const struct tally_buffer *notes);
-void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
-		       const struct tally_recorder_status *status, double names_cpu_s);
+void record_say_file(const struct record_request *request,
+		     const struct tally_recorder_status *status, const char *name);
 
 #endif
