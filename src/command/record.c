@@ -1,4 +1,4 @@
-/* tally record: one recording, from open events to a closed file, and what is said about it. */
+/* tally record: makes a recording, from open events to a closed file, and prints its result. */
 #include "abi/attr.h"
 #include "base/number_text.h"
 #include "base/size_text.h"
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- messages on standard error ------------------------------------------------ */
+/* --- messages on standard error ------------------------------------------- */
 
 /* Not with a command: progress would overwrite its output and prompts. */
 static bool shows_progress(const struct record_request *request)
@@ -196,7 +196,7 @@ static void say_result(const struct record_request *request, const struct tally_
 		say_coverage(recorder);
 }
 
-/* --- the recording ------------------------------------------------------------- */
+/* --- the recording -------------------------------------------------------- */
 
 enum { RECORDER_NICE = -15 };
 

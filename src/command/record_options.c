@@ -1,5 +1,5 @@
-/* The options of `tally record`: functions for those whose arguments have a syntax of their own, the
- * table, and the checks of what excludes each other. */
+/* The options of `tally record`: functions that take arguments with a syntax of their own, the
+ * table, and the checks for options that exclude each other. */
 #include "command/record_request.h"
 
 #include "abi/arch.h"
@@ -10,14 +10,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-/* --- events and targets ----------------------------------------------------- */
+/* --- events and targets --------------------------------------------------- */
 
 int record_take_event(void *taker, const struct tally_option *option, const char *value,
 		      struct tally_error *err)
@@ -105,7 +104,7 @@ int record_take_no_inherit(void *taker, const struct tally_option *option, const
 	return 0;
 }
 
-/* --- how often, and for how long -------------------------------------------- */
+/* --- how often, and for how long ------------------------------------------ */
 
 static int take_rate(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
@@ -257,7 +256,7 @@ static int take_clock(void *taker, const struct tally_option *option, const char
 		value);
 }
 
-/* --- what of each sample ----------------------------------------------------- */
+/* --- what is recorded of a sample ----------------------------------------- */
 
 int record_take_call_graph(void *taker, const struct tally_option *option, const char *value,
 			   struct tally_error *err)
@@ -385,7 +384,7 @@ static int take_registers(void *taker, const struct tally_option *option, const 
 	return 0;
 }
 
-/* --- the table --------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 const struct tally_option record_options[] = {
 	RECORD_EVENT_OPTION,
@@ -590,7 +589,7 @@ const struct tally_option record_options[] = {
 	TALLY_OPTIONS_END,
 };
 
-/* --- what excludes each other ------------------------------------------------- */
+/* --- options that exclude each other -------------------------------------- */
 
 /* The kernel limits the rate, but not that of a simulated CPU. */
 static int check_rate(struct record_request *request, struct tally_error *err)

@@ -33,7 +33,7 @@ static const struct tally_option options[] = {
 	TALLY_OPTIONS_END,
 };
 
-/* --- results ---------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 static void tell(void *context, uint64_t ns, const char *text)
 {

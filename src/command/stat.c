@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- options ------------------------------------------------------------------ */
+/* --- options -------------------------------------------------------------- */
 
 /* A plain number is ms for perf's --timeout and seconds for --duration; both accept units. */
 static int take_time(void *taker, const struct tally_option *option, const char *value,
@@ -365,7 +365,7 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 	return message ? tally_command_misuse(stat->command, "%s", message) : -1;
 }
 
-/* --- the command ------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------- */
 
 static int open_provider(struct stat_command *stat, struct tally_error *err)
 {

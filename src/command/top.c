@@ -52,11 +52,11 @@ struct top_request {
 	struct tally_browser browser;
 };
 
-/* --- options ------------------------------------------------------------------ */
+/* --- options -------------------------------------------------------------- */
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
-/* What perf's options show, in other commands. */
+/* Other commands that show what perf's options show. */
 #define CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
 #define COUNTS \
 	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
@@ -273,7 +273,7 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	return record_parse_events(command, &top->request);
 }
 
-/* --- views ------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------- */
 
 enum { LOOK_MS = 100, TEXT_ROWS = 20 };
 
@@ -359,7 +359,7 @@ static int build(struct top_request *top)
 	return result;
 }
 
-/* --- views as text ------------------------------------------------------------- */
+/* --- views as text -------------------------------------------------------- */
 
 static void print_row(const struct top_request *top, const struct tally_report_entry *entry,
 		      const int *widths)
@@ -406,7 +406,7 @@ static void print_view(const struct top_request *top)
 	fflush(stdout);
 }
 
-/* --- the loop ------------------------------------------------------------------ */
+/* --- the loop ------------------------------------------------------------- */
 
 struct loop {
 	double next, end; /* seconds; end 0: none */
@@ -585,7 +585,7 @@ static int sample(struct top_request *top, struct tally_error *err)
 	return result;
 }
 
-/* --- the command ------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------- */
 
 /* Opens the recorder for the target. If no target was given and the kernel refuses the whole
  * system, opens it for the user's own processes. */
