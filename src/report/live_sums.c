@@ -2,8 +2,11 @@
 
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "profile/idle.h"
+#include "report/report_internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double FADED = 1.0 / 16; /* part of a sample; lighter sums are dropped */
@@ -161,4 +164,328 @@ void tally_live_sums_release(struct tally_live_sums *sums)
 	tally_vector_release(&sums->sums);
 	tally_vector_release(&sums->frames);
 	tally_map_release(&sums->index);
+}
+
+/* ---- the report ---------------------------------------------------------- */
+
+/* Entries of samples that fade; with stacks, also their totals and call trees.
+ *
+ * A stack counts once for each entry that has one of its frames.  Trees down to callees begin at
+ * the outermost of these frames, trees up to callers at the innermost, as in reports of recordings
+ * (report_trees.c).  There are few stacks, and they are drawn at most twice a second, so that work
+ * per frame needs no index.
+ */
+/* An entry, with the fractions that whole numbers would lose. */
+struct part {
+	struct tally_report_entry entry;
+	double self, total, self_samples, total_samples;
+	size_t shown; /* its index in the report; SIZE_MAX: not shown */
+};
+
+struct parts {
+	struct part *items;
+	size_t count, capacity;
+};
+
+struct live_report {
+	const struct tally_live_sums *sums;
+	const struct tally_report_options *options;
+	struct tally_report *report;
+	struct parts parts; /* sorted by key once they are merged */
+	/* by function: the name to show if objects are no key; NULL: they are, or functions
+	 * aren't */
+	uint32_t *symbols;
+	/* factor of weights: a faded weight may be below one, and trees have whole numbers */
+	double scale;
+};
+
+enum { STACKS_SCALE = 1 << 16 };
+
+static void make_key(const struct live_report *self, const struct tally_live_sum *sum,
+		     uint32_t number, uint32_t *key)
+{
+	const struct tally_function *function = &self->sums->names->functions.items[number];
+	const bool *by = self->options->by;
+	memset(key, 0, TALLY_SORT_KEYS * sizeof(*key));
+	key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? sum->comm : 0;
+	key[TALLY_SORT_PID] = by[TALLY_SORT_PID] ? sum->pid : 0;
+	key[TALLY_SORT_TID] = by[TALLY_SORT_TID] ? sum->tid : 0;
+	key[TALLY_SORT_OBJECT] = by[TALLY_SORT_OBJECT] ? function->object : 0;
+	if (by[TALLY_SORT_SYMBOL])
+		key[TALLY_SORT_SYMBOL] = self->symbols ? self->symbols[number] : function->plain;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	int order = 0;
+	for (unsigned key = 0; !order && key < TALLY_SORT_KEYS; key++)
+		order = (x->entry.key[key] > y->entry.key[key]) -
+			(x->entry.key[key] < y->entry.key[key]);
+	return order;
+}
+
+static bool is_left_out(const struct live_report *self, const struct tally_live_sum *sum)
+{
+	return self->options->leaves_out_idle &&
+	       tally_function_is_idle(self->sums->names, sum->function, !sum->tid);
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+/* True if a frame nearer to the leaf is in the same entry. */
+static bool was_met(const struct live_report *self, const struct tally_live_sum *sum,
+		    uint32_t frame)
+{
+	const uint32_t *frames = self->sums->frames.items + sum->first;
+	uint32_t key[TALLY_SORT_KEYS], other[TALLY_SORT_KEYS];
+	make_key(self, sum, frames[frame], key);
+	for (uint32_t i = 0; i < frame; i++) {
+		make_key(self, sum, frames[i], other);
+		if (frames[i] == frames[frame] || !memcmp(key, other, sizeof(key)))
+			return true;
+	}
+	return false;
+}
+
+static int add_part(struct live_report *self, const struct tally_live_sum *sum, uint32_t function,
+		    bool is_leaf)
+{
+	struct part part = { .entry = { .function = function },
+			     .total = sum->weight,
+			     .total_samples = sum->samples,
+			     .self = is_leaf ? sum->weight : 0,
+			     .self_samples = is_leaf ? sum->samples : 0,
+			     .shown = SIZE_MAX };
+	make_key(self, sum, function, part.entry.key);
+	return tally_vector_push(&self->parts, part);
+}
+
+static int add_sums(struct live_report *self)
+{
+	double weight = 0, samples = 0, idle_weight = 0, idle_samples = 0;
+	int result = 0;
+	for (size_t i = 0; !result && i < self->sums->sums.count; i++) {
+		const struct tally_live_sum *sum = &self->sums->sums.items[i];
+		if (sum->event != self->options->event)
+			continue;
+		if (is_left_out(self, sum)) {
+			idle_weight += sum->weight;
+			idle_samples += sum->samples;
+			continue;
+		}
+		weight += sum->weight;
+		samples += sum->samples;
+		result = add_part(self, sum, sum->function, true);
+		for (uint32_t frame = 1; !result && self->options->children && frame < sum->count;
+		     frame++)
+			if (!was_met(self, sum, frame))
+				result = add_part(self, sum,
+						  self->sums->frames.items[sum->first + frame],
+						  false);
+	}
+	self->report->period = (uint64_t)(weight * self->scale);
+	self->report->samples = (uint64_t)(samples + 0.5);
+	self->report->idle.period = (uint64_t)(idle_weight * self->scale);
+	self->report->idle.samples = (uint64_t)(idle_samples + 0.5);
+	return result;
+}
+
+/* Merges parts with equal keys. */
+static void merge_parts(struct parts *parts)
+{
+	size_t kept = 0;
+	if (parts->count)
+		qsort(parts->items, parts->count, sizeof(*parts->items), compare_keys);
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct part *part = &parts->items[i];
+		if (kept && !compare_keys(&parts->items[kept - 1], part)) {
+			struct part *into = &parts->items[kept - 1];
+			into->self += part->self;
+			into->total += part->total;
+			into->self_samples += part->self_samples;
+			into->total_samples += part->total_samples;
+		} else {
+			parts->items[kept++] = *part;
+		}
+	}
+	parts->count = kept;
+}
+
+static int compare_weights(const void *a_, const void *b_, void *by_self)
+{
+	const struct part *a = *(struct part *const *)a_, *b = *(struct part *const *)b_;
+	double x = *(const bool *)by_self ? a->self : a->total,
+	       y = *(const bool *)by_self ? b->self : b->total;
+	if (x == y && a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return x == y ? compare_keys(a, b) : x < y ? 1 : -1;
+}
+
+/* Copies the parts that weigh enough to the report. */
+static int keep_heaviest(struct live_report *self)
+{
+	const struct tally_report_options *options = self->options;
+	size_t count = self->parts.count;
+	double least = options->percent_min / 100 * (double)self->report->period / self->scale;
+	bool by_self = options->by_self;
+	struct part **order = malloc((count + 1) * sizeof(*order));
+	int result = order ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < count; i++)
+		order[i] = &self->parts.items[i];
+	if (!result)
+		qsort_r(order, count, sizeof(*order), compare_weights, &by_self);
+	for (size_t i = 0;
+	     !result && i < count && (by_self ? order[i]->self : order[i]->total) >= least; i++) {
+		if (options->limit && i == options->limit)
+			break;
+		struct tally_report_entry *entry = &order[i]->entry;
+		entry->self = (uint64_t)(order[i]->self * self->scale);
+		entry->total = (uint64_t)(order[i]->total * self->scale);
+		entry->self_samples = (uint64_t)(order[i]->self_samples + 0.5);
+		entry->total_samples = (uint64_t)(order[i]->total_samples + 0.5);
+		order[i]->shown = self->report->entries.count;
+		result = tally_vector_push(&self->report->entries, *entry);
+	}
+	self->report->hidden = count - self->report->entries.count;
+	free(order);
+	return result;
+}
+
+static int count_tasks(struct live_report *self)
+{
+	struct tally_map comms = { 0 }, threads = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < self->sums->sums.count; i++) {
+		const struct tally_live_sum *sum = &self->sums->sums.items[i];
+		if (sum->event == self->options->event && !is_left_out(self, sum) &&
+		    (!tally_map_put(&comms, sum->comm, NULL) ||
+		     !tally_map_put(&threads, sum->tid, NULL)))
+			result = -ENOMEM;
+	}
+	self->report->comms = comms.count;
+	self->report->threads = threads.count;
+	tally_map_release(&comms);
+	tally_map_release(&threads);
+	return result;
+}
+
+/* ---- call trees ---------------------------------------------------------- */
+
+static struct tally_branch_node *branch_of(struct live_report *self,
+					   struct tally_branch_node **list, uint32_t function)
+{
+	for (struct tally_branch_node *branch = *list; branch; branch = branch->sibling)
+		if (branch->function == function)
+			return branch;
+	struct tally_branch_node *branch = tally_arena_alloc(&self->report->arena, sizeof(*branch));
+	if (branch) {
+		*branch = (struct tally_branch_node){ .function = function, .sibling = *list };
+		*list = branch;
+	}
+	return branch;
+}
+
+/* Adds the frames above the frame, or below it, to the entry's tree. */
+static int add_to_tree(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame,
+		       size_t entry)
+{
+	const uint32_t *frames = self->sums->frames.items + sum->first;
+	struct tally_branch_node **list = &self->report->entries.items[entry].tree;
+	bool up = self->options->tree == TALLY_TREE_CALLEE;
+	for (uint32_t left = up ? sum->count - 1 - frame : frame; left; left--) {
+		struct tally_branch_node *branch = branch_of(
+			self, list, frames[up ? sum->count - left : left - 1]);
+		if (!branch)
+			return -ENOMEM;
+		branch->weight += (uint64_t)(sum->weight * self->scale);
+		list = &branch->child;
+	}
+	return 0;
+}
+
+static int add_stack(struct live_report *self, const struct tally_live_sum *sum)
+{
+	const uint32_t *frames = self->sums->frames.items + sum->first;
+	bool up = self->options->tree == TALLY_TREE_CALLEE;
+	int result = 0;
+	for (uint32_t i = 0; !result && i < (self->options->children ? sum->count : 1); i++) {
+		struct part key;
+		if (was_met(self, sum, i))
+			continue;
+		make_key(self, sum, frames[i], key.entry.key);
+		const struct part *part = bsearch(&key, self->parts.items, self->parts.count,
+						  sizeof(key), compare_keys);
+		/* the innermost frame; for trees down to callees, the outermost frame of the
+		 * entry */
+		uint32_t from = i;
+		for (uint32_t k = sum->count; !up && self->options->children && k-- > i + 1;) {
+			struct part other;
+			make_key(self, sum, frames[k], other.entry.key);
+			if (!compare_keys(&key, &other)) {
+				from = k;
+				break;
+			}
+		}
+		if (part && part->shown != SIZE_MAX)
+			result = add_to_tree(self, sum, from, part->shown);
+	}
+	return result;
+}
+
+static struct tally_branch_node *sort_tree(struct tally_branch_node *first)
+{
+	for (struct tally_branch_node *branch = first; branch; branch = branch->sibling)
+		branch->child = sort_tree(branch->child);
+	return tally_report_sort_branches(first);
+}
+
+static int make_trees(struct live_report *self)
+{
+	int result = 0;
+	for (size_t i = 0; !result && i < self->sums->sums.count; i++)
+		if (self->sums->sums.items[i].event == self->options->event &&
+		    self->sums->sums.items[i].count &&
+		    !is_left_out(self, &self->sums->sums.items[i]))
+			result = add_stack(self, &self->sums->sums.items[i]);
+	for (size_t i = 0; !result && i < self->report->entries.count; i++)
+		self->report->entries.items[i].tree = sort_tree(
+			self->report->entries.items[i].tree);
+	return result;
+}
+
+static int make_symbols(struct live_report *self)
+{
+	const bool *by = self->options->by;
+	struct tally_names *names = self->sums->names;
+	if (!by[TALLY_SORT_SYMBOL] || by[TALLY_SORT_OBJECT])
+		return 0;
+	self->symbols = malloc((names->functions.count + 1) * sizeof(*self->symbols));
+	return self->symbols ? tally_names_tell_objects_apart(names, self->symbols) : -ENOMEM;
+}
+
+int tally_live_sums_report(const struct tally_live_sums *sums,
+			   const struct tally_report_options *options, struct tally_report *report)
+{
+	struct live_report self = { .sums = sums, .options = options, .report = report,
+				    .scale = sums->with_stacks ? STACKS_SCALE : 1 };
+	*report = (struct tally_report){ 0 };
+	int result = tally_names_tell_apart(sums->names);
+	if (!result)
+		result = make_symbols(&self);
+	if (!result)
+		result = add_sums(&self);
+	if (!result) {
+		merge_parts(&self.parts);
+		result = count_tasks(&self);
+	}
+	if (!result)
+		result = keep_heaviest(&self);
+	if (!result && options->tree != TALLY_TREE_NONE)
+		result = make_trees(&self);
+	tally_vector_release(&self.parts);
+	free(self.symbols);
+	if (result < 0)
+		tally_report_release(report);
+	return result;
 }

@@ -38,7 +38,7 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 /* Multiplies all weights by `factor`; 0 starts afresh.  Returns 0 or -ENOMEM. */
 int tally_live_sums_decay(struct tally_live_sums *sums, double factor);
 
-/* In live_report.c: makes the entries of options->event like tally_report_build(), with these
+/* Makes the entries of options->event like tally_report_build(), with these
  * differences.  `percent_min` applies to the weight that entries are sorted by, since a screen has
  * no room for all callers.  `children` and `tree` need stacks, and a tree always has all that
  * passes through its entry.  Returns 0 or -ENOMEM. */

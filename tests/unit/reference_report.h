@@ -4,7 +4,7 @@
 #define TALLY_TEST_REFERENCE_REPORT_H
 
 #include "base/vector.h"
-#include "report/report_parts.h"
+#include "report/report_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

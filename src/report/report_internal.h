@@ -1,4 +1,4 @@
-/* Common parts of the code that makes a report.  For report_*.c only.
+/* Common parts of report_*.c and live_sums.c, and for them alone.
  *
  * Rows of the profile come under roots: the report's keys that concern the whole sample, such as
  * command, process, thread and CPU.  Functions have codes in the order of their names and objects;
@@ -9,15 +9,11 @@
  * several keys, so its frames have a code for each key, above the functions' own codes (code_max).
  * A branch is shown by its plain code.
  */
-#ifndef TALLY_PROFILE_REPORT_PARTS_H
-#define TALLY_PROFILE_REPORT_PARTS_H
+#ifndef TALLY_REPORT_REPORT_INTERNAL_H
+#define TALLY_REPORT_REPORT_INTERNAL_H
 
 #include "profile/call_tree.h"
 #include "report/report_model.h"
-
-/* Each frame of a stack may head a tree of all the frames below it.  A record of 64 KiB could hold
- * 8,000 frames and need 32 million branches; no real program comes near. */
-enum { TALLY_BRANCHES_MAX = 4 << 20 };
 
 static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
 
@@ -88,47 +84,9 @@ static inline uint32_t tally_report_plain_code(const struct tally_report_builder
 	return builder->plain_of_code ? builder->plain_of_code[code] : code;
 }
 
-/* Fills `met`.  Returns 0 or -ENOMEM. */
-int tally_report_sum_rows(struct tally_report_builder *builder);
-
-/* Packs the stacks of rows. */
-struct tally_report_packer {
-	const struct tally_report_builder *builder;
-	struct tally_stack_sort sort;
-	uint32_t *code_of_place; /* code of a place's only frame; 0: it has several */
-	uint32_t frames_max;     /* maximum number of frames in a place */
-	bool heads;              /* frames of symbols have the codes of entries */
-};
-
-/* Returns 0 or -ENOMEM.  Release the packer in both cases. */
-int tally_report_packer_init(struct tally_report_packer *packer,
-			     const struct tally_report_builder *builder, bool heads);
-void tally_report_packer_release(struct tally_report_packer *packer);
-
-/* Adds a row's stack to packer->sort: all of it from the outermost frame, or with `from_leaf` from
- * the leaf's caller upwards.  Returns 0 or -ENOMEM. */
-int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bool from_leaf);
-
 /* Makes the trees of the report's entries.  Returns 0 or -ENOMEM. */
 int tally_report_make_trees(struct tally_report_builder *builder);
 
-/* A node that heads an entry's tree, or one of several whose branches are merged. */
-struct tally_report_place {
-	uint32_t node, end; /* end: nodes[node].end */
-	uint32_t shown;     /* the entry's index in the report */
-	uint64_t weight;
-};
-
-/* Makes the branches below the nodes of one entry; with `callers` (by node: the node above) those
- * above.  Returns 0 or -ENOMEM. */
-int tally_report_make_branches(struct tally_report_builder *builder,
-			       const struct tally_call_tree *tree, const uint32_t *callers,
-			       const struct tally_report_place *places, size_t count);
-
-/* Adds a branch at the front of `*list`; NULL when memory is out. */
-struct tally_branch_node *tally_report_add_branch(struct tally_report_builder *builder,
-						  struct tally_branch_node **list, uint32_t code,
-						  uint64_t weight);
 /* Sorts siblings, heaviest first; equal ones keep their order. */
 struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *first);
 
