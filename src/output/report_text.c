@@ -43,7 +43,9 @@ static const char *colour(const struct table *table, const char *code)
 /* Hot rows are bright, cold rows dim. */
 static const char *heat(const struct table *table, double percent)
 {
-	return colour(table, percent >= 5 ? "\x1b[1;31m" : percent >= 1 ? "\x1b[33m" : "\x1b[2m");
+	if (percent >= 5)
+		return colour(table, "\x1b[1;31m");
+	return colour(table, percent >= 1 ? "\x1b[33m" : "\x1b[2m");
 }
 
 static double percent_of(const struct table *table, uint64_t weight)
@@ -229,17 +231,15 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	size_t marks = out->length - start;
 	tally_buffer_text(out, tally_number(table->report->samples));
 	bool is_one = table->report->samples == 1;
-	tally_buffer_text(out, is_one ? table->profile->of_branches ? " branch before samples of "
-								    : " sample of "
-			       : table->profile->of_branches ? " branches before samples of "
-							     : " samples of ");
+	if (table->profile->of_branches)
+		tally_buffer_text(out, is_one ? " branch before samples of "
+					      : " branches before samples of ");
+	else
+		tally_buffer_text(out, is_one ? " sample of " : " samples of ");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
-	used += tally_fit_text(out, name,
-			       columns > 2 * REST ? columns - REST
-			       : columns          ? REST / 2
-						  : 0,
-			       table->view->ascii);
+	int room = columns > 2 * REST ? columns - REST : REST / 2;
+	used += tally_fit_text(out, name, columns ? room : 0, table->view->ascii);
 	tally_buffer_text(out, plain);
 	put_circumstances(table, &rest);
 	if (!columns || columns - used > 2)
@@ -330,7 +330,9 @@ void tally_report_head(const struct tally_profile *profile, const struct tally_r
 static void put_titles(struct table *table)
 {
 	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
-	const char *error = !has_errors(table) ? "" : table->view->ascii ? "     +-" : "      ±";
+	const char *error = table->view->ascii ? "     +-" : "      ±";
+	if (!has_errors(table))
+		error = "";
 	if (has_total(table))
 		tally_buffer_printf(table->out, "%s%s", has_self(table) ? "  TOTAL" : "   TOTAL",
 				    error);
@@ -448,11 +450,12 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 	     branch = branch->sibling) {
 		bool last = !is_shown(table, branch->sibling);
 		bool straight = branch == first && last && branch->weight == above;
-		const char *joint = straight             ? ""
-				    : table->view->ascii ? (last ? "`- " : "|- ")
-							 : (last ? "└─ " : "├─ ");
-		const char *below = straight || last ? "   " : table->view->ascii ? "|  " : "│  ";
-		put_branch_line(table, branch, prefix, joint, !straight);
+		const char *joint = last ? "└─ " : "├─ ", *below = last ? "   " : "│  ";
+		if (table->view->ascii) {
+			joint = last ? "`- " : "|- ";
+			below = last ? "   " : "|  ";
+		}
+		put_branch_line(table, branch, prefix, straight ? "" : joint, !straight);
 		if (!straight && length + 8 < NAME_BYTES)
 			strcpy(prefix + length, below);
 		put_branches(table, branch->child, branch->weight, prefix, depth + 1);

@@ -90,10 +90,12 @@ static void put_namespaces(const struct tally_record_namespaces *record, struct 
 static void put_switch(const struct tally_record *record, struct tally_buffer *out)
 {
 	bool is_out = record->header.misc & TALLY_MISC_SWITCH_OUT;
-	tally_buffer_text(out, !is_out ? " IN         "
-			       : record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT
-				       ? " OUT preempt"
-				       : " OUT        ");
+	if (!is_out)
+		tally_buffer_text(out, " IN         ");
+	else if (record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT)
+		tally_buffer_text(out, " OUT preempt");
+	else
+		tally_buffer_text(out, " OUT        ");
 	if (record->switched.has_next)
 		tally_buffer_printf(out, "  %s pid/tid: %5d/%-5d", is_out ? "next" : "prev",
 				    (int)record->switched.next_prev_pid,

@@ -51,7 +51,7 @@ struct tally_script_cell {
 	size_t *source_width;
 };
 
-/* Where the text of a field is, relative to the sample's address or stack. */
+/* The spot of a field's text: before or after the sample's address or stack. */
 enum tally_script_spot {
 	TALLY_SPOT_NONE, /* in the line's head or the stack, or not in text */
 	TALLY_SPOT_BEFORE,

@@ -266,9 +266,9 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 				 : put_json(script, shown, &cell, out);
 	if (out->failed || script->said.failed || script->text.failed || script->trace.failed)
 		result = -ENOMEM;
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory")
-	       : result < 0      ? result
-				 : 0;
+	if (result == -ENOMEM)
+		return tally_error_set(err, result, "out of memory");
+	return result < 0 ? result : 0;
 }
 
 /* ---- its life ------------------------------------------------------------ */

@@ -134,7 +134,10 @@ void tally_data_tlb_text(uint64_t data_src, struct tally_buffer *out)
 void tally_data_lock_text(uint64_t data_src, struct tally_buffer *out)
 {
 	unsigned lock = field(data_src, 24, 2);
-	tally_buffer_text(out, lock & 1 ? "N/A" : lock & 2 ? "Yes" : "No");
+	if (lock & 1)
+		tally_buffer_text(out, "N/A");
+	else
+		tally_buffer_text(out, lock & 2 ? "Yes" : "No");
 }
 
 void tally_data_block_text(uint64_t data_src, struct tally_buffer *out)

@@ -209,7 +209,9 @@ static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
 						      address - maker->code.shown, offset);
 	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
-	return readable ? readable : name ? strdup(name) : NULL;
+	if (readable || !name)
+		return readable;
+	return strdup(name);
 }
 
 /* Returns "memcpy" or "main+0x12" as a string id.  An address that is not jumped to or called gets

@@ -319,7 +319,9 @@ static int compare_weights(const void *a_, const void *b_, void *by_self)
 	       y = *(const bool *)by_self ? b->self : b->total;
 	if (x == y && a->total != b->total)
 		return a->total < b->total ? 1 : -1;
-	return x == y ? compare_keys(a, b) : x < y ? 1 : -1;
+	if (x == y)
+		return compare_keys(a, b);
+	return x < y ? 1 : -1;
 }
 
 /* Copies the parts that weigh enough to the report. */

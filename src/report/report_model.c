@@ -202,7 +202,7 @@ static int compare_weights(uint64_t first_x, uint64_t first_y, uint64_t then_x, 
 {
 	if (first_x != first_y)
 		return first_x < first_y ? 1 : -1;
-	return then_x == then_y ? 0 : then_x < then_y ? 1 : -1;
+	return (then_x < then_y) - (then_x > then_y);
 }
 
 static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32_t b)
