@@ -1,5 +1,5 @@
-/* The recorder's face (recorder.h): opening, closing, and what callers take from it.  The loop is in
- * recorder_loop.c. */
+/* The recorder's face (recorder.h): opening, closing, and what callers take from it.  The loop is
+ * in recorder_loop.c. */
 #include "recorder/recorder_state.h"
 
 #include "abi/attr.h"

@@ -174,16 +174,15 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 			 struct tally_error *err)
 {
 	/* Free the ring in steps: the kernel fills the free part while we process the rest. */
-	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->output.writer),
-	       size;
+	struct tally_perfdata_writer *writer = recorder->output.writer;
+	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(writer), size;
 	uint64_t given_back = ring->tail;
 	int result;
 	do {
 		const void *piece = tally_ring_piece(ring, &size);
 		size_t whole = walk(&recorder->output, piece, size, wanted < step ? wanted : step);
 		tally_ring_advance(ring, whole);
-		result = whole ? tally_perfdata_write_walked(recorder->output.writer, piece, whole, err)
-			       : 0;
+		result = whole ? tally_perfdata_write_walked(writer, piece, whole, err) : 0;
 		if (!whole || result < 0)
 			result = result < 0 ? result : drain_record(recorder, ring, err);
 		else

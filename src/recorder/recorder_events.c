@@ -167,8 +167,8 @@ static int open_one(struct tally_recorder_events *events, size_t source_index,
 	return handle;
 }
 
-/* Returns how many samples the event lost.  The events themselves count them (FORMAT_LOST, Linux 6.0;
- * children count in their parent). */
+/* Returns how many samples the event lost.  Events count their losses themselves (FORMAT_LOST,
+ * Linux 6.0); children count in their parent. */
 static uint64_t lost_by(const struct tally_recorder_events *events,
 			const struct tally_recorder_handle *opened)
 {

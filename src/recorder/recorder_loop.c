@@ -217,16 +217,17 @@ static void show_progress(struct loop *loop)
 static int look_at_size(struct loop *loop, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	const struct tally_recorder_rotation *next = &recorder->session.options.next_file;
+	const struct tally_recorder_options *options = &recorder->session.options;
+	const struct tally_recorder_rotation *next = &options->next_file;
 	uint64_t now = tally_recorder_now_ns(),
 		 bytes = tally_perfdata_writer_bytes(recorder->output.writer);
 	bool is_time = loop->next_file_at && now >= loop->next_file_at;
-	if (recorder->session.options.max_bytes && bytes >= recorder->session.options.max_bytes && !loop->ended) {
+	if (options->max_bytes && bytes >= options->max_bytes && !loop->ended) {
 		tally_recorder_say(&recorder->session,
 				   "the output reached --max-size: the recording ends");
 		end_loop(loop, TALLY_RECORDER_END_DURATION);
 	}
-	if (loop->ended || !recorder->session.options.next_output ||
+	if (loop->ended || !options->next_output ||
 	    (!loop->asks_next && !is_time && (!next->bytes || bytes < next->bytes)))
 		return 0;
 	int result = tally_recorder_next_file(recorder, err);

@@ -140,8 +140,8 @@ static int write_cgroup(struct synthesis *synthesis, uint64_t id, const char *pa
 	return finish(synthesis, TALLY_RECORD_CGROUP, 0, 0, 0);
 }
 
-/* Writes a thread's namespaces as /proc shows them, if they are recorded.  Unreadable ones are 0, as
- * in perf's records. */
+/* Writes a thread's namespaces as /proc shows them, if they are recorded.  Unreadable ones are 0,
+ * as in perf's records. */
 static int synthesize_namespaces(struct synthesis *synthesis, pid_t pid, pid_t tid)
 {
 	static const char *const names[TALLY_NAMESPACE_KINDS] = { "net",  "uts", "ipc",   "pid",

@@ -1,5 +1,6 @@
 /* Side-band records of several CPUs are applied in the order in which they happened.  Everything in
- * the sample rings reaches the file once, in stretches or one by one (recorder/recorder_drain.c). */
+ * the sample rings reaches the file once, in stretches or one by one
+ * (recorder/recorder_drain.c). */
 #include "test.h"
 
 #include "recorder/recorder_state.h"
@@ -75,8 +76,9 @@ static void start(struct fixture *f)
 	event = (struct tally_recorded_event){ .attr = f->source.attr, .name = "dummy" };
 	event.attr.size = tally_attr_size_needed(&event.attr);
 	f->fd = memfd_create("recording", MFD_CLOEXEC);
-	assert_int_equal(
-		tally_perfdata_writer_new(f->fd, &event, 1, &plain, &recorder->output.writer, NULL), 0);
+	assert_int_equal(tally_perfdata_writer_new(f->fd, &event, 1, &plain,
+						   &recorder->output.writer, NULL),
+			 0);
 }
 
 static void end(struct fixture *f)

@@ -110,7 +110,8 @@ static pid_t child_that_is_gone(void)
 
 static bool is_known(const struct tally_recorder *recorder, uint32_t pid, uint32_t tid)
 {
-	return tally_map_get(&recorder->tasks.known.thread_index, (uint64_t)pid << 32 | tid) != NULL;
+	const struct tally_map *threads = &recorder->tasks.known.thread_index;
+	return tally_map_get(threads, (uint64_t)pid << 32 | tid) != NULL;
 }
 
 static void who_ended_untold_is_found_within_a_minute(void **state)

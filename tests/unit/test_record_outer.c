@@ -1,5 +1,6 @@
 /* Truncated stacks are completed with frames that are certain, and never wrongly
- * (recorder/recorder_outer.c).  The size of the copies follows the need (recorder/recorder_copies.c). */
+ * (recorder/recorder_outer.c).  The size of the copies follows the need
+ * (recorder/recorder_copies.c). */
 #include "test.h"
 
 #include "recorder/recorder_events.h"
