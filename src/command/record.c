@@ -1,7 +1,6 @@
-/* tally record: makes a recording, from open events to a closed file, and prints its result. */
+/* tally record: makes one recording, from open events to a closed file, and prints its result. */
 #include "abi/attr.h"
 #include "base/number_text.h"
-#include "base/size_text.h"
 #include "base/terminal.h"
 #include "command/record_request.h"
 #include "counting/counting.h"
