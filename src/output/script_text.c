@@ -38,8 +38,8 @@ struct event_head {
 	struct tally_frame_lines *lines;
 };
 
-/* Replaces TALLY_FIELD_TIME when times are not in the default format. */
-enum { FIELD_OTHER_TIME = 1 << 30 };
+/* Replaces TALLY_FIELD_TIME when times are not in the default format.  No field has this bit. */
+static const uint32_t FIELD_OTHER_TIME = UINT32_C(1) << 31;
 
 enum {
 	THREAD_HEADS = 64,

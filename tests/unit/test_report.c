@@ -276,6 +276,25 @@ static void a_branch_of_no_function_has_no_address(void **state)
 	assert_string_equal(cell, "[no address]");
 }
 
+static void every_sort_key_has_a_row_and_is_found_by_its_names(void **state)
+{
+	(void)state;
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
+		const struct tally_sort_row *row = tally_sort_row(key);
+		const char *name = tally_sort_key_name(key);
+		assert_non_null(row->title);
+		assert_int_equal(tally_sort_key_find(name, (unsigned)strlen(name)), key);
+		if (row->alias)
+			assert_int_equal(
+				tally_sort_key_find(row->alias, (unsigned)strlen(row->alias)), key);
+		bool is_fact = TALLY_SORT_BIT(key) & TALLY_SORT_OF_FACTS;
+		bool is_place = row->kind == TALLY_KIND_OBJECT ||
+				row->kind == TALLY_KIND_FUNCTION || row->kind == TALLY_KIND_LINE;
+		assert_int_equal(!!row->number + !!row->string, is_fact && !is_place);
+		assert_true(!is_fact || row->need);
+	}
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -296,6 +315,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sort_key_has_a_row_and_is_found_by_its_names),
 		cmocka_unit_test(a_branch_of_no_function_has_no_address),
 		cmocka_unit_test(recursion_counts_once_in_a_total),
 		cmocka_unit_test(selves_add_up_to_the_event),
