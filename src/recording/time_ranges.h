@@ -7,8 +7,8 @@
  *
  * Pure.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_TIME_RANGES_H
-#define TALLY_PROFILE_TIME_RANGES_H
+#ifndef TALLY_RECORDING_TIME_RANGES_H
+#define TALLY_RECORDING_TIME_RANGES_H
 
 #include "base/error.h"
 
