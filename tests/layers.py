@@ -16,6 +16,7 @@ FLOORS = {
     "naming": 5, "recording": 6, "profile": 7, "report": 8, "diff": 8,
     "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
     "library": 9, "output": 9, "flamegraph": 10, "browse": 10,
+    "export": 9,
     "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}

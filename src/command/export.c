@@ -6,7 +6,7 @@
 #include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
-#include "output/export.h"
+#include "export/export.h"
 #include "profile/idle.h"
 
 #include <errno.h>

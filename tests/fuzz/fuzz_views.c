@@ -8,7 +8,7 @@
 #include "output/annotate_view.h"
 #include "browse/browse.h"
 #include "output/diff_view.h"
-#include "output/export.h"
+#include "export/export.h"
 #include "output/source_text.h"
 #include "output/timeline.h"
 #include "report/annotation.h"

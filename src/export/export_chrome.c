@@ -5,10 +5,10 @@
  * thread did something else afterwards. Frames that a sample shares with the one before, from the
  * root on, are one call that continues. Samples of other events are marks.
  */
-#include "output/export_parts.h"
+#include "export/export_parts.h"
 
 #include "base/vector.h"
-#include "output/trace_event.h"
+#include "export/trace_event.h"
 
 #include <errno.h>
 #include <stdlib.h>

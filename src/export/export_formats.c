@@ -1,7 +1,7 @@
-#include "output/export.h"
+#include "export/export.h"
 
 #include "base/vector.h"
-#include "output/export_parts.h"
+#include "export/export_parts.h"
 
 #include "tally/perf_event.h"
 

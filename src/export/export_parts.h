@@ -1,8 +1,8 @@
 /* Shared by the export formats. For export_*.c. */
-#ifndef TALLY_OUTPUT_EXPORT_PARTS_H
-#define TALLY_OUTPUT_EXPORT_PARTS_H
+#ifndef TALLY_EXPORT_EXPORT_PARTS_H
+#define TALLY_EXPORT_EXPORT_PARTS_H
 
-#include "output/export.h"
+#include "export/export.h"
 
 int tally_export_pprof(const struct tally_samples *samples, uint32_t event,
 		       struct tally_buffer *out);
