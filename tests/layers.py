@@ -17,6 +17,7 @@ FLOORS = {
     "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
     "library": 9, "output": 9, "flamegraph": 10, "browse": 10,
     "export": 9,
+    "timeline": 10,
     "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}

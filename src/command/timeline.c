@@ -9,6 +9,7 @@
 #include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "recording/trace_text.h"
+#include "timeline/timeline.h"
 
 #include <errno.h>
 #include <langinfo.h>

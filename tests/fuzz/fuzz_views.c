@@ -10,7 +10,7 @@
 #include "output/diff_view.h"
 #include "export/export.h"
 #include "output/source_text.h"
-#include "output/timeline.h"
+#include "timeline/timeline.h"
 #include "report/annotation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,10 +1,10 @@
-#include "profile/activity.h"
+#include "timeline/activity.h"
 
 #include "abi/attr.h"
 #include "base/vector.h"
 #include "perfdata/feature.h"
 #include "perfdata/off_cpu_event.h"
-#include "profile/activity_spans.h"
+#include "timeline/activity_spans.h"
 #include "tracepoint/format.h"
 
 #include "tally/perf_event.h"

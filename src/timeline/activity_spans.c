@@ -6,7 +6,7 @@
  * that is more than twice the median distance, the thread waited or did something else meanwhile;
  * then the sample stands for the median.  So does a sample without a previous one.
  */
-#include "profile/activity_spans.h"
+#include "timeline/activity_spans.h"
 
 #include "base/vector.h"
 

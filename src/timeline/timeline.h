@@ -1,9 +1,9 @@
 /* Running times and events over time: strips for a terminal, trace events for viewers. */
-#ifndef TALLY_OUTPUT_TIMELINE_H
-#define TALLY_OUTPUT_TIMELINE_H
+#ifndef TALLY_TIMELINE_TIMELINE_H
+#define TALLY_TIMELINE_TIMELINE_H
 
 #include "base/buffer.h"
-#include "profile/activity.h"
+#include "timeline/activity.h"
 
 struct tally_timeline_view {
 	unsigned columns;  /* total width; at least 60 are used */

@@ -1,5 +1,5 @@
 /* Running times and marks as trace events. */
-#include "output/timeline.h"
+#include "timeline/timeline.h"
 #include "export/trace_event.h"
 
 #include <errno.h>

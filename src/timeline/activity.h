@@ -8,8 +8,8 @@
  * which of these was used.  All intervals and marks are kept in memory, 32 bytes each.  Not
  * thread-safe.
  */
-#ifndef TALLY_PROFILE_ACTIVITY_H
-#define TALLY_PROFILE_ACTIVITY_H
+#ifndef TALLY_TIMELINE_ACTIVITY_H
+#define TALLY_TIMELINE_ACTIVITY_H
 
 #include "base/buffer.h"
 #include "base/map.h"
