@@ -18,6 +18,7 @@ FLOORS = {
     "library": 9, "output": 9, "flamegraph": 10, "browse": 10,
     "export": 9,
     "timeline": 10,
+    "annotate": 10,
     "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}

@@ -7,7 +7,7 @@
 #include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
-#include "output/annotate_view.h"
+#include "annotate/annotate_view.h"
 #include "output/pager.h"
 #include "output/script_clock.h"
 #include "profile/idle.h"

@@ -5,11 +5,11 @@
 #include "../unit/recording_walk.h"
 
 #include "base/vector.h"
-#include "output/annotate_view.h"
+#include "annotate/annotate_view.h"
 #include "browse/browse.h"
 #include "output/diff_view.h"
 #include "export/export.h"
-#include "output/source_text.h"
+#include "annotate/source_text.h"
 #include "timeline/timeline.h"
 #include "report/annotation.h"
 

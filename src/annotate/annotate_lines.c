@@ -1,4 +1,4 @@
-#include "output/annotate_view.h"
+#include "annotate/annotate_view.h"
 
 #include "base/number_text.h"
 

@@ -1,4 +1,4 @@
-#include "output/source_text.h"
+#include "annotate/source_text.h"
 
 #include "base/vector.h"
 

@@ -3,8 +3,8 @@
  * Paths come from programs and recordings, so only regular files up to a size are read. A file that
  * cannot be read is not an error. Not thread-safe.
  */
-#ifndef TALLY_OUTPUT_SOURCE_TEXT_H
-#define TALLY_OUTPUT_SOURCE_TEXT_H
+#ifndef TALLY_ANNOTATE_SOURCE_TEXT_H
+#define TALLY_ANNOTATE_SOURCE_TEXT_H
 
 #include "base/buffer.h"
 

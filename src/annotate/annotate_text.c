@@ -1,7 +1,7 @@
 /* An annotated function for a terminal, a pipe or a file: one instruction per line, with jumps
  * drawn to its left. */
-#include "output/annotate_arrows.h"
-#include "output/annotate_view.h"
+#include "annotate/annotate_arrows.h"
+#include "annotate/annotate_view.h"
 #include "output/fit_text.h"
 
 #include "base/number_text.h"

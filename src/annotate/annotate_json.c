@@ -1,4 +1,4 @@
-#include "output/annotate_view.h"
+#include "annotate/annotate_view.h"
 
 static void put_weight(const struct tally_annotation *annotation,
 		       const struct tally_annotation_weight *weight, struct tally_json *json)

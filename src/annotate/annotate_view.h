@@ -1,9 +1,9 @@
 /* An annotated function as text, as one HTML file, as JSON. */
-#ifndef TALLY_OUTPUT_ANNOTATE_VIEW_H
-#define TALLY_OUTPUT_ANNOTATE_VIEW_H
+#ifndef TALLY_ANNOTATE_ANNOTATE_VIEW_H
+#define TALLY_ANNOTATE_ANNOTATE_VIEW_H
 
 #include "base/json.h"
-#include "output/source_text.h"
+#include "annotate/source_text.h"
 #include "report/annotation.h"
 
 struct tally_annotate_view {

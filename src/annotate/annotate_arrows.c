@@ -1,4 +1,4 @@
-#include "output/annotate_arrows.h"
+#include "annotate/annotate_arrows.h"
 
 #include "base/vector.h"
 
