@@ -13,9 +13,9 @@ FLOORS = {
     "sim": 3, "valgrind": 3, # hosts
     "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
     "provider": 4, "task": 4,
-    "naming": 5, "recording": 6, "profile": 7, "report": 8, "diff": 8,
+    "naming": 5, "recording": 6, "profile": 7, "report": 8,
     "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
-    "library": 9, "output": 9, "flamegraph": 10, "browse": 10,
+    "library": 9, "output": 9, "diff": 10, "flamegraph": 10, "browse": 10,
     "export": 9,
     "timeline": 10,
     "annotate": 10,

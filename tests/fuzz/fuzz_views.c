@@ -7,7 +7,7 @@
 #include "base/vector.h"
 #include "annotate/annotate_view.h"
 #include "browse/browse.h"
-#include "output/diff_view.h"
+#include "diff/diff_view.h"
 #include "export/export.h"
 #include "annotate/source_text.h"
 #include "timeline/timeline.h"

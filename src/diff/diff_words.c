@@ -1,6 +1,6 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "output/diff_view.h"
+#include "diff/diff_view.h"
 #include "output/flamegraph_text.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* GitHub's Markdown, which other forges accept. */
-#include "output/diff_view.h"
+#include "diff/diff_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "output/diff_view.h"
+#include "diff/diff_view.h"
 #include "output/fit_text.h"
 
 #include <limits.h>
