@@ -19,6 +19,7 @@ FLOORS = {
     "export": 9,
     "timeline": 10,
     "annotate": 10,
+    "stat": 9,
     "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}

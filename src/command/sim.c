@@ -2,7 +2,7 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "command/command.h"
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 #include "simulation/simulation.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "command/command.h"
 #include "command/simulated_options.h"
 #include "event/event.h"
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 #include "provider/provider.h"
 #include "counting/stat_run.h"
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 #include "provider/scripted.h"
 #include "counting/stat_run.h"
 

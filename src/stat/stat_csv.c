@@ -1,5 +1,5 @@
 /* CSV in the order of `perf stat -x`, with two more columns; see docs/stat-output.md. */
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
 /* Writes one document; docs/stat-output.md has the schema. */
 #include "base/json.h"
-#include "output/comparison_view.h"
+#include "stat/comparison_view.h"
 
 static void show_side(struct tally_json *json, const char *name,
 		      const struct tally_saved_counts *side)

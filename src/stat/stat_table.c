@@ -7,7 +7,7 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "event/event.h"
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 
 #include <math.h>
 #include <stdio.h>

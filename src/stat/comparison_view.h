@@ -1,7 +1,7 @@
 /* Shows a comparison of saved counts: a table for people, Markdown for a pull request, JSON for
  * programs. */
-#ifndef TALLY_OUTPUT_COMPARISON_VIEW_H
-#define TALLY_OUTPUT_COMPARISON_VIEW_H
+#ifndef TALLY_STAT_COMPARISON_VIEW_H
+#define TALLY_STAT_COMPARISON_VIEW_H
 
 #include "base/buffer.h"
 #include "counts/saved_counts.h"

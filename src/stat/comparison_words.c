@@ -1,6 +1,6 @@
 #include "base/terminal.h"
-#include "output/comparison_view.h"
-#include "output/stat_view.h"
+#include "stat/comparison_view.h"
+#include "stat/stat_view.h"
 
 #include <math.h>
 #include <stdio.h>

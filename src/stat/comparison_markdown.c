@@ -1,6 +1,6 @@
 /* GitHub's Markdown, which other forges accept: the verdicts, then a table. */
 #include "base/terminal.h"
-#include "output/comparison_view.h"
+#include "stat/comparison_view.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Puts a report's rows in order. */
 #include "event/event.h"
-#include "output/stat_view.h"
+#include "stat/stat_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "base/terminal.h"
-#include "output/comparison_view.h"
+#include "stat/comparison_view.h"
 
 #include <stdio.h>
 #include <string.h>
