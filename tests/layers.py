@@ -15,11 +15,8 @@ FLOORS = {
     "provider": 4, "task": 4,
     "naming": 5, "recording": 6, "profile": 7, "report": 8,
     "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
-    "library": 9, "output": 9, "diff": 10, "flamegraph": 10, "browse": 10,
-    "export": 9,
-    "timeline": 10,
-    "annotate": 10,
-    "stat": 9,
+    "library": 9, "output": 9, "export": 9, "stat": 9,
+    "annotate": 10, "diff": 10, "flamegraph": 10, "timeline": 10, "browse": 10,
     "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}
