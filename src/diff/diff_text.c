@@ -1,9 +1,280 @@
+/* A comparison as text: a table for people, Markdown for a pull request. */
+#include "base/number_text.h"
+#include "base/terminal.h"
 #include "diff/diff_view.h"
 #include "output/fit_text.h"
+#include "output/flamegraph_text.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum tally_diff_column {
+	TALLY_DIFF_OLD,
+	TALLY_DIFF_NEW,
+	TALLY_DIFF_CHANGE,
+	TALLY_DIFF_INTERVAL,
+	TALLY_DIFF_WEIGHT,
+	TALLY_DIFF_REMARK,
+	TALLY_DIFF_COMM,
+	TALLY_DIFF_OBJECT,
+	TALLY_DIFF_SYMBOL,
+	TALLY_DIFF_COLUMNS
+};
+
+enum { TALLY_DIFF_CELL = 1024 };
+
+struct diff_cells {
+	char text[TALLY_DIFF_COLUMNS][TALLY_DIFF_CELL]; /* without terminal escapes */
+};
+
+static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff,
+		       bool has_sign)
+{
+	struct tally_buffer number = { 0 };
+	if (fabs(weight) < 0.5) {
+		tally_buffer_char(out, '0');
+		return;
+	}
+	tally_flame_weight(&number, fabs(weight), diff->new.unit, "");
+	tally_buffer_printf(out, "%s%s",
+			    weight < 0 ? "-"
+			    : has_sign ? "+"
+				       : "",
+			    tally_buffer_string(&number));
+	tally_buffer_release(&number);
+}
+
+static void put_figure(struct tally_buffer *out, const struct tally_diff *diff,
+		       const struct tally_diff_view *view, double value, bool has_sign)
+{
+	if (view->options->measure == TALLY_MEASURE_WEIGHT)
+		put_weight(out, value, diff, has_sign);
+	else
+		tally_buffer_printf(out, has_sign && value != 0 ? "%+.*f" : "%.*f",
+				    view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
+}
+
+static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
+{
+	tally_terminal_clean(tally_buffer_string(text), out, TALLY_DIFF_CELL);
+	tally_buffer_clear(text);
+}
+
+static bool diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view,
+			    enum tally_diff_column column)
+{
+	switch (column) {
+	case TALLY_DIFF_WEIGHT:
+		return diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE &&
+		       strcmp(diff->new.unit, "samples");
+	case TALLY_DIFF_COMM:
+		return view->options->by_comm;
+	case TALLY_DIFF_OBJECT:
+		return view->options->by_object;
+	case TALLY_DIFF_SYMBOL:
+		return view->options->by_symbol;
+	default:
+		return true;
+	}
+}
+
+static void diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view,
+			 struct diff_cells *out)
+{
+	bool is_share = view->options->measure == TALLY_MEASURE_SHARE;
+	static const char *const titles[TALLY_DIFF_COLUMNS] = {
+		"OLD", "NEW", "CHANGE", "95 % INTERVAL", "", "", "COMMAND", "OBJECT", "FUNCTION"
+	};
+	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++)
+		snprintf(out->text[i], TALLY_DIFF_CELL, "%s%s", titles[i],
+			 is_share && i <= TALLY_DIFF_NEW ? " %" : "");
+	snprintf(out->text[TALLY_DIFF_WEIGHT], TALLY_DIFF_CELL, "%s",
+		 strcmp(diff->new.unit, "ns") ? "EVENTS" : "TIME");
+}
+
+static const char *name_of(const struct tally_diff_view *view, uint32_t string)
+{
+	return tally_strings_text(&view->match->names.strings, string);
+}
+
+/* "f (was f.isra.0 of ./old)" */
+static void put_names(const struct tally_diff_view *view, const struct tally_diff_entry *entry,
+		      struct diff_cells *out)
+{
+	struct tally_buffer text = { 0 };
+	tally_buffer_text(&text,
+			  entry->comm != TALLY_STRING_NONE ? name_of(view, entry->comm) : "");
+	keep(&text, out->text[TALLY_DIFF_COMM]);
+	tally_buffer_text(&text, entry->object != TALLY_STRING_NONE ? name_of(view, entry->object)
+								    : "[unknown]");
+	if (entry->was_object != TALLY_STRING_NONE)
+		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_object));
+	keep(&text, out->text[TALLY_DIFF_OBJECT]);
+	tally_buffer_text(&text, entry->symbol != TALLY_STRING_NONE ? name_of(view, entry->symbol)
+								    : "[no stack]");
+	if (entry->was_symbol != TALLY_STRING_NONE)
+		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_symbol));
+	keep(&text, out->text[TALLY_DIFF_SYMBOL]);
+	tally_buffer_release(&text);
+}
+
+static void diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
+		       const struct tally_diff_entry *entry, struct diff_cells *out)
+{
+	struct tally_buffer text = { 0 };
+	const struct tally_share_difference *change = &entry->change;
+	put_figure(&text, diff, view, change->old, false);
+	keep(&text, out->text[TALLY_DIFF_OLD]);
+	put_figure(&text, diff, view, change->new, false);
+	keep(&text, out->text[TALLY_DIFF_NEW]);
+	put_figure(&text, diff, view, change->difference, true);
+	keep(&text, out->text[TALLY_DIFF_CHANGE]);
+	put_figure(&text, diff, view, change->low, true);
+	tally_buffer_text(&text, view->ascii ? " .. " : " \u2026 ");
+	put_figure(&text, diff, view, change->high, true);
+	keep(&text, out->text[TALLY_DIFF_INTERVAL]);
+	put_weight(&text, entry->weight.difference, diff, true);
+	keep(&text, out->text[TALLY_DIFF_WEIGHT]);
+	tally_buffer_text(&text, !entry->is_change                        ? "noise"
+				 : entry->presence == TALLY_DIFF_ONLY_NEW ? "added"
+				 : entry->presence == TALLY_DIFF_ONLY_OLD ? "removed"
+									  : "");
+	keep(&text, out->text[TALLY_DIFF_REMARK]);
+	tally_buffer_release(&text);
+	put_names(view, entry, out);
+}
+
+/* Appends "old.data: 1,234 samples, 1.24 s of cpu-clock" for one side. */
+static void diff_side_text(const struct tally_diff_side *side, const char *const *paths,
+			   struct tally_buffer *out)
+{
+	struct tally_buffer text = { 0 };
+	for (size_t i = 0; i < side->runs; i++)
+		tally_buffer_printf(&text, "%s%s", i ? ", " : "", paths[i]);
+	tally_buffer_text(&text, ": ");
+	tally_flame_weight(&text, (double)side->samples, "samples", "");
+	if (strcmp(side->unit, "samples")) {
+		tally_buffer_text(&text, ", ");
+		tally_flame_weight(&text, (double)side->weight, side->unit, side->event);
+	}
+	if (side->event[0] && strcmp(side->unit, "events"))
+		tally_buffer_printf(&text, " of %s", side->event);
+	char clean[2048];
+	tally_terminal_clean(tally_buffer_string(&text), clean, sizeof(clean));
+	tally_buffer_text(out, clean);
+	tally_buffer_release(&text);
+}
+
+static void note_matches(const struct tally_diff_view *view, struct tally_buffer *out)
+{
+	const struct tally_stacks *names = &view->match->names;
+	char old[256], new[256];
+	if (view->match->comm_now == UINT32_MAX || !view->options->by_comm)
+		return;
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_formerly].comm),
+			     old, sizeof(old));
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_now].comm), new,
+			     sizeof(new));
+	tally_buffer_printf(out, "the command '%s' is compared with '%s'\n", old, new);
+}
+
+static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_buffer *out)
+{
+	static const char *const words[] = { [TALLY_CONDITION_FALSE] = "passed",
+					     [TALLY_CONDITION_TRUE] = "FAILED",
+					     [TALLY_CONDITION_NOISE] = "passed",
+					     [TALLY_CONDITION_UNKNOWN] = "NO ANSWER" };
+	char condition[TALLY_DIFF_CELL], name[TALLY_DIFF_CELL];
+	tally_terminal_clean(verdict->condition.text, condition, sizeof(condition));
+	tally_buffer_printf(out, "%s  %s", words[verdict->result], condition);
+	if (verdict->name) {
+		tally_terminal_clean(verdict->name, name, sizeof(name));
+		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s",
+				    strcmp(verdict->condition.name, "*") ? "" : name,
+				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old,
+				    verdict->new,
+				    verdict->result == TALLY_CONDITION_NOISE
+					    ? ", which is within the noise"
+					    : "");
+	}
+	tally_buffer_char(out, '\n');
+}
+
+/* Explains why a row says "noise" although its interval excludes 0. */
+static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < diff->entries.count; i++) {
+		const struct tally_diff_entry *entry = &diff->entries.items[i];
+		count += !entry->is_change && (entry->change.low > 0 || entry->change.high < 0);
+	}
+	if (count)
+		tally_buffer_printf(
+			out,
+			"noise although the interval excludes 0 (%s row%s): among %s compared, "
+			"chance alone causes that for one in twenty; a change must be larger\n",
+			tally_number(count), count == 1 ? "" : "s", tally_number(diff->compared));
+}
+
+/* Appends the lines below the table, each with a newline: omissions, matches, and the limits of the
+ * comparison. */
+static void diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
+		       struct tally_buffer *out)
+{
+	const char *what = view->options->by_symbol ? "function" : "row";
+	tally_buffer_printf(out, "%s of %s %ss changed by more than chance\n",
+			    tally_number(diff->changes), tally_number(diff->compared), what);
+	if (diff->noise || diff->below || diff->beyond) {
+		tally_buffer_text(out, "left out:");
+		const char *separator = " ";
+		if (diff->noise) {
+			tally_buffer_printf(out, "%s%s more within the noise (-n)", separator,
+					    tally_number(diff->noise));
+			separator = ", ";
+		}
+		if (diff->beyond) {
+			tally_buffer_printf(out, "%s%s beyond -n", separator,
+					    tally_number(diff->beyond));
+			separator = ", ";
+		}
+		if (diff->below)
+			tally_buffer_printf(out, "%s%s below %g %% on both sides (--percent-limit)",
+					    separator, tally_number(diff->below),
+					    view->options->percent_min);
+		if (diff->below_changes)
+			tally_buffer_printf(out, ", of which %s changed",
+					    tally_number(diff->below_changes));
+		tally_buffer_char(out, '\n');
+	}
+	note_noise(diff, out);
+	note_matches(view, out);
+	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE &&
+	    !strcmp(diff->new.unit, "ns"))
+		tally_buffer_text(
+			out,
+			"shares add up to 100 %: if one grows, others shrink; --normalize time compares times\n");
+	if (diff->old.runs < 2 && diff->new.runs < 2)
+		tally_buffer_text(
+			out,
+			"intervals cover sampling only; with several recordings per side (--old, "
+			"--new) they cover variation between runs\n");
+	for (size_t i = 0; i < view->verdict_count; i++)
+		put_verdict(&view->verdicts[i], out);
+}
+
+void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out)
+{
+	char old[128], new[128];
+	if (!strcmp(diff->old.event, diff->new.event))
+		return;
+	tally_terminal_clean(diff->old.event, old, sizeof(old));
+	tally_terminal_clean(diff->new.event, new, sizeof(new));
+	tally_buffer_printf(out, "the events differ, '%s' and '%s': that alone may change shares\n",
+			    old, new);
+}
 
 enum { NAME_LEAST = 28, OBJECT_MAX = 32, OBJECT_LEAST = 10 };
 
@@ -27,7 +298,7 @@ static int last_column(const struct diff_table *table)
 	return last;
 }
 
-static void put_line(const struct diff_table *table, const struct tally_diff_cells *cells,
+static void put_line(const struct diff_table *table, const struct diff_cells *cells,
 		     const char *ink)
 {
 	int last = last_column(table);
@@ -79,18 +350,17 @@ static void fit(struct diff_table *table)
 		table->widths[last] = left > NAME_LEAST ? left : wanted;
 }
 
-static void measure(struct diff_table *table, struct tally_diff_cells *cells)
+static void measure(struct diff_table *table, struct diff_cells *cells)
 {
 	for (size_t row = 0; row <= table->diff->entries.count; row++) {
 		if (row)
-			tally_diff_cells(table->diff, table->view,
-					 &table->diff->entries.items[row - 1], cells);
+			diff_cells(table->diff, table->view, &table->diff->entries.items[row - 1],
+				   cells);
 		else
-			tally_diff_heading(table->diff, table->view, cells);
+			diff_heading(table->diff, table->view, cells);
 		for (int i = 0; i < TALLY_DIFF_COLUMNS; i++) {
 			int width = tally_text_width(cells->text[i]);
-			if (tally_diff_has_column(table->diff, table->view,
-						  (enum tally_diff_column)i) &&
+			if (diff_has_column(table->diff, table->view, (enum tally_diff_column)i) &&
 			    width > table->widths[i])
 				table->widths[i] = width;
 		}
@@ -104,9 +374,9 @@ static void put_sides(const struct diff_table *table)
 {
 	const struct tally_diff *diff = table->diff;
 	tally_buffer_text(table->out, "old: ");
-	tally_diff_side_text(&diff->old, table->view->old_paths, table->out);
+	diff_side_text(&diff->old, table->view->old_paths, table->out);
 	tally_buffer_text(table->out, "\nnew: ");
-	tally_diff_side_text(&diff->new, table->view->new_paths, table->out);
+	diff_side_text(&diff->new, table->view->new_paths, table->out);
 	double old = (double)diff->old.weight / (double)diff->old.runs,
 	       new = (double)diff->new.weight / (double)diff->new.runs;
 	if (diff->has_weight && old > 0)
@@ -130,7 +400,7 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 		      struct tally_buffer *out)
 {
 	struct diff_table table = { .diff = diff, .view = view, .out = out };
-	struct tally_diff_cells *cells = malloc(sizeof(*cells));
+	struct diff_cells *cells = malloc(sizeof(*cells));
 	struct tally_buffer notes = { 0 };
 	if (!cells) {
 		out->failed = true;
@@ -138,19 +408,104 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 	}
 	measure(&table, cells);
 	put_sides(&table);
-	tally_diff_heading(diff, view, cells);
+	diff_heading(diff, view, cells);
 	put_line(&table, cells, "\033[1m");
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
-		tally_diff_cells(diff, view, entry, cells);
+		diff_cells(diff, view, entry, cells);
 		put_line(&table, cells,
 			 !entry->is_change              ? "\033[2m"
 			 : entry->change.difference > 0 ? "\033[31m"
 							: "\033[34m");
 	}
-	tally_diff_notes(diff, view, &notes);
+	diff_notes(diff, view, &notes);
 	tally_buffer_char(out, '\n');
 	put_notes(&table, &notes);
+	tally_buffer_release(&notes);
+	free(cells);
+}
+
+/* --- Markdown -------------------------------------------------------------- */
+
+/* Names come from files: escape everything that could end a cell or begin markup. */
+static void put_code(struct tally_buffer *out, const char *text)
+{
+	tally_buffer_char(out, '`');
+	for (; *text; text++) {
+		if (*text == '|')
+			tally_buffer_char(out, '\\');
+		tally_buffer_char(out, *text == '`' || *text == '\n' ? '\'' : *text);
+	}
+	tally_buffer_char(out, '`');
+}
+
+static void put_side(struct tally_buffer *out, const char *word, const struct tally_diff_side *side,
+		     const char *const *paths)
+{
+	struct tally_buffer text = { 0 };
+	diff_side_text(side, paths, &text);
+	tally_buffer_printf(out, "- %s ", word);
+	put_code(out, tally_buffer_string(&text));
+	tally_buffer_char(out, '\n');
+	tally_buffer_release(&text);
+}
+
+static void put_row(const struct tally_diff *diff, const struct tally_diff_view *view,
+		    const struct diff_cells *cells, const struct tally_diff_entry *entry,
+		    struct tally_buffer *out)
+{
+	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++) {
+		if (!diff_has_column(diff, view, (enum tally_diff_column)i))
+			continue;
+		tally_buffer_text(out, "| ");
+		if (entry && i >= TALLY_DIFF_COMM)
+			put_code(out, cells->text[i]);
+		else
+			tally_buffer_printf(out,
+					    entry && entry->is_change && i == TALLY_DIFF_CHANGE
+						    ? "**%s**"
+						    : "%s",
+					    cells->text[i]);
+		tally_buffer_char(out, ' ');
+	}
+	tally_buffer_text(out, "|\n");
+}
+
+void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_view *view,
+			 struct tally_buffer *out)
+{
+	struct diff_cells *cells = malloc(sizeof(*cells));
+	struct tally_buffer notes = { 0 };
+	if (!cells) {
+		out->failed = true;
+		return;
+	}
+	put_side(out, "old", &diff->old, view->old_paths);
+	put_side(out, "new", &diff->new, view->new_paths);
+	tally_buffer_char(out, '\n');
+	diff_heading(diff, view, cells);
+	put_row(diff, view, cells, NULL, out);
+	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++)
+		if (diff_has_column(diff, view, (enum tally_diff_column)i))
+			tally_buffer_text(out, i < TALLY_DIFF_REMARK ? "|--:" : "|---");
+	tally_buffer_text(out, "|\n");
+	for (size_t i = 0; i < diff->entries.count; i++) {
+		diff_cells(diff, view, &diff->entries.items[i], cells);
+		put_row(diff, view, cells, &diff->entries.items[i], out);
+	}
+	tally_diff_warning(diff, &notes);
+	diff_notes(diff, view, &notes);
+	tally_buffer_char(out, '\n');
+	for (const char *line = tally_buffer_string(&notes), *end; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		tally_buffer_text(out, "- ");
+		for (; line < end; line++) {
+			if (strchr("|<>*_`[]\\", *line))
+				tally_buffer_char(out, '\\');
+			tally_buffer_char(out, *line);
+		}
+		tally_buffer_char(out, '\n');
+	}
 	tally_buffer_release(&notes);
 	free(cells);
 }

@@ -27,41 +27,6 @@ void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_
 void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view,
 		     struct tally_buffer *out);
 
-/* --- shared by table and Markdown ------------------------------------------- */
-
-enum tally_diff_column {
-	TALLY_DIFF_OLD,
-	TALLY_DIFF_NEW,
-	TALLY_DIFF_CHANGE,
-	TALLY_DIFF_INTERVAL,
-	TALLY_DIFF_WEIGHT,
-	TALLY_DIFF_REMARK,
-	TALLY_DIFF_COMM,
-	TALLY_DIFF_OBJECT,
-	TALLY_DIFF_SYMBOL,
-	TALLY_DIFF_COLUMNS
-};
-
-enum { TALLY_DIFF_CELL = 1024 };
-
-struct tally_diff_cells {
-	char text[TALLY_DIFF_COLUMNS][TALLY_DIFF_CELL]; /* without terminal escapes */
-};
-
-bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view,
-			   enum tally_diff_column column);
-void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view,
-			struct tally_diff_cells *out);
-void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
-		      const struct tally_diff_entry *entry, struct tally_diff_cells *out);
-
-/* Appends "old.data: 1,234 samples, 1.24 s of cpu-clock" for one side. */
-void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths,
-			  struct tally_buffer *out);
-/* Appends the lines below the table, each with a newline: omissions, matches, and the limits of the
- * comparison. */
-void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
-		      struct tally_buffer *out);
 /* Appends a warning to be read before the table, with a newline; nothing if there is none. */
 void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out);
 
