@@ -1,0 +1,294 @@
+/* Saved counts compared, as text: a table for people, Markdown for a pull request. */
+#include "base/terminal.h"
+#include "stat/comparison_view.h"
+#include "stat/stat_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TALLY_COMPARISON_TEXT = 128 };
+
+/* "1,234.5 msec"; "—" if there is no row; "<not-supported>" if it has no figure. */
+static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_COMPARISON_TEXT])
+{
+	char number[64], unit[24] = "", clean[TALLY_COMPARISON_TEXT - 32];
+	if (!row) {
+		snprintf(out, TALLY_COMPARISON_TEXT, "—");
+		return;
+	}
+	if (row->missing) {
+		tally_terminal_clean(row->missing, clean, sizeof(clean));
+		snprintf(out, TALLY_COMPARISON_TEXT, clean[0] == '<' ? "%s" : "<%s>", clean);
+		return;
+	}
+	bool is_clock = !strcmp(row->unit, "ns");
+	double value = is_clock ? row->figure.mean / 1e6 : row->figure.mean, size = fabs(value);
+	bool is_whole = !row->unit[0] && (size >= 100 || size == (double)(long)size);
+	tally_terminal_clean(is_clock ? "msec" : row->unit, unit, sizeof(unit));
+	tally_stat_number(value,
+			  is_whole                 ? 0
+			  : strcmp(row->unit, "s") ? 2
+						   : 4,
+			  number, sizeof(number));
+	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
+}
+
+/* Chooses decimals so that about three digits are significant: 12.3 %, 1.25 %, 0.0004 %. */
+static int decimals_of(double percent)
+{
+	double size = fabs(percent);
+	return size >= 10 ? 1 : size >= 0.1 || size == 0 ? 2 : size >= 0.001 ? 4 : 6;
+}
+
+/* "+1.25 %"; "" if there is none. */
+static void comparison_change(const struct tally_compared_row *row, char out[TALLY_COMPARISON_TEXT])
+{
+	double percent = 100 * row->change.relative;
+	out[0] = 0;
+	if (!row->has_change)
+		return;
+	if (isinf(percent))
+		snprintf(out, TALLY_COMPARISON_TEXT, "from none");
+	else if (percent == 0)
+		snprintf(out, TALLY_COMPARISON_TEXT, "0 %%");
+	else
+		snprintf(out, TALLY_COMPARISON_TEXT, "%+.*f %%", decimals_of(percent), percent);
+}
+
+/* "−0.5 … +2.6 %, within the noise": the interval, and whether the change is significant. */
+static void comparison_remark(const struct tally_compared_row *row, char out[TALLY_COMPARISON_TEXT])
+{
+	const struct tally_change *change = &row->change;
+	size_t used = 0;
+	out[0] = 0;
+	if (!row->has_change)
+		return;
+	if (change->has_interval) {
+		bool is_large = change->low <= -0.1 || change->high >= 0.1;
+		int decimals = is_large ? 1 : decimals_of(100 * (change->high - change->low));
+		used = (size_t)snprintf(out, TALLY_COMPARISON_TEXT, "%+.*f … %+.*f %%", decimals,
+					100 * change->low, decimals, 100 * change->high);
+	}
+	bool is_mean = row->old->figure.has_no_spread || row->new->figure.has_no_spread;
+	const char *words = change->significance == TALLY_CHANGE_UNKNOWN && is_mean
+				    ? "spread unknown"
+			    : change->significance == TALLY_CHANGE_UNKNOWN
+				    ? "one run: it may be chance"
+			    : change->significance == TALLY_CHANGE_NOISE && change->difference != 0
+				    ? "within the noise"
+			    : row->old->figure.repeats && row->new->figure.repeats ? "repeatable"
+										   : "";
+	if (words[0] && used < TALLY_COMPARISON_TEXT)
+		snprintf(out + used, TALLY_COMPARISON_TEXT - used, "%s%s", used ? ", " : "", words);
+}
+
+/* "instructions > +1%: +1.25 %", followed by the result in words. */
+static void comparison_verdict(const struct tally_judged_condition *judged,
+			       char out[3 * TALLY_COMPARISON_TEXT])
+{
+	char figure[TALLY_COMPARISON_TEXT], condition[TALLY_COMPARISON_TEXT];
+	if (judged->result == TALLY_CONDITION_UNKNOWN)
+		snprintf(figure, sizeof(figure), "can't be judged");
+	else if (judged->condition.kind == TALLY_LIMIT_RELATIVE)
+		comparison_change(judged->row, figure);
+	else if (judged->condition.kind == TALLY_LIMIT_VALUE)
+		comparison_figure(judged->row->new, figure);
+	else
+		snprintf(figure, sizeof(figure), "%+.6g",
+			 judged->scale * judged->row->change.difference);
+	tally_terminal_clean(judged->condition.text, condition, sizeof(condition));
+	snprintf(out, 3 * TALLY_COMPARISON_TEXT, "%s: %s%s", condition, figure,
+		 judged->result == TALLY_CONDITION_NOISE ? ", which is within the noise" : "");
+}
+
+enum { NAME_MAX_WIDTH = 40, COLUMNS = 5 };
+
+static int width(const char *text)
+{
+	int columns = 0;
+	for (; *text; text++)
+		columns += (*text & 0xc0) != 0x80;
+	return columns;
+}
+
+static void put(struct tally_buffer *out, const char *text, int columns, bool to_right)
+{
+	int gap = columns - width(text);
+	for (int i = 0; to_right && i < gap; i++)
+		tally_buffer_char(out, ' ');
+	tally_buffer_text(out, text);
+	for (int i = 0; !to_right && i < gap; i++)
+		tally_buffer_char(out, ' ');
+}
+
+struct cells {
+	char text[COLUMNS][TALLY_COMPARISON_TEXT];
+};
+
+static struct cells cells_of(const struct tally_compared_row *row)
+{
+	struct cells cells;
+	tally_terminal_clean(row->name, cells.text[0], NAME_MAX_WIDTH + 1);
+	comparison_figure(row->old, cells.text[1]);
+	comparison_figure(row->new, cells.text[2]);
+	comparison_change(row, cells.text[3]);
+	comparison_remark(row, cells.text[4]);
+	return cells;
+}
+
+static void put_line(struct tally_buffer *out, const struct cells *cells, const int widths[COLUMNS],
+		     const char *ink)
+{
+	int last = COLUMNS - 1;
+	while (last > 0 && !cells->text[last][0])
+		last--;
+	for (int i = 0; i <= last; i++) {
+		const char *around = i == COLUMNS - 2 ? ink : "";
+		bool to_right = i > 0 && i < COLUMNS - 1;
+		tally_buffer_printf(out, "%s%s", i ? "  " : "", around);
+		put(out, cells->text[i], to_right || i < last ? widths[i] : 0, to_right);
+		tally_buffer_text(out, around[0] ? "\033[0m" : "");
+	}
+	tally_buffer_char(out, '\n');
+}
+
+static void put_side(struct tally_buffer *out, const char *word,
+		     const struct tally_saved_counts *side)
+{
+	char path[256], command[512];
+	tally_terminal_clean(side->path, path, sizeof(path));
+	tally_terminal_clean(side->command, command, sizeof(command));
+	tally_buffer_printf(out, "%s: %s", word, path);
+	if (command[0])
+		tally_buffer_printf(out, ", '%s'", command);
+	if (side->runs)
+		tally_buffer_printf(out, ", %lu run%s", side->runs, side->runs == 1 ? "" : "s");
+	if (side->provider[0] && strcmp(side->provider, "kernel"))
+		tally_buffer_printf(out, ", provider %s", side->provider);
+	tally_buffer_char(out, '\n');
+}
+
+static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comparison *comparison,
+			 bool has_colours)
+{
+	for (size_t i = 0; i < comparison->conditions.count; i++) {
+		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
+		bool is_unknown = judged->result == TALLY_CONDITION_UNKNOWN;
+		bool is_bad = is_unknown || judged->result == TALLY_CONDITION_TRUE;
+		char text[3 * TALLY_COMPARISON_TEXT];
+		comparison_verdict(judged, text);
+		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n",
+				    !has_colours ? ""
+				    : is_bad     ? "\033[1;31m"
+						 : "\033[32m",
+				    is_unknown ? "NO ANSWER"
+				    : is_bad   ? "FAILED"
+					       : "passed",
+				    has_colours ? "\033[0m" : "", text);
+	}
+}
+
+void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours,
+			    struct tally_buffer *out)
+{
+	static const struct cells heading = { { "EVENT", "OLD", "NEW", "CHANGE",
+						"95 % INTERVAL" } };
+	int widths[COLUMNS];
+	for (int i = 0; i < COLUMNS; i++)
+		widths[i] = width(heading.text[i]);
+	for (size_t row = 0; row < comparison->rows.count; row++) {
+		struct cells cells = cells_of(&comparison->rows.items[row]);
+		for (int i = 0; i < COLUMNS; i++)
+			widths[i] = width(cells.text[i]) > widths[i] ? width(cells.text[i])
+								     : widths[i];
+	}
+	put_side(out, "old", comparison->old);
+	put_side(out, "new", comparison->new);
+	tally_buffer_char(out, '\n');
+	put_line(out, &heading, widths, "");
+	for (size_t row = 0; row < comparison->rows.count; row++) {
+		const struct tally_compared_row *compared = &comparison->rows.items[row];
+		struct cells cells = cells_of(compared);
+		bool is_real = compared->has_change &&
+			       compared->change.significance == TALLY_CHANGE_REAL;
+		put_line(out, &cells, widths, has_colours && is_real ? "\033[1m" : "");
+	}
+	for (size_t i = 0; i < comparison->notes.count; i++) {
+		char note[1024];
+		tally_terminal_clean(comparison->notes.items[i], note, sizeof(note));
+		tally_buffer_printf(out, "%snote: %s\n", i ? "" : "\n", note);
+	}
+	put_verdicts(out, comparison, has_colours);
+}
+
+/* --- Markdown -------------------------------------------------------------- */
+
+/* Names come from files: escape everything that could end a cell or begin markup. */
+static void put_code(struct tally_buffer *out, const char *text)
+{
+	char clean[512];
+	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_buffer_char(out, '`');
+	for (const char *c = clean; *c; c++) {
+		if (*c == '|')
+			tally_buffer_char(out, '\\');
+		tally_buffer_char(out, *c == '`' || *c == '\n' ? '\'' : *c);
+	}
+	tally_buffer_char(out, '`');
+}
+
+/* Units and states come from files: escapes them. */
+static void put_cell(struct tally_buffer *out, const char *text)
+{
+	tally_buffer_text(out, " | ");
+	for (; *text; text++) {
+		if (strchr("|<>*_`[]\\", *text))
+			tally_buffer_char(out, '\\');
+		tally_buffer_char(out, *text);
+	}
+}
+
+static void put_row(struct tally_buffer *out, const struct tally_compared_row *row)
+{
+	char old[TALLY_COMPARISON_TEXT], new[TALLY_COMPARISON_TEXT], change[TALLY_COMPARISON_TEXT];
+	char remark[TALLY_COMPARISON_TEXT];
+	comparison_figure(row->old, old);
+	comparison_figure(row->new, new);
+	comparison_change(row, change);
+	comparison_remark(row, remark);
+	tally_buffer_text(out, "| ");
+	put_code(out, row->name);
+	put_cell(out, old);
+	put_cell(out, new);
+	bool is_real = row->has_change && row->change.significance == TALLY_CHANGE_REAL;
+	tally_buffer_printf(out, is_real ? " | **%s**" : " | %s", change);
+	put_cell(out, remark);
+	tally_buffer_text(out, " |\n");
+}
+
+void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
+			       struct tally_buffer *out)
+{
+	for (size_t i = 0; i < comparison->conditions.count; i++) {
+		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
+		char text[3 * TALLY_COMPARISON_TEXT];
+		comparison_verdict(judged, text);
+		tally_buffer_printf(out, "- %s ",
+				    judged->result == TALLY_CONDITION_TRUE      ? "**failed**"
+				    : judged->result == TALLY_CONDITION_UNKNOWN ? "**no answer**"
+										: "passed");
+		put_code(out, text);
+		tally_buffer_char(out, '\n');
+	}
+	tally_buffer_printf(
+		out, "%s| event | old | new | change | 95 %% interval |\n|---|--:|--:|--:|---|\n",
+		comparison->conditions.count ? "\n" : "");
+	for (size_t i = 0; i < comparison->rows.count; i++)
+		put_row(out, &comparison->rows.items[i]);
+	for (size_t i = 0; i < comparison->notes.count; i++) {
+		tally_buffer_text(out, i ? "- " : "\n- ");
+		put_code(out, comparison->notes.items[i]);
+		tally_buffer_char(out, '\n');
+	}
+}
