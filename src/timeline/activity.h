@@ -4,7 +4,7 @@
  * Context switches tell exactly where tasks ran: SWITCH records (`record --switch-events`), else
  * the tracepoint sched:sched_switch.  Without either, samples stand for intervals.  A clock's
  * sample stands for the period before it.  A counter's sample stands for the distance at which
- * samples are meant to come (record -F), or do come (record -c, activity_spans.h).  `source` says
+ * samples are meant to come (record -F), or do come (record -c, activity.c).  `source` says
  * which of these was used.  All intervals and marks are kept in memory, 32 bytes each.  Not
  * thread-safe.
  */
