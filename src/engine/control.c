@@ -1,6 +1,5 @@
 /* ioctl(2) on an event: SPEC B3.  Requests of later kernels are refused with ENOTTY, as any kernel
  * refuses those that it does not know. */
-#include "engine/clock_event.h"
 #include "engine/engine_state.h"
 
 static void reset_one(struct engine_event *event, void *argument)

@@ -674,4 +674,10 @@ void engine_user_page_init(struct engine_event *event, struct tally_user_page *p
  * Runs on the CPU where the event is active, or with its context locked. [hit] */
 void engine_user_page_update(struct engine_event *event);
 
+/* True for the two clocks among the software events. */
+static inline bool engine_is_clock(const struct tally_attr *attr)
+{
+	return attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK;
+}
+
 #endif
