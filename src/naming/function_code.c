@@ -1,21 +1,181 @@
 #include "naming/function_code.h"
 
-#include "naming/kernel_code.h"
+#include "abi/arch.h"
+#include "naming/kernel_identity.h"
 #include "naming/kernel_modules.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
 #include "naming/packed_code.h"
 #include "naming/text_pokes.h"
+#include "object/kcore.h"
 #include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 #include "task/jit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Sets `missing`, why there is no code. */
+__attribute__((format(printf, 2, 3))) static void code_because(struct tally_function_code *code,
+							       const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(code->missing, sizeof(code->missing), format, args);
+	va_end(args);
+}
+
+/* Sets `code` to at most `size` bytes at an address of the object, with the object's machine. */
+static void code_of_object(struct tally_function_code *code, const struct tally_object *object,
+			   uint64_t address, uint64_t size)
+{
+	const uint16_t one = 1;
+	bool is_little_here = *(const uint8_t *)&one;
+	struct stat status;
+	size_t available = 0;
+	code->machine = tally_object_machine(object);
+	code->is_64bit = tally_object_is_64bit(object);
+	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
+	if (!stat(tally_object_path(object), &status))
+		code->file_time_s = status.st_mtim.tv_sec;
+	code->bytes = tally_object_bytes_at(object, address, &available);
+	code->size = !code->bytes ? 0 : available < size ? available : (size_t)size;
+	if (!code->size)
+		code_because(code, "%s has no bytes there", tally_object_path(object));
+}
+
+/* The running kernel's memory is the first choice: it holds the code that ran, with its
+ * alternatives and tracers patched in.  But only root can read it, many machines don't have it
+ * (CONFIG_PROC_KCORE), and the running kernel has to be the recorded one.  The second choice is a
+ * file as the compiler left it: vmlinux, or a module's own file. */
+
+/* Sets `above` to the distance of the running kernel's addresses above those of its symbols here.
+ * Returns false if another kernel runs. */
+static bool running_kernel(const struct tally_names *names, uint64_t *above)
+{
+	struct tally_build_id running;
+	const char *symbol;
+	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
+	if (names->foreign_machine || (names->kernel_build_id.size &&
+				       (!tally_kernel_running_build_id(&running) ||
+					!tally_build_id_equal(&running, &names->kernel_build_id))))
+		return false;
+	*above = (uint64_t)names->kernel_shift;
+	if (reference) /* after a reboot it may be at another address */
+		*above += tally_kernel_running_address(symbol) - reference->file_offset;
+	return true;
+}
+
+static bool is_loaded(const struct tally_name_table *table, const char *module, uint64_t address)
+{
+	const struct tally_symbol *there = table->symbols
+						   ? tally_symbols_find(table->symbols, address)
+						   : NULL;
+	const char *name = there ? tally_symbol_module(table->symbols, there) : NULL;
+	return name && !strcmp(name, module);
+}
+
+/* With `module`, reads the code of that module.  It is at its recorded address only if the kernel
+ * was not restarted and kallsyms has the module there. */
+static int read_memory(const struct tally_names *names, const struct tally_name_table *table,
+		       const char *module, struct tally_function_code *code)
+{
+	size_t size = (size_t)(code->end - code->start);
+	uint64_t above;
+	if (!running_kernel(names, &above))
+		return -ESTALE;
+	if (module && (above || names->sources.kallsyms || !is_loaded(table, module, code->start)))
+		return -ESTALE;
+	code->kept = malloc(size + 1);
+	if (!code->kept)
+		return -ENOMEM;
+	int why = tally_kcore_read("/proc/kcore", code->start + above, code->kept, size);
+	code->bytes = code->kept;
+	code->size = why < 0 ? 0 : size;
+	return why;
+}
+
+static void say_missing(const struct tally_names *names, const char *module, int why,
+			struct tally_function_code *code)
+{
+	const char *kcore = why == -ESTALE                    ? "/proc/kcore is of another kernel"
+			    : why == -ENOENT                  ? "this kernel has no /proc/kcore"
+			    : why == -EACCES || why == -EPERM ? "only root can read /proc/kcore"
+							      : "/proc/kcore doesn't have it";
+	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
+	if (module) {
+		code_because(
+			code,
+			"the module's code is unavailable: %s, and the recorded %s.ko is not here",
+			kcore, module);
+		snprintf(code->hint, sizeof(code->hint),
+			 "it is searched by build-id and in /lib/modules/%.64s; --symfs DIR "
+			 "searches below DIR",
+			 release);
+		return;
+	}
+	code_because(code, "the kernel's code is unavailable: %s, and there is no vmlinux", kcore);
+	snprintf(code->hint, sizeof(code->hint),
+		 "name it with --vmlinux FILE; Debian's package linux-image-%.64s-dbg and "
+		 "Fedora's kernel-debuginfo have it",
+		 release);
+}
+
+/* Sets the machine that the recorded kernel's code is for. */
+static void kernel_code_machine(const struct tally_names *names, struct tally_function_code *code)
+{
+	static const unsigned MACHINES[] = {
+		[TALLY_ARCH_X86_64] = EM_X86_64,
+		[TALLY_ARCH_I386] = EM_386,
+		[TALLY_ARCH_ARM64] = EM_AARCH64,
+		[TALLY_ARCH_ARM] = EM_ARM,
+	};
+	enum tally_arch arch = names->objects.arch;
+	code->machine = arch < sizeof(MACHINES) / sizeof(MACHINES[0]) ? MACHINES[arch] : EM_NONE;
+	code->is_64bit = arch != TALLY_ARCH_I386 && arch != TALLY_ARCH_ARM;
+}
+
+/* Finds the code of a symbol of the kernel's table, or of a module's own.  `symbol` NULL: there is
+ * no symbol, and so no code.  Returns 0 or -ENOMEM. */
+static int kernel_code_find(struct tally_names *names, struct tally_name_table *table,
+			    const struct tally_symbol *symbol, struct tally_function_code *code)
+{
+	code->shown = (uint64_t)names->kernel_shift;
+	kernel_code_machine(names, code);
+	if (!symbol) {
+		code_because(code, "no kernel symbol gives its bounds");
+		snprintf(
+			code->hint, sizeof(code->hint),
+			"--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
+		return 0;
+	}
+	const char *module = tally_kernel_module_name(table->modules, symbol);
+	if (!module && table->symbols)
+		module = tally_symbol_module(table->symbols, symbol);
+	int why = read_memory(names, table, module, code);
+	if (code->size || why == -ENOMEM)
+		return why == -ENOMEM ? why : 0;
+	if (module) {
+		const struct tally_object *object = tally_kernel_module_object(names, table,
+									       symbol);
+		if (object)
+			code_of_object(code, object, code->start, code->end - code->start);
+	} else {
+		const struct tally_object_entry *entry = tally_kernel_object(names);
+		uint64_t to_file = (uint64_t)(names->kernel_shift - names->vmlinux_shift);
+		if (entry)
+			code_of_object(code, entry->object, code->start + to_file,
+				       code->end - code->start);
+	}
+	if (!code->size && !code->missing[0])
+		say_missing(names, module, why, code);
+	return 0;
+}
 
 enum { CODE_BYTES_MAX = 4 << 20 };
 
@@ -182,58 +342,31 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 
 /* ---- whose code it is ---------------------------------------------------- */
 
-void tally_code_because(struct tally_function_code *code, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(code->missing, sizeof(code->missing), format, args);
-	va_end(args);
-}
-
-void tally_code_of_object(struct tally_function_code *code, const struct tally_object *object,
-			  uint64_t address, uint64_t size)
-{
-	const uint16_t one = 1;
-	bool is_little_here = *(const uint8_t *)&one;
-	struct stat status;
-	size_t available = 0;
-	code->machine = tally_object_machine(object);
-	code->is_64bit = tally_object_is_64bit(object);
-	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
-	if (!stat(tally_object_path(object), &status))
-		code->file_time_s = status.st_mtim.tv_sec;
-	code->bytes = tally_object_bytes_at(object, address, &available);
-	code->size = !code->bytes ? 0 : available < size ? available : (size_t)size;
-	if (!code->size)
-		tally_code_because(code, "%s has no bytes there", tally_object_path(object));
-}
-
 static void find_in_file(struct tally_names *names, const struct known *known,
 			 struct tally_function_code *code)
 {
 	const char *path = tally_tasks_path(names->tasks, known->file);
 	if (known->entry) {
-		tally_code_of_object(code, known->entry->object, code->start,
-				     code->end - code->start);
+		code_of_object(code, known->entry->object, code->start, code->end - code->start);
 		return;
 	}
 	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
 								   known->file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED) {
-		tally_code_because(code, "%s is another build than the recorded one", path);
+		code_because(code, "%s is another build than the recorded one", path);
 		code->no_lines = "the program here is another build";
 		code->is_rebuilt = true;
 		snprintf(
 			code->hint, sizeof(code->hint),
 			"put the recorded one into ~/.debug by build-id, or below --symfs DIR");
 	} else if (names->tasks->files.items[known->file].pid) {
-		tally_code_because(code, "a JIT made it, and left no dump of its code");
+		code_because(code, "a JIT made it, and left no dump of its code");
 		code->no_lines = "a JIT made it";
 		snprintf(
 			code->hint, sizeof(code->hint),
 			"node --perf-prof and the JVM's jitdump agent write one (see tally-record(1))");
 	} else {
-		tally_code_because(code, "%s is not on this machine", path);
+		code_because(code, "%s is not on this machine", path);
 		code->no_lines = "the program is not here";
 		snprintf(code->hint, sizeof(code->hint),
 			 "--symfs DIR searches below DIR; ~/.debug is searched by build-id");
@@ -248,8 +381,8 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 									address);
 	code->no_lines = "a JIT made it";
 	if (!function || !function->bytes) {
-		tally_code_because(code, "the JIT's dump, %s, is gone",
-				   tally_tasks_path(names->tasks, known->file));
+		code_because(code, "the JIT's dump, %s, is gone",
+			     tally_tasks_path(names->tasks, known->file));
 		return;
 	}
 	code->start = function->base;
@@ -273,10 +406,9 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 						       : NULL;
 	size_t size = file && file->symbol_size <= CODE_BYTES_MAX ? file->symbol_size : 0;
 	out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
-	tally_code_because(
-		out, place->file == TALLY_FILE_NONE
-			     ? "no file was mapped there"
-			     : "the kernel generated it (BPF) and has no file of it");
+	code_because(out, place->file == TALLY_FILE_NONE
+				  ? "no file was mapped there"
+				  : "the kernel generated it (BPF) and has no file of it");
 	if (!size || !names->text_pokes ||
 	    tally_text_pokes_apply(names->text_pokes, file->symbol_start, NULL, size) != size)
 		return 0;
@@ -288,7 +420,7 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 	out->size = size;
 	out->start = file->symbol_start;
 	out->end = file->symbol_start + size;
-	tally_kernel_code_machine(names, out);
+	kernel_code_machine(names, out);
 	return 0;
 }
 
@@ -318,12 +450,11 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 	if (known.table->dump)
 		find_in_dump(names, &known, address, out);
 	else if (known.table->is_kernel)
-		return tally_kernel_code_find(names, known.table, symbol, out);
+		return kernel_code_find(names, known.table, symbol, out);
 	else if (out->end || !known.entry)
 		find_in_file(names, &known, out);
 	else
-		tally_code_because(
-			out, "neither a symbol nor unwind rules give its bounds");
+		code_because(out, "neither a symbol nor unwind rules give its bounds");
 	return 0;
 }
 

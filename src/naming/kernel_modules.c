@@ -1,4 +1,4 @@
-/* Module files are found like the kernel's own file (kernel_object.c).  First by build-id: perf's
+/* Module files are found like the kernel's own file (kernel_names.c).  First by build-id: perf's
  * recordings have one for each module, and /sys/module has those of loaded modules.  Then by path:
  * the recorded one, or that in modules.dep of the release.  Distributions put a copy with debug
  * information below /usr/lib/debug.

@@ -3,18 +3,126 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "naming/kernel_modules.h"
-#include "naming/listed_names.h"
-#include "naming/perf_map_names.h"
+#include "naming/names.h"
 #include "symbol/lines.h"
+#include "symbol/simpleperf_symbols.h"
+#include "symbol/symbol.h"
 #include "task/jit.h"
+#include "task/perf_maps.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* Names from a process's perf map.  Used in this room only. */
+
+enum { PERF_MAP_BYTES_MAX = 1 << 30 };
+
+/* Reads the map's file.  Returns 1, or 0 if there is none to read. */
+static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
+{
+	char path[32];
+	int fd = tally_perf_map_open(pid, names->perf_maps ? names->perf_maps->began_ns : 0);
+	names->gaps.distrusted_maps += fd == -EPERM;
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int result = tally_buffer_read_file(text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1);
+	close(fd);
+	return !result;
+}
+
+/* Returns the symbols of a process's perf map: from those held while recording (names->perf_maps),
+ * else from the file where it is now.  NULL: there is none, or none that can be trusted.  Counts
+ * problems in the names' gaps. */
+static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t pid)
+{
+	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
+	struct tally_symbols *symbols = NULL;
+	size_t skipped = 0;
+	int found = names->perf_maps
+			    ? tally_perf_maps_text(names->perf_maps, pid, &text, PERF_MAP_BYTES_MAX)
+			    : 0;
+	if (!found)
+		found = read_where_it_lies(names, pid, &text);
+	if (found > 0 && !text.failed &&
+	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped,
+					&symbols, NULL) < 0)
+		symbols = NULL;
+	names->gaps.map_lines_skipped += skipped;
+	tally_buffer_release(&text);
+	return symbols;
+}
+
+/* simpleperf stores the symbols of sampled files in the recording, because the files are on a
+ * phone.  The addresses are as linked: the file's first executable segment has the address
+ * min_vaddr, and the difference to its offset in the file is the shift.  The offset is listed too;
+ * recordings from before 2018 lack it, so there the mapping's offset is used. */
+
+static bool find(const struct tally_names *names, const char *path,
+		 struct tally_simpleperf_file *out)
+{
+	size_t at = 0;
+	while (tally_simpleperf_next(names->listed.bytes, names->listed.size, &at, out) > 0)
+		if (!strcmp(out->path, path))
+			return true;
+	return false;
+}
+
+static bool find_mapped_in(const struct tally_process *process, uint32_t file,
+			   uint64_t *file_offset)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (process->mappings[i].file == file && process->mappings[i].executable) {
+			*file_offset = process->mappings[i].file_offset;
+			return true;
+		}
+	return false;
+}
+
+/* Finds the file offset at which a file's code is mapped. */
+static bool find_mapped(const struct tally_tasks *tasks, uint32_t file, uint64_t *file_offset)
+{
+	for (size_t i = 0; i < tasks->processes.count; i++)
+		if (find_mapped_in(&tasks->processes.items[i], file, file_offset))
+			return true;
+	return false;
+}
+
+/* If the recording lists the symbols of a mapped file or of the kernel (TALLY_FILE_KERNEL), fills
+ * the table with them.  Files of this machine are not used then.  Returns 0 or -ENOMEM. */
+static int listed_names_fill(struct tally_names *names, struct tally_name_table *table,
+			     uint32_t file)
+{
+	struct tally_simpleperf_file listed;
+	bool is_kernel = file == TALLY_FILE_KERNEL;
+	const char *path = is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(names->tasks, file);
+	uint64_t offset;
+	if (!names->listed.bytes || !find(names, path, &listed) || !listed.symbol_count)
+		return 0;
+	bool is_elf = listed.kind == TALLY_SIMPLEPERF_ELF,
+	     is_dex = listed.kind == TALLY_SIMPLEPERF_DEX;
+	if (is_kernel ? listed.kind != TALLY_SIMPLEPERF_KERNEL : !is_elf && !is_dex)
+		return 0;
+	struct tally_symbols *symbols;
+	int result = tally_symbols_from_simpleperf(&listed, &offset, &symbols);
+	if (result < 0)
+		return result == -ENOMEM ? result : 0;
+	if (is_elf && offset == UINT64_MAX && !find_mapped(names->tasks, file, &offset)) {
+		tally_symbols_free(symbols);
+		return 0;
+	}
+	table->symbols = symbols;
+	table->is_listed = table->is_read = true;
+	table->listed_shift = is_elf ? listed.min_address - offset : 0;
+	return 0;
+}
 
 /* The symbols of objects from this size on are cached: node's 150,000 take 25 ms to read and sort,
  * and 3 ms from the cache. */
@@ -33,7 +141,7 @@ static struct tally_name_table *kernel_table(struct tally_names *names)
 						    .kind = TALLY_FRAME_KERNEL };
 		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
 		names->kernel_tried = true;
-		if (tally_listed_names_fill(names, table, TALLY_FILE_KERNEL) < 0)
+		if (listed_names_fill(names, table, TALLY_FILE_KERNEL) < 0)
 			return NULL;
 	}
 	return table;
@@ -133,12 +241,12 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
-		table->symbols = tally_perf_map_load(names, file->pid);
+		table->symbols = perf_map_load(names, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		if (table->symbols || strncmp(path, "/memfd:", 7))
 			/* otherwise it is a file in memory that has a name of its own */
 			path = jit_path;
-	} else if (!file->pid && tally_listed_names_fill(names, table, file_id) < 0) {
+	} else if (!file->pid && listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
 		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,

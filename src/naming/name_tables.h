@@ -26,7 +26,7 @@ struct tally_name_table {
 	bool is_open, is_read, lines_tried, data_tried;
 	bool is_jit, is_kernel; /* addresses are not offsets in a file */
 	bool is_partial; /* the kernel's symbols without those of modules */
-	/* `symbols` are the recording's own list (listed_names.h); no file is read */
+	/* `symbols` are the recording's own list; no file is read */
 	bool is_listed;
 	/* with is_listed: the symbols' addresses minus the offsets in the file */
 	uint64_t listed_shift;
@@ -78,7 +78,7 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 				 const struct tally_place *place,
 				 const struct tally_symbol **symbol);
 
-/* In kernel_object.c: returns the recorded kernel's vmlinux.  Searches for it once: by the name
+/* In kernel_names.c: returns the recorded kernel's vmlinux.  Searches for it once: by the name
  * that the user gave, by build-id and by release.  Also sets names->vmlinux_shift.  NULL: none. */
 struct tally_object_entry *tally_kernel_object(struct tally_names *names);
 /* Sets the vmlinux after none was found; the names own it.  NULL: there is none. */
