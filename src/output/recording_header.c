@@ -1,12 +1,28 @@
 #include "output/recording_header.h"
 
-#include "output/header_parts.h"
+#include "base/buffer.h"
+#include "base/reader.h"
+#include "machine/bpf_codes.h"
+#include "perfdata/perfdata.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-const char *tally_header_string(struct tally_header_part *part)
+struct header_part {
+	const struct tally_perfdata *data;
+	struct tally_reader reader; /* reads the section */
+	struct tally_buffer *out;
+};
+
+/* Prints a feature section.  Stops when the section is truncated; the reader is then marked as
+ * failed. */
+typedef void header_printer(struct header_part *part);
+
+/* Returns a string of the section: a length, then NUL-terminated text within it.  If it is
+ * malformed, returns "" and marks the reader as failed. */
+static const char *header_string(struct header_part *part)
 {
 	uint32_t room = tally_reader_u32(&part->reader);
 	const char *text = tally_reader_bytes(&part->reader, room);
@@ -16,44 +32,596 @@ const char *tally_header_string(struct tally_header_part *part)
 	return "";
 }
 
-static void put_text(struct tally_header_part *part, const char *name)
+/* ---- attributes ---------------------------------------------------------- */
+
+static void put_number(struct tally_buffer *out, const char *name, uint64_t value)
 {
-	const char *text = tally_header_string(part);
+	if (value)
+		tally_buffer_printf(out, ", %s = %" PRIu64, name, value);
+}
+
+static void put_hex(struct tally_buffer *out, const char *name, uint64_t value)
+{
+	if (value)
+		tally_buffer_printf(out, ", %s = 0x%" PRIx64, name, value);
+}
+
+static void put_bits(struct tally_buffer *out, const char *name, uint64_t value,
+		     const struct tally_bit_name *names)
+{
+	bool any = false;
+	if (!value)
+		return;
+	tally_buffer_printf(out, ", %s = ", name);
+	for (; names->name; names++)
+		if (value & names->bit) {
+			tally_buffer_printf(out, "%s%s", any ? "|" : "", names->name);
+			any = true;
+		}
+}
+
+static void put_flags(struct tally_buffer *out, const struct tally_attr *attr)
+{
+	bool precise_done = false;
+	for (const struct tally_bit_name *flag = tally_attr_flag_names; flag->name; flag++) {
+		if (flag->bit > TALLY_ATTR_PRECISE_IP && !precise_done) {
+			put_number(out, "precise_ip", tally_attr_precise(attr));
+			precise_done = true;
+		}
+		if (attr->flags & flag->bit)
+			put_number(out, flag->name, 1);
+	}
+}
+
+static void put_attr(struct tally_buffer *out, const struct tally_attr *attr)
+{
+	put_number(out, "type", attr->type);
+	put_number(out, "size", attr->size);
+	put_hex(out, "config", attr->config);
+	put_number(out, "{ sample_period, sample_freq }", attr->sample_period);
+	put_bits(out, "sample_type", attr->sample_type, tally_sample_type_names);
+	put_bits(out, "read_format", attr->read_format, tally_read_format_names);
+	put_flags(out, attr);
+	put_number(out, "{ wakeup_events, wakeup_watermark }", attr->wakeup_events);
+	put_number(out, "bp_type", attr->bp_type);
+	put_hex(out, "{ bp_addr, config1 }", attr->config1);
+	put_hex(out, "{ bp_len, config2 }", attr->config2);
+	put_bits(out, "branch_sample_type", attr->branch_sample_type, tally_branch_type_names);
+	put_hex(out, "sample_regs_user", attr->sample_regs_user);
+	put_number(out, "sample_stack_user", attr->sample_stack_user);
+	if (attr->clockid)
+		tally_buffer_printf(out, ", clockid = %d", attr->clockid);
+	put_hex(out, "sample_regs_intr", attr->sample_regs_intr);
+	put_number(out, "aux_watermark", attr->aux_watermark);
+	put_number(out, "sample_max_stack", attr->sample_max_stack);
+	put_number(out, "aux_sample_size", attr->aux_sample_size);
+	put_number(out, "sig_data", attr->sig_data);
+}
+
+/* Puts one event: its attribute, its name and its ids. */
+static void put_event(struct header_part *part, uint32_t attr_size)
+{
+	struct tally_attr attr = { 0 };
+	const void *bytes = tally_reader_bytes(&part->reader, attr_size);
+	uint32_t ids = tally_reader_u32(&part->reader);
+	const char *name = header_string(part);
+	if (part->reader.failed)
+		return;
+	memcpy(&attr, bytes, attr_size < sizeof(attr) ? attr_size : sizeof(attr));
+	tally_buffer_printf(part->out, "# event : name = %s, ", name);
+	if (ids)
+		tally_buffer_text(part->out, ", id = {");
+	for (uint32_t i = 0; i < ids && !part->reader.failed; i++) {
+		uint64_t id = tally_reader_u64(&part->reader);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out, "%s %" PRIu64, i ? "," : "", id);
+	}
+	if (ids)
+		tally_buffer_text(part->out, " }");
+	put_attr(part->out, &attr);
+	tally_buffer_char(part->out, '\n');
+}
+
+static void header_event_desc(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader),
+		 attr_size = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++)
+		put_event(part, attr_size);
+}
+
+static void header_groups(struct header_part *part)
+{
+	size_t event_count;
+	const struct tally_recorded_event *events = tally_perfdata_events(part->data, &event_count);
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		const char *name = header_string(part);
+		uint32_t leader = tally_reader_u32(&part->reader),
+			 members = tally_reader_u32(&part->reader);
+		if (part->reader.failed || members < 2)
+			continue;
+		tally_buffer_printf(part->out, "# group: %s{",
+				    strcmp(name, "{anon_group}") ? name : "");
+		for (uint64_t k = leader; k < (uint64_t)leader + members && k < event_count; k++)
+			tally_buffer_printf(part->out, "%s%s", k > leader ? "," : "",
+					    events[k].name);
+		tally_buffer_text(part->out, "}\n");
+	}
+}
+
+/* ---- clocks -------------------------------------------------------------- */
+
+static const char *clock_name(uint32_t clock)
+{
+	static const char *const names[] = {
+		[CLOCK_REALTIME] = "realtime",
+		[CLOCK_MONOTONIC] = "monotonic",
+		[CLOCK_MONOTONIC_RAW] = "monotonic_raw",
+		[CLOCK_BOOTTIME] = "boottime",
+		[CLOCK_TAI] = "tai",
+		[CLOCK_PROCESS_CPUTIME_ID] = "process_cputime_id",
+		[CLOCK_THREAD_CPUTIME_ID] = "thread_cputime_id",
+	};
+	const char *name = clock < sizeof(names) / sizeof(names[0]) ? names[clock] : NULL;
+	return name ? name : "(not found)";
+}
+
+static void header_clock_data(struct header_part *part)
+{
+	uint32_t version = tally_reader_u32(&part->reader), clock = tally_reader_u32(&part->reader);
+	uint64_t wall = tally_reader_u64(&part->reader),
+		 monotonic = tally_reader_u64(&part->reader);
+	const uint64_t second = 1000000000;
+	char text[64] = "";
+	struct tm local;
+	time_t time = (time_t)(wall / second);
+	if (part->reader.failed || version != 1)
+		return;
+	tally_buffer_printf(part->out, "# clockid: %s (%u)\n", clock_name(clock), clock);
+	if (localtime_r(&time, &local))
+		strftime(text, sizeof(text), "%F %T", &local);
+	tally_buffer_printf(part->out,
+			    "# reference time: %s.%06u = %" PRIu64 ".%06u (TOD) = %" PRIu64
+			    ".%09u (%s)\n",
+			    text, (unsigned)(wall % second / 1000), wall / second,
+			    (unsigned)(wall % second / 1000), monotonic / second,
+			    (unsigned)(monotonic % second), clock_name(clock));
+}
+
+static void header_sample_time(struct header_part *part)
+{
+	uint64_t first = tally_reader_u64(&part->reader), last = tally_reader_u64(&part->reader);
+	const uint64_t second = 1000000000;
+	if (part->reader.failed)
+		return;
+	tally_buffer_printf(part->out, "# time of first sample : %" PRIu64 ".%06u\n",
+			    first / second, (unsigned)(first % second / 1000));
+	tally_buffer_printf(part->out, "# time of last sample : %" PRIu64 ".%06u\n", last / second,
+			    (unsigned)(last % second / 1000));
+	tally_buffer_printf(part->out, "# sample duration : %10.3f ms\n",
+			    (double)(last - first) / 1e6);
+}
+
+static void put_list(struct header_part *part, const char *name)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		const char *list = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out, "# sibling %s : %s\n", name, list);
+	}
+}
+
+static uint32_t available_cpus(const struct header_part *part)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(part->data, TALLY_FEATURE_NRCPUS);
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
+			  bytes.bytes ? bytes.size : 0, part->reader.swap);
+	return tally_reader_u32(&reader);
+}
+
+/* Lists of packages and threads, then core and package of each CPU; newer files add lists of dies
+ * and the die of each CPU. perf prints the dies between packages and threads, so read ahead. */
+static void header_cpu_topology(struct header_part *part)
+{
+	struct tally_reader *reader = &part->reader, cpus, threads;
+	struct tally_buffer *out = part->out;
+	struct tally_buffer unseen = { 0 };
+	uint32_t count = available_cpus(part);
+	put_list(part, "sockets");
+	threads = *reader;
+	part->out = &unseen; /* read over the lists without printing */
+	put_list(part, "threads");
+	cpus = *reader;
+	tally_reader_bytes(reader, (size_t)count * 8);
+	part->out = out;
+	bool has_cpus = !reader->failed, has_dies = has_cpus && tally_reader_left(reader);
+	if (has_dies)
+		put_list(part, "dies   ");
+	struct tally_reader dies = *reader;
+	*reader = threads;
+	put_list(part, "threads");
+	for (uint32_t i = 0; i < count && has_cpus; i++) {
+		int core = (int)tally_reader_u32(&cpus), package = (int)tally_reader_u32(&cpus);
+		if (has_dies)
+			tally_buffer_printf(out, "# CPU %u: Core ID %d, Die ID %d, Socket ID %d\n",
+					    i, core, (int)tally_reader_u32(&dies), package);
+		else
+			tally_buffer_printf(out, "# CPU %u: Core ID %d, Socket ID %d\n", i, core,
+					    package);
+	}
+	if (!has_cpus)
+		tally_buffer_text(out, "# Core ID and Socket ID information is not available\n");
+	tally_buffer_release(&unseen);
+}
+
+static void header_numa(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		uint32_t node = tally_reader_u32(&part->reader);
+		uint64_t total = tally_reader_u64(&part->reader),
+			 unused = tally_reader_u64(&part->reader);
+		const char *cpus = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out,
+					    "# node%u meminfo  : total = %" PRIu64
+					    " kB, free = %" PRIu64 " kB\n# node%u cpu list : %s\n",
+					    node, total, unused, node, cpus);
+	}
+}
+
+static void header_cache(struct header_part *part)
+{
+	uint32_t version = tally_reader_u32(&part->reader), count = tally_reader_u32(&part->reader);
+	if (part->reader.failed || version != 1)
+		return;
+	tally_buffer_text(part->out, "# CPU cache info:\n");
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		uint32_t level = tally_reader_u32(&part->reader);
+		tally_reader_bytes(&part->reader, 12); /* line size, sets, ways */
+		const char *type = header_string(part), *size = header_string(part);
+		const char *cpus = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out, "#  L%u %-15s %8s [%s]\n", level, type, size,
+					    cpus);
+	}
+}
+
+/* Puts the set bits as ranges: "0-23,32-199". */
+static void put_ranges(struct header_part *part, const struct tally_reader *words, uint64_t bits)
+{
+	struct tally_reader at = *words;
+	uint64_t word = 0, first = 0;
+	bool is_in = false, any = false;
+	for (uint64_t bit = 0; bit <= bits; bit++) {
+		if (!(bit % 64) && bit < bits)
+			word = tally_reader_u64(&at);
+		bool is_set = bit < bits && (word >> bit % 64 & 1);
+		if (is_set && !is_in)
+			first = bit;
+		if (!is_set && is_in) {
+			tally_buffer_printf(part->out,
+					    bit - 1 > first ? "%s%" PRIu64 "-%" PRIu64
+							    : "%s%" PRIu64,
+					    any ? "," : "", first, bit - 1);
+			any = true;
+		}
+		is_in = is_set;
+	}
+}
+
+static uint64_t count_bits(const struct tally_reader *words, uint64_t bits)
+{
+	struct tally_reader at = *words;
+	uint64_t count = 0;
+	for (uint64_t i = 0; i < (bits + 63) / 64; i++)
+		count += (uint64_t)__builtin_popcountll(tally_reader_u64(&at));
+	return count;
+}
+
+static void header_memory(struct header_part *part)
+{
+	static const char units[] = "BKMG";
+	struct tally_reader *reader = &part->reader;
+	uint64_t version = tally_reader_u64(reader), block = tally_reader_u64(reader),
+		 count = tally_reader_u64(reader);
+	if (reader->failed || version != 1)
+		return;
+	tally_buffer_printf(part->out, "# memory nodes (nr %d, block size 0x%" PRIx64 "):\n",
+			    (int)count, block);
+	for (uint64_t i = 0; i < count && !reader->failed; i++) {
+		uint64_t node = tally_reader_u64(reader);
+		/* the number of possible bits; the bitmap repeats it */
+		tally_reader_u64(reader);
+		uint64_t bits = tally_reader_u64(reader);
+		struct tally_reader words = *reader;
+		if (bits > tally_reader_left(reader) * 8 ||
+		    !tally_reader_bytes(reader, (bits + 63) / 64 * 8)) {
+			reader->failed = true;
+			return;
+		}
+		uint64_t size = block * count_bits(&words, bits);
+		unsigned unit = 0;
+		for (; size / 1024 > 1 && unit < 3; unit++)
+			size /= 1024;
+		tally_buffer_printf(part->out, "#  %3" PRIu64 " [%" PRIu64 "%c]: ", node, size,
+				    units[unit]);
+		put_ranges(part, &words, bits);
+		tally_buffer_char(part->out, '\n');
+	}
+}
+
+static void header_hybrid(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	tally_buffer_text(part->out, "# hybrid cpu system:\n");
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		const char *name = header_string(part), *cpus = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out, "# %s cpu list : %s\n", name, cpus);
+	}
+}
+
+/* The PMU's name, if there is one, follows the capabilities. */
+static void put_caps(struct header_part *part, bool is_named)
+{
+	struct tally_buffer caps = { 0 };
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		const char *name = header_string(part), *value = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(&caps, "%s%s=%s", i ? ", " : "", name, value);
+	}
+	const char *pmu = is_named ? header_string(part) : "cpu";
+	if (!part->reader.failed)
+		tally_buffer_printf(part->out, "# %s pmu capabilities: %s\n", pmu,
+				    count ? tally_buffer_string(&caps) : "not available");
+	tally_buffer_release(&caps);
+}
+
+static void header_cpu_caps(struct header_part *part)
+{
+	put_caps(part, false);
+}
+
+static void header_pmu_caps(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++)
+		put_caps(part, true);
+}
+
+static void header_pmus(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	tally_buffer_text(part->out, count ? "# pmu mappings: " : "# pmu mappings: not available");
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		uint32_t type = tally_reader_u32(&part->reader);
+		const char *name = header_string(part);
+		if (!part->reader.failed)
+			tally_buffer_printf(part->out, "%s%s = %u", i ? ", " : "", name, type);
+	}
+	tally_buffer_char(part->out, '\n');
+}
+
+/* The scheduler's domains of each CPU; they have names since version 17 of /proc/schedstat. */
+static void header_cpu_domains(struct header_part *part)
+{
+	enum { WITH_NAMES = 17 };
+	struct tally_reader *reader = &part->reader;
+	uint32_t version = tally_reader_u32(reader), most = tally_reader_u32(reader);
+	if (reader->failed)
+		return;
+	tally_buffer_printf(part->out,
+			    "# schedstat version	: %u\n# Maximum sched domains	: %u\n",
+			    version, most);
+	while (tally_reader_left(reader) && !reader->failed) {
+		uint32_t cpu = tally_reader_u32(reader), count = tally_reader_u32(reader);
+		if (!reader->failed)
+			tally_buffer_printf(part->out,
+					    "# cpu		: %u\n# nr_domains	: %u\n",
+					    cpu, count);
+		for (uint32_t i = 0; i < count && !reader->failed; i++) {
+			uint32_t domain = tally_reader_u32(reader);
+			const char *name = version >= WITH_NAMES ? header_string(part) : NULL;
+			const char *mask = header_string(part), *list = header_string(part);
+			if (reader->failed)
+				return;
+			tally_buffer_printf(part->out, "# Domain		: %u\n", domain);
+			if (name)
+				tally_buffer_printf(part->out, "# Domain name      : %s\n", name);
+			tally_buffer_printf(part->out,
+					    "# Domain cpu map   : %s\n# Domain cpu list  : %s\n",
+					    mask, list);
+		}
+	}
+}
+
+/* BPF programs as perf recorded them: each is a bpf_prog_info (linux/bpf.h) of the size of the
+ * recording kernel's, whose addresses are offsets into the bytes that follow. */
+
+enum { NAMED_MAX = 4096, SIGNATURE_BYTES_MIN = 8 /* instruction, type */ };
+
+struct bpf_program { /* struct bpf_prog_info, as far as it is shown */
+	uint32_t type, id;
+	uint8_t tag[8];
+	uint32_t jited_length, translated_length;
+	uint64_t jited, translated, load_time;
+	uint32_t user, map_count;
+	uint64_t maps;
+	char name[16];
+	uint32_t interface_index, flags;
+	uint64_t namespace_device, namespace_inode;
+	uint32_t function_count, length_count;
+	uint64_t functions, lengths; /* arrays of u64, u32 */
+	uint32_t types_id, signature_size;
+	uint64_t signatures;
+	uint32_t signature_count, line_count;
+	uint64_t lines, jited_lines;
+	uint32_t jited_line_count, line_size, jited_line_size, tag_count;
+	uint64_t tags; /* array of u8[8] */
+};
+
+static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset, uint64_t bytes)
+{
+	return data && offset <= size && bytes <= size - offset ? data + offset : NULL;
+}
+
+/* Returns the BTF with this id, from the section of BPF types. */
+static struct tally_feature_bytes types_of(const struct header_part *part, uint32_t wanted)
+{
+	struct tally_feature_bytes section = tally_perfdata_feature(part->data,
+								    TALLY_FEATURE_BPF_BTF);
+	struct tally_reader reader;
+	if (!section.bytes || !wanted)
+		return (struct tally_feature_bytes){ 0 };
+	tally_reader_init(&reader, section.bytes, section.size, false);
+	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
+		uint32_t id = tally_reader_u32(&reader), size = tally_reader_u32(&reader);
+		const uint8_t *bytes = tally_reader_bytes(&reader, size);
+		if (bytes && id == wanted)
+			return (struct tally_feature_bytes){ .bytes = bytes, .size = size };
+	}
+	return (struct tally_feature_bytes){ 0 };
+}
+
+/* Returns the functions' names from the BTF; a name may be NULL. The caller frees the array. NULL:
+ * the program has no usable BTF, or memory is out. */
+static const char **function_names(const struct header_part *part,
+				   const struct bpf_program *program, const uint8_t *data,
+				   size_t size)
+{
+	struct tally_feature_bytes types = types_of(part, program->types_id);
+	uint64_t count = program->function_count, stride = program->signature_size;
+	bool is_told = count <= NAMED_MAX && count <= program->signature_count &&
+		       stride >= SIGNATURE_BYTES_MIN;
+	const uint8_t *signatures = is_told ? array_at(data, size, program->signatures,
+						       count * stride)
+					    : NULL;
+	if (!types.bytes || !signatures)
+		return NULL;
+	uint32_t *ids = calloc(count, sizeof(*ids));
+	const char **names = calloc(count, sizeof(*names));
+	for (uint64_t i = 0; ids && i < count; i++)
+		memcpy(&ids[i], signatures + i * stride + 4, sizeof(ids[i]));
+	if (ids && names)
+		tally_bpf_type_names(types.bytes, types.size, ids, count, names);
+	free(ids);
+	return names;
+}
+
+/* Puts "bpf_prog_" tag "_" name, the kernel's name for it in kallsyms. */
+static void put_name(struct tally_buffer *out, const struct bpf_program *program,
+		     const uint8_t *tag, const char *name)
+{
+	tally_buffer_text(out, "bpf_prog_");
+	for (unsigned i = 0; i < sizeof(program->tag); i++)
+		tally_buffer_printf(out, "%02x", tag ? tag[i] : 0);
+	if (name)
+		tally_buffer_printf(out, "_%s", name);
+	else if (program->function_count > 1)
+		tally_buffer_text(out, "_F");
+	else if (program->name[0])
+		tally_buffer_printf(out, "_%.*s",
+				    (int)strnlen(program->name, sizeof(program->name)),
+				    program->name);
+}
+
+static void put_program(struct header_part *part, const struct bpf_program *program,
+			const uint8_t *data, size_t size)
+{
+	uint64_t count = program->function_count;
+	const uint8_t *functions = array_at(data, size, program->functions, count * 8);
+	const uint8_t *lengths = array_at(data, size, program->lengths, count * 4);
+	const uint8_t *tags = array_at(data, size, program->tags, count * 8);
+	if (!count || !functions || !lengths || program->length_count < count ||
+	    program->tag_count < count)
+		return;
+	const char **names = function_names(part, program, data, size);
+	tally_buffer_printf(part->out, "# bpf_prog_info %u:%s", program->id,
+			    count > 1 ? "\n" : " ");
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t address;
+		uint32_t length;
+		memcpy(&address, functions + 8 * i, sizeof(address));
+		memcpy(&length, lengths + 4 * i, sizeof(length));
+		if (count > 1)
+			tally_buffer_printf(part->out, "# \tsub_prog %" PRIu64 ": ", i);
+		put_name(part->out, program, tags ? tags + 8 * i : NULL, names ? names[i] : NULL);
+		tally_buffer_printf(part->out, " addr 0x%" PRIx64 " size %u\n", address, length);
+	}
+	free(names);
+}
+
+static void header_bpf_programs(struct header_part *part)
+{
+	struct tally_reader *reader = &part->reader;
+	uint32_t count = tally_reader_u32(reader);
+	for (uint32_t i = 0; i < count && !reader->failed; i++) {
+		struct bpf_program program = { 0 };
+		uint32_t info_size = tally_reader_u32(reader), data_size = tally_reader_u32(reader);
+		tally_reader_u64(reader); /* bit mask of the arrays that follow */
+		const uint8_t *info = tally_reader_bytes(reader, info_size);
+		const uint8_t *data = tally_reader_bytes(reader, data_size);
+		if (reader->failed)
+			return;
+		memcpy(&program, info, info_size < sizeof(program) ? info_size : sizeof(program));
+		put_program(part, &program, data, data_size);
+	}
+}
+
+static void header_bpf_types(struct header_part *part)
+{
+	uint32_t count = tally_reader_u32(&part->reader);
+	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
+		uint32_t id = tally_reader_u32(&part->reader),
+			 size = tally_reader_u32(&part->reader);
+		if (tally_reader_bytes(&part->reader, size))
+			tally_buffer_printf(part->out, "# btf info of id %u\n", id);
+	}
+}
+
+static void put_text(struct header_part *part, const char *name)
+{
+	const char *text = header_string(part);
 	if (!part->reader.failed)
 		tally_buffer_printf(part->out, "# %s : %s\n", name, text);
 }
 
-static void put_hostname(struct tally_header_part *part)
+static void put_hostname(struct header_part *part)
 {
 	put_text(part, "hostname");
 }
 
-static void put_release(struct tally_header_part *part)
+static void put_release(struct header_part *part)
 {
 	put_text(part, "os release");
 }
 
-static void put_version(struct tally_header_part *part)
+static void put_version(struct header_part *part)
 {
 	put_text(part, "perf version");
 }
 
-static void put_arch(struct tally_header_part *part)
+static void put_arch(struct header_part *part)
 {
 	put_text(part, "arch");
 }
 
-static void put_cpu(struct tally_header_part *part)
+static void put_cpu(struct header_part *part)
 {
 	put_text(part, "cpudesc");
 }
 
-static void put_cpuid(struct tally_header_part *part)
+static void put_cpuid(struct header_part *part)
 {
 	put_text(part, "cpuid");
 }
 
-static void put_cpu_counts(struct tally_header_part *part)
+static void put_cpu_counts(struct header_part *part)
 {
 	uint32_t available = tally_reader_u32(&part->reader),
 		 online = tally_reader_u32(&part->reader);
@@ -62,19 +630,19 @@ static void put_cpu_counts(struct tally_header_part *part)
 				    online, available);
 }
 
-static void put_memory(struct tally_header_part *part)
+static void put_memory(struct header_part *part)
 {
 	uint64_t kib = tally_reader_u64(&part->reader);
 	if (!part->reader.failed)
 		tally_buffer_printf(part->out, "# total memory : %" PRIu64 " kB\n", kib);
 }
 
-static void put_command(struct tally_header_part *part)
+static void put_command(struct header_part *part)
 {
 	uint32_t count = tally_reader_u32(&part->reader);
 	tally_buffer_text(part->out, "# cmdline : ");
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		for (const char *at = tally_header_string(part); *at; at++) {
+		for (const char *at = header_string(part); *at; at++) {
 			if (*at == '\'')
 				tally_buffer_char(part->out, '\\');
 			tally_buffer_char(part->out, *at);
@@ -84,7 +652,7 @@ static void put_command(struct tally_header_part *part)
 	tally_buffer_char(part->out, '\n');
 }
 
-static void put_clock_resolution(struct tally_header_part *part)
+static void put_clock_resolution(struct header_part *part)
 {
 	uint64_t ns = tally_reader_u64(&part->reader);
 	if (!part->reader.failed)
@@ -92,14 +660,14 @@ static void put_clock_resolution(struct tally_header_part *part)
 		tally_buffer_printf(part->out, "# clockid frequency: %" PRIu64 " MHz\n", ns * 1000);
 }
 
-static void put_directory_version(struct tally_header_part *part)
+static void put_directory_version(struct header_part *part)
 {
 	uint64_t version = tally_reader_u64(&part->reader);
 	if (!part->reader.failed)
 		tally_buffer_printf(part->out, "# directory data version : %" PRIu64 "\n", version);
 }
 
-static void put_compressed(struct tally_header_part *part)
+static void put_compressed(struct header_part *part)
 {
 	uint32_t version = tally_reader_u32(&part->reader), type = tally_reader_u32(&part->reader);
 	uint32_t level = tally_reader_u32(&part->reader), ratio = tally_reader_u32(&part->reader);
@@ -109,7 +677,7 @@ static void put_compressed(struct tally_header_part *part)
 				    type == 1 ? "Zstd" : "Unknown", level, ratio);
 }
 
-static void put_elf_machine(struct tally_header_part *part)
+static void put_elf_machine(struct header_part *part)
 {
 	uint32_t machine = tally_reader_u32(&part->reader), flags = tally_reader_u32(&part->reader);
 	if (!part->reader.failed)
@@ -117,30 +685,30 @@ static void put_elf_machine(struct tally_header_part *part)
 				    flags);
 }
 
-static void put_cache_line(struct tally_header_part *part)
+static void put_cache_line(struct header_part *part)
 {
 	uint32_t bytes = tally_reader_u32(&part->reader);
 	if (!part->reader.failed)
 		tally_buffer_printf(part->out, "# cacheline size: %u\n", bytes);
 }
 
-static void put_branches(struct tally_header_part *part)
+static void put_branches(struct header_part *part)
 {
 	tally_buffer_text(part->out, "# contains samples with branch stack\n");
 }
 
-static void put_auxtrace(struct tally_header_part *part)
+static void put_auxtrace(struct header_part *part)
 {
 	tally_buffer_text(part->out, "# contains AUX area data (e.g. instruction trace)\n");
 }
 
-static void put_stat(struct tally_header_part *part)
+static void put_stat(struct header_part *part)
 {
 	tally_buffer_text(part->out, "# contains stat data\n");
 }
 
 /* simpleperf's metadata: keys and values; each line of a longer value gets a line. */
-static void put_meta_info(struct tally_header_part *part)
+static void put_meta_info(struct header_part *part)
 {
 	while (tally_reader_left(&part->reader)) {
 		const char *key = tally_reader_string(&part->reader),
@@ -159,7 +727,7 @@ static void put_meta_info(struct tally_header_part *part)
 
 static const struct {
 	const char *name;
-	tally_header_printer *print; /* NULL: not printed */
+	header_printer *print; /* NULL: not printed */
 	bool is_long; /* printed only on request */
 } features[] = {
 	[TALLY_FEATURE_TRACING_DATA] = { "TRACING_DATA", NULL, false },
@@ -173,27 +741,27 @@ static const struct {
 	[TALLY_FEATURE_CPUID] = { "CPUID", put_cpuid, false },
 	[TALLY_FEATURE_TOTAL_MEM] = { "TOTAL_MEM", put_memory, false },
 	[TALLY_FEATURE_CMDLINE] = { "CMDLINE", put_command, false },
-	[TALLY_FEATURE_EVENT_DESC] = { "EVENT_DESC", tally_header_event_desc, false },
-	[TALLY_FEATURE_CPU_TOPOLOGY] = { "CPU_TOPOLOGY", tally_header_cpu_topology, true },
-	[TALLY_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", tally_header_numa, true },
+	[TALLY_FEATURE_EVENT_DESC] = { "EVENT_DESC", header_event_desc, false },
+	[TALLY_FEATURE_CPU_TOPOLOGY] = { "CPU_TOPOLOGY", header_cpu_topology, true },
+	[TALLY_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", header_numa, true },
 	[TALLY_FEATURE_BRANCH_STACK] = { "BRANCH_STACK", put_branches, false },
-	[TALLY_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", tally_header_pmus, false },
-	[TALLY_FEATURE_GROUP_DESC] = { "GROUP_DESC", tally_header_groups, false },
+	[TALLY_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", header_pmus, false },
+	[TALLY_FEATURE_GROUP_DESC] = { "GROUP_DESC", header_groups, false },
 	[TALLY_FEATURE_AUXTRACE] = { "AUXTRACE", put_auxtrace, false },
 	[TALLY_FEATURE_STAT] = { "STAT", put_stat, false },
-	[TALLY_FEATURE_CACHE] = { "CACHE", tally_header_cache, true },
-	[TALLY_FEATURE_SAMPLE_TIME] = { "SAMPLE_TIME", tally_header_sample_time, false },
-	[TALLY_FEATURE_MEM_TOPOLOGY] = { "MEM_TOPOLOGY", tally_header_memory, true },
+	[TALLY_FEATURE_CACHE] = { "CACHE", header_cache, true },
+	[TALLY_FEATURE_SAMPLE_TIME] = { "SAMPLE_TIME", header_sample_time, false },
+	[TALLY_FEATURE_MEM_TOPOLOGY] = { "MEM_TOPOLOGY", header_memory, true },
 	[TALLY_FEATURE_CLOCKID] = { "CLOCKID", put_clock_resolution, false },
 	[TALLY_FEATURE_DIR_FORMAT] = { "DIR_FORMAT", put_directory_version, false },
-	[TALLY_FEATURE_BPF_PROG_INFO] = { "BPF_PROG_INFO", tally_header_bpf_programs, false },
-	[TALLY_FEATURE_BPF_BTF] = { "BPF_BTF", tally_header_bpf_types, false },
+	[TALLY_FEATURE_BPF_PROG_INFO] = { "BPF_PROG_INFO", header_bpf_programs, false },
+	[TALLY_FEATURE_BPF_BTF] = { "BPF_BTF", header_bpf_types, false },
 	[TALLY_FEATURE_COMPRESSED] = { "COMPRESSED", put_compressed, false },
-	[TALLY_FEATURE_CPU_PMU_CAPS] = { "CPU_PMU_CAPS", tally_header_cpu_caps, false },
-	[TALLY_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", tally_header_clock_data, false },
-	[TALLY_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", tally_header_hybrid, true },
-	[TALLY_FEATURE_PMU_CAPS] = { "PMU_CAPS", tally_header_pmu_caps, false },
-	[TALLY_FEATURE_CPU_DOMAIN_INFO] = { "CPU_DOMAIN_INFO", tally_header_cpu_domains, true },
+	[TALLY_FEATURE_CPU_PMU_CAPS] = { "CPU_PMU_CAPS", header_cpu_caps, false },
+	[TALLY_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", header_clock_data, false },
+	[TALLY_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", header_hybrid, true },
+	[TALLY_FEATURE_PMU_CAPS] = { "PMU_CAPS", header_pmu_caps, false },
+	[TALLY_FEATURE_CPU_DOMAIN_INFO] = { "CPU_DOMAIN_INFO", header_cpu_domains, true },
 	[TALLY_FEATURE_E_MACHINE] = { "E_MACHINE", put_elf_machine, false },
 	[TALLY_FEATURE_CLN_SIZE] = { "CLN_SIZE", put_cache_line, false },
 };
@@ -202,7 +770,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 				    struct tally_buffer *out)
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(data, feature);
-	struct tally_header_part part = { .data = data, .out = out };
+	struct header_part part = { .data = data, .out = out };
 	/* In pipes, perf ends its features with an empty one, numbered after the last it knows. */
 	if (!bytes.bytes || (!bytes.size && feature > TALLY_FEATURE_PMU_CAPS))
 		return;
