@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "profile/meant_name.h"
+#include "profile/hot_functions.h"
 #include "recording/sample_filter.h"
 
 #include "profile_fixture.h"
