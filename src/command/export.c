@@ -31,15 +31,15 @@ static int take_format(void *taker, const struct tally_option *option, const cha
 		if (!strcmp((*out)->name, value))
 			return 0;
 	return tally_error_set(
-		err, -EINVAL, "option --format: '%s' is none of pprof, firefox, speedscope, chrome",
+		err, -EINVAL, "option --format: '%s' is none of " TALLY_EXPORT_NAMES(", ", ", "),
 		value);
 }
 
 static const struct tally_option options[] = {
 	TALLY_INPUT_OPTION(struct request, input),
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
-	  "pprof, firefox, speedscope or chrome (default: by -o's name)",
-	  "pprof firefox speedscope chrome", TALLY_TAKE(take_format) },
+	  TALLY_EXPORT_NAMES(", ", " or ") " (default: by -o's name)",
+	  TALLY_EXPORT_NAMES(" ", " "), TALLY_TAKE(take_format) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE, compressed if its name ends in .gz;\n"
 	  "- is standard output (profile and the format's ending)",
@@ -179,7 +179,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
 		return tally_command_misuse(
-			command, "name a format: --format pprof, firefox, speedscope or chrome");
+			command, "name a format: --format " TALLY_EXPORT_NAMES(", ", " or "));
 	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err)
 							    : TALLY_EXIT_OK;
 }

@@ -21,6 +21,18 @@ struct tally_export_format {
 	bool compressed;     /* usually compressed with gzip */
 };
 
+/* The formats: name, suffix, opened, compressed.  tally_export_NAME() writes one.  AND stands between
+ * the rows, OR before the last. */
+#define TALLY_EXPORT_FORMATS(X, AND, OR) \
+	X(pprof, ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", true) AND \
+	X(firefox, ".json.gz", "profiler.firefox.com", true) AND \
+	X(speedscope, ".speedscope.json", "speedscope.app", false) OR \
+	X(chrome, ".trace.json", "ui.perfetto.dev, chrome://tracing", false)
+
+/* The names, with these texts between them. */
+#define TALLY_EXPORT_NAME(name, suffix, opened, compressed) #name
+#define TALLY_EXPORT_NAMES(AND, OR) TALLY_EXPORT_FORMATS(TALLY_EXPORT_NAME, AND, OR)
+
 /* A NULL name ends the table. */
 extern const struct tally_export_format tally_export_formats[];
 

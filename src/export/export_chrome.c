@@ -5,7 +5,7 @@
  * thread did something else afterwards. Frames that a sample shares with the one before, from the
  * root on, are one call that continues. Samples of other events are marks.
  */
-#include "export/export_parts.h"
+#include "export/export_internal.h"
 
 #include "base/vector.h"
 #include "export/trace_event.h"

@@ -1,6 +1,6 @@
 /* The Firefox Profiler's processed profile: for each thread, tables of functions, frames and stacks
  * that are stored by column and refer to one another by row number. */
-#include "export/export_parts.h"
+#include "export/export_internal.h"
 
 #include "base/json.h"
 #include "base/vector.h"

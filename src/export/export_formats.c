@@ -1,7 +1,7 @@
 #include "export/export.h"
 
 #include "base/vector.h"
-#include "export/export_parts.h"
+#include "export/export_internal.h"
 
 #include "tally/perf_event.h"
 
@@ -9,13 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROW(name, suffix, opened, compressed) \
+	{ #name, suffix, opened, tally_export_##name, compressed },
 const struct tally_export_format tally_export_formats[] = {
-	{ "pprof", ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", tally_export_pprof,
-	  true },
-	{ "firefox", ".json.gz", "profiler.firefox.com", tally_export_firefox, true },
-	{ "speedscope", ".speedscope.json", "speedscope.app", tally_export_speedscope, false },
-	{ "chrome", ".trace.json", "ui.perfetto.dev, chrome://tracing", tally_export_chrome,
-	  false },
+	TALLY_EXPORT_FORMATS(ROW, , )
 	{ .name = NULL },
 };
 

@@ -4,7 +4,7 @@
  * string or packed varints. A message is preceded by its length, so each is built in a buffer of
  * its own.
  */
-#include "export/export_parts.h"
+#include "export/export_internal.h"
 
 #include "base/vector.h"
 

@@ -1,5 +1,5 @@
 /* speedscope: a list of frames, and for each thread its samples as lists of frames. */
-#include "export/export_parts.h"
+#include "export/export_internal.h"
 
 #include "base/json.h"
 

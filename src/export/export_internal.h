@@ -1,17 +1,14 @@
 /* Shared by the export formats. For export_*.c. */
-#ifndef TALLY_EXPORT_EXPORT_PARTS_H
-#define TALLY_EXPORT_EXPORT_PARTS_H
+#ifndef TALLY_EXPORT_EXPORT_INTERNAL_H
+#define TALLY_EXPORT_EXPORT_INTERNAL_H
 
 #include "export/export.h"
 
-int tally_export_pprof(const struct tally_samples *samples, uint32_t event,
-		       struct tally_buffer *out);
-int tally_export_firefox(const struct tally_samples *samples, uint32_t event,
-			 struct tally_buffer *out);
-int tally_export_speedscope(const struct tally_samples *samples, uint32_t event,
-			    struct tally_buffer *out);
-int tally_export_chrome(const struct tally_samples *samples, uint32_t event,
-			struct tally_buffer *out);
+#define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed)                                     \
+	int tally_export_##name(const struct tally_samples *samples, uint32_t event,               \
+				struct tally_buffer *out);
+TALLY_EXPORT_FORMATS(TALLY_EXPORT_DECLARE, , )
+#undef TALLY_EXPORT_DECLARE
 
 /* The samples of one event in one thread: `order[first]` to `order[first + count - 1]`, sorted by
  * time. */
