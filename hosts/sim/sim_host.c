@@ -372,7 +372,9 @@ static uint64_t user_register(void *host, const struct tally_engine_regs *regs, 
 	const struct sim_work *work;
 	user_state(machine, regs, &ip, &work);
 	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
-	return number == sp ? user_stack_pointer(host, regs) : number == pc ? ip : 0x1000 + number;
+	if (number == sp)
+		return user_stack_pointer(host, regs);
+	return number == pc ? ip : 0x1000 + number;
 }
 
 static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs,
@@ -381,7 +383,9 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 	struct sim_machine *machine = host;
 	*abi = 2;
 	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
-	return number == sp ? regs->sp : number == pc ? regs->ip : 0x2000 + number;
+	if (number == sp)
+		return regs->sp;
+	return number == pc ? regs->ip : 0x2000 + number;
 }
 
 /* Without a real stack each byte is the low byte of its address. */

@@ -107,7 +107,9 @@ static void identify(struct sim_task *task, const struct sim_task *parent,
 				    : spec->thread ? parent->identity.parent_tid
 						   : parent->identity.tid;
 	task->parent_tid = parent ? parent->identity.tid : 0;
-	const char *comm = spec->comm ? spec->comm : parent ? parent->identity.comm : "task";
+	const char *comm = parent ? parent->identity.comm : "task";
+	if (spec->comm)
+		comm = spec->comm;
 	snprintf(task->identity.comm, sizeof(task->identity.comm), "%s", comm);
 }
 

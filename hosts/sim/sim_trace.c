@@ -50,7 +50,9 @@ static const struct tally_engine_identity idle = { .comm = "swapper" };
 
 static int64_t state_of(const struct sim_task *task, bool runnable)
 {
-	return runnable ? 0 : task && task->state == SIM_DEAD ? 0x10 : task ? 1 : 0;
+	if (runnable || !task)
+		return 0;
+	return task->state == SIM_DEAD ? 0x10 : 1;
 }
 
 void sim_trace_runtime(struct sim_task *task)

@@ -79,7 +79,9 @@ static const struct compared *compared_before(const struct builder *b, const str
 
 void vsim_ask_access(struct builder *b, const struct data *data)
 {
-	uint32_t size = data->size < 1 ? 1 : data->size > 4096 ? 4096 : (uint32_t)data->size;
+	uint32_t size = data->size > 4096 ? 4096 : (uint32_t)data->size;
+	if (data->size < 1)
+		size = 1;
 	if (b->access_count == ACCESSES_MAX || b->slot_count == VSIM_SLOTS)
 		vsim_ask(b, VSIM_FLOW_ON, NULL);
 	struct compared place = place_of(b, data->address, size);

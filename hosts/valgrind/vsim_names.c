@@ -99,7 +99,9 @@ enum vsim_quality vsim_config_quality(uint64_t config)
 
 const char *vsim_quality_name(enum vsim_quality quality)
 {
-	return quality == VSIM_EXACT ? "exact" : quality == VSIM_MODEL ? "model" : "estimate";
+	if (quality == VSIM_EXACT)
+		return "exact";
+	return quality == VSIM_MODEL ? "model" : "estimate";
 }
 
 static const uint64_t hardware[TALLY_HW_MAX] = { /* 0: not simulated */

@@ -36,7 +36,9 @@ struct fit {
 
 static unsigned heat(double percent)
 {
-	return percent >= 5 ? TALLY_STYLE_HOT : percent >= 1 ? TALLY_STYLE_WARM : TALLY_STYLE_DIM;
+	if (percent >= 5)
+		return TALLY_STYLE_HOT;
+	return percent >= 1 ? TALLY_STYLE_WARM : TALLY_STYLE_DIM;
 }
 
 static double percent_of(const struct tally_browser *browser, uint64_t weight)
@@ -160,9 +162,11 @@ static void put_titles(struct tally_drawn_row *row, const struct tally_browser *
 
 static const char *marker(const struct tally_drawn_row *row, bool can_open, bool is_open)
 {
+	if (!can_open)
+		return " ";
 	if (row->screen->ascii)
-		return !can_open ? " " : is_open ? "-" : "+";
-	return !can_open ? " " : is_open ? "▾" : "▸";
+		return is_open ? "-" : "+";
+	return is_open ? "▾" : "▸";
 }
 
 static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser,

@@ -295,7 +295,11 @@ int tally_engine_poll(struct tally_engine *engine, int fd, struct tally_engine_f
 	int result = -ENGINE_EBADF;
 	if (file) {
 		bool hup = hangs_up(file->event) || !file->event->ring;
-		result = hup ? POLL_HUP_BIT : engine_ring_has_data(file->event) ? POLL_IN_BIT : 0;
+		result = 0;
+		if (hup)
+			result = POLL_HUP_BIT;
+		else if (engine_ring_has_data(file->event))
+			result = POLL_IN_BIT;
 		if (out)
 			*out = file;
 	}

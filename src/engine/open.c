@@ -465,7 +465,9 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 		return error;
 	error = prepare(opening, pid);
 	struct tally_engine_file *file = error ? NULL : engine_allocate(engine, sizeof(*file));
-	int fd = error ? error : file ? install(opening, file) : -ENGINE_ENOMEM;
+	int fd = error ? error : -ENGINE_ENOMEM;
+	if (file)
+		fd = install(opening, file);
 	if (!file)
 		engine_event_put(opening->event);
 	return fd;
@@ -477,7 +479,11 @@ int tally_engine_open(struct tally_engine *engine, const void *attr, int32_t pid
 	struct opening opening = { .engine = engine, .cpu = cpu, .flags = flags };
 	engine_enter(engine);
 	opening.caller = engine_current(engine);
-	int result = !opening.caller ? -ENGINE_ESRCH : flags & ~OPEN_FLAGS ? -ENGINE_EINVAL : 0;
+	int result = 0;
+	if (!opening.caller)
+		result = -ENGINE_ESRCH;
+	else if (flags & ~OPEN_FLAGS)
+		result = -ENGINE_EINVAL;
 	if (!result)
 		result = engine_attr_copy(engine, attr, &opening.attr);
 	if (!result)

@@ -174,7 +174,9 @@ static int64_t next_signed(struct arguments *arguments, const struct conversion 
 	if (how->longs == 1)
 		return va_arg(arguments->list, long);
 	int value = va_arg(arguments->list, int);
-	return how->shorts >= 2 ? (signed char)value : how->shorts ? (short)value : value;
+	if (how->shorts >= 2)
+		return (signed char)value;
+	return how->shorts ? (short)value : value;
 }
 
 static uint64_t next_unsigned(struct arguments *arguments, const struct conversion *how)

@@ -105,7 +105,10 @@ int tally_flame_step(const struct tally_flame_old *old, double old_share, double
 	if (fabs(q - p) <= deviations * error || !(old->largest > 0) || change == 0)
 		return 0;
 	int step = (int)(TALLY_FLAME_STEPS * sqrt(fabs(change) / old->largest) + 0.5);
-	step = step < 1 ? 1 : step > TALLY_FLAME_STEPS ? TALLY_FLAME_STEPS : step;
+	if (step < 1)
+		step = 1;
+	if (step > TALLY_FLAME_STEPS)
+		step = TALLY_FLAME_STEPS;
 	return change > 0 ? step : -step;
 }
 

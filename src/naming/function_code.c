@@ -44,7 +44,9 @@ static void code_of_object(struct tally_function_code *code, const struct tally_
 	if (!stat(tally_object_path(object), &status))
 		code->file_time_s = status.st_mtim.tv_sec;
 	code->bytes = tally_object_bytes_at(object, address, &available);
-	code->size = !code->bytes ? 0 : available < size ? available : (size_t)size;
+	code->size = available < size ? available : (size_t)size;
+	if (!code->bytes)
+		code->size = 0;
 	if (!code->size)
 		code_because(code, "%s has no bytes there", tally_object_path(object));
 }

@@ -216,7 +216,9 @@ static size_t wanted_threads(const struct crew *crew)
 	size_t worth = 0;
 	while (worth < crew->count && crew->jobs[worth]->cost >= COST_OF_THREAD)
 		worth++;
-	size_t most = cpus < 1 ? 1 : cpus > THREADS_MAX ? THREADS_MAX : (size_t)cpus;
+	size_t most = cpus < 1 ? 1 : (size_t)cpus;
+	if (most > THREADS_MAX)
+		most = THREADS_MAX;
 	return worth < most ? worth : most;
 }
 

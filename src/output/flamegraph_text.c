@@ -46,7 +46,7 @@ static uint32_t next_character(const char **text)
 static void append_utf8(struct tally_buffer *out, uint32_t c)
 {
 	char bytes[4];
-	size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	size_t length = 1u + (c >= 0x80) + (c >= 0x800) + (c >= 0x10000);
 	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
 	for (size_t i = length; i-- > 1; c >>= 6)
 		bytes[i] = (char)(0x80 | (c & 0x3f));
@@ -143,7 +143,7 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 /* Writes three digits: "1.24", "12.4", "124". */
 static void append_scaled(struct tally_buffer *out, double value, const char *unit)
 {
-	int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	int digits = !(value >= 99.95) + !(value >= 9.995);
 	tally_buffer_printf(out, "%.*f %s", digits, value, unit);
 }
 

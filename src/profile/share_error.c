@@ -9,7 +9,9 @@ static const double normal_95 = 1.959963984540054; /* standard deviations that h
 static double share_of(const struct tally_share *share)
 {
 	double p = share->whole > 0 ? share->part / share->whole : 0;
-	return p < 0 ? 0 : p > 1 ? 1 : p;
+	if (p < 0)
+		return 0;
+	return p > 1 ? 1 : p;
 }
 
 double tally_share_effective_samples(const struct tally_share *share)

@@ -86,9 +86,10 @@ static void insertion_sort(struct tally_sorted_word *keys, size_t count)
 
 static uint64_t median(uint64_t a, uint64_t b, uint64_t c)
 {
-	if (a > b)
-		return b > c ? b : a < c ? a : c;
-	return a > c ? a : b < c ? b : c;
+	uint64_t low = a < b ? a : b, high = a < b ? b : a;
+	if (c <= low)
+		return low;
+	return c < high ? c : high;
 }
 
 /* Quicksort, for few keys. */

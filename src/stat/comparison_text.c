@@ -38,7 +38,11 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 static int decimals_of(double percent)
 {
 	double size = fabs(percent);
-	return size >= 10 ? 1 : size >= 0.1 || size == 0 ? 2 : size >= 0.001 ? 4 : 6;
+	if (size >= 10)
+		return 1;
+	if (size >= 0.1 || size == 0)
+		return 2;
+	return size >= 0.001 ? 4 : 6;
 }
 
 /* "+1.25 %"; "" if there is none. */

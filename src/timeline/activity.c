@@ -34,7 +34,7 @@ static bool is_open(const struct tally_ran *ran, uint32_t event)
 static int by_length(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
-	return *x > *y ? 1 : *x < *y ? -1 : 0;
+	return (*x > *y) - (*x < *y);
 }
 
 /* Notes a sample and sets `gap` to its distance from the previous one; 0: there is none.  Returns 0

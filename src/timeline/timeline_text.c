@@ -159,8 +159,15 @@ static void put_axis(const struct chart *chart)
 	while (f < 3 && span / (step * factors[f]) > chart->width / 10.0)
 		f++;
 	step *= factors[f];
-	const char *unit = span >= 1e9 ? "s" : span >= 1e6 ? "ms" : "us";
-	double scale = span >= 1e9 ? 1e9 : span >= 1e6 ? 1e6 : 1e3;
+	const char *unit = "us";
+	double scale = 1e3;
+	if (span >= 1e9) {
+		unit = "s";
+		scale = 1e9;
+	} else if (span >= 1e6) {
+		unit = "ms";
+		scale = 1e6;
+	}
 	int digits = 0;
 	for (double unit_step = step; unit_step < scale * 0.999; unit_step *= 10)
 		digits++;
