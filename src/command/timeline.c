@@ -1,4 +1,4 @@
-#include "output/timeline.h"
+#include "timeline/timeline.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
@@ -9,7 +9,6 @@
 #include "command/recording_warnings.h"
 #include "output/pager.h"
 #include "recording/trace_text.h"
-#include "timeline/timeline.h"
 
 #include <errno.h>
 #include <langinfo.h>
