@@ -31,8 +31,7 @@ static void check_events(const struct tally_script_fields *fields)
 		int result = tally_script_fields_of(fields, &event, &shown, &err);
 		must(result == 0 || (result < 0 && err.message[0]));
 		must(result < 0 ||
-		     !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR |
-				TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
+		     !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_WALL_TIME)));
 		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
 	}
 }
@@ -55,13 +54,25 @@ static void check_ranges(const char *text)
 	tally_vector_release(&ranges);
 }
 
+struct request {
+	struct tally_profile_filter filter;
+};
+
 static void check_time(const char *text)
 {
-	struct tally_profile_filter filter = { 0 };
+	static const struct tally_option options[] = {
+		TALLY_FILTER_OPTIONS(struct request, filter), TALLY_OPTIONS_END
+	};
+	const struct tally_option *option = options;
+	struct request request = { .filter = { 0 } };
 	struct tally_error err = TALLY_ERROR_NONE;
-	int result = tally_filter_option(TALLY_OPTION_TIME, text, &filter, &err);
-	must(result == 1 || (result < 0 && err.message[0]));
-	if (result == 1)
+	while (option->name && strcmp(option->name, "time") != 0)
+		option++;
+	must(option->name);
+	int result = tally_filter_take_time(&request, option, text, &err);
+	must(result == 0 || (result < 0 && err.message[0]));
+	must(result < 0 || request.filter.time == text);
+	if (!result)
 		check_ranges(text);
 }
 
