@@ -13,6 +13,8 @@
 /* The fixed parts: src/command/completion.bash and others. */
 extern const char tally_completion_bash[], tally_completion_zsh[], tally_completion_fish[];
 
+enum { WORDS_BYTES_MAX = 1024 }; /* of the words that an option takes */
+
 enum argument {
 	ARGUMENT_NOTHING,
 	ARGUMENT_WORDS,
@@ -74,7 +76,7 @@ static void words_of(const struct tally_option *option, char *words, size_t size
 static enum argument argument_of(const struct tally_command *command,
 				 const struct tally_option *option)
 {
-	char words[256];
+	char words[WORDS_BYTES_MAX];
 	words_of(option, words, sizeof(words));
 	if (words[0])
 		return ARGUMENT_WORDS;
@@ -128,7 +130,7 @@ static void bash_arguments(const struct tally_command *command)
 					     [ARGUMENT_EVENTS] = "events",
 					     [ARGUMENT_PROCESSES] = "processes" };
 	for (const struct tally_option *o = command->options; (o = next_shown(o)); o++) {
-		char words[256];
+		char words[WORDS_BYTES_MAX];
 		enum argument kind = argument_of(command, o);
 		if (o->kind == TALLY_ARGUMENT_NONE ||
 		    (o->kind == TALLY_ARGUMENT_OPTIONAL && kind != ARGUMENT_WORDS))
@@ -184,7 +186,7 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 					       [ARGUMENT_PROCESSES] = "_pids" };
 	enum argument kind = argument_of(command, option);
 	const char *forms[2] = { NULL, NULL };
-	char letter[3] = { '-', (char)option->letter, '\0' }, name[64], words[256];
+	char letter[3] = { '-', (char)option->letter, '\0' }, name[64], words[WORDS_BYTES_MAX];
 	snprintf(name, sizeof(name), "--%s", option->name ? option->name : "");
 	if (option->letter)
 		forms[0] = letter;
@@ -249,7 +251,7 @@ static void print_zsh(void)
 
 static void fish_option(const struct tally_command *command, const struct tally_option *option)
 {
-	char words[256];
+	char words[WORDS_BYTES_MAX];
 	words_of(option, words, sizeof(words));
 	printf("complete -c tally -n '__tally_options_of %s'", command->name);
 	if (option->letter)

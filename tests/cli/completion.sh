@@ -18,6 +18,7 @@ cases() {
 	answers 'tally st' 'stat'
 	answers 'tally help rep' 'report'
 	answers 'tally stat --ev' '--event'
+	answers 'tally report --sort data_' 'data_page_size' # the list is long
 	answers 'tally stat -e page-fau' 'page-faults'
 	answers 'tally record --event cs,page-fau' 'cs,page-faults'
 	answers 'tally record -F 99 --call-graph ' 'fp dwarf none'
