@@ -69,7 +69,8 @@ tally annotate --stdio -i idle.data
 check "annotate says what it left out" said "$left_out"
 if timeout 60 "$TALLY" record -q -a -e cpu-clock -o all.data -- sleep 0.5 2>err && timeout 60 "$TALLY" script --stdio -i all.data 2>err | grep -q 'default_idle'; then
 	timeout 60 "$TALLY" report --stdio -i all.data >out 2>err
-	check "this machine's, too" eval 'has "idle and left out" && ! grep -q "swapper.*halt" out'
+	# An interrupt's samples have the halt as a caller, never as the sampled function.
+	check "this machine's, too" eval 'has "idle and left out" && ! grep -v " 0.00%  swapper" out | grep -q "swapper.*halt"'
 	for try in 1 2 3 4 5; do # a busy machine may have nothing to leave out
 		timeout 60 "$TALLY" top --stdio -a -d 500ms -n 1 -E 1000 --percent-limit 0 >out 2>err </dev/null
 		grep -q "and [0-9]*% idle (--idle)" out && break
