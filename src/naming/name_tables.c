@@ -24,10 +24,27 @@
 
 enum { PERF_MAP_BYTES_MAX = 1 << 30 };
 
+/* For views: true if the map at the path of a process may be that of the recorded process.  A
+ * living process must have begun before the recording ended.  Of one that has ended, the recorder
+ * has packed all names that its map held, so a map that is there now may belong to a later process
+ * of that number.  Without packed names (perf's recordings), the map is used, as perf does. */
+static bool may_be_its_map(const struct tally_names *names, uint32_t pid)
+{
+	uint64_t start_ns = tally_process_start_ns(pid);
+	if (names->perf_maps)
+		return true; /* it is being recorded */
+	if (names->foreign_machine)
+		return false;
+	return start_ns ? !names->recorded_until_ns || start_ns <= names->recorded_until_ns
+			: !names->packed_section.bytes;
+}
+
 /* Reads the map's file.  Returns 1, or 0 if there is none to read. */
 static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
 {
 	char path[32];
+	if (!may_be_its_map(names, pid))
+		return 0;
 	int fd = tally_perf_map_open(pid, names->perf_maps ? names->perf_maps->began_ns : 0);
 	names->gaps.distrusted_maps += fd == -EPERM;
 	if (fd < 0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -178,6 +179,15 @@ static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 	return dump;
 }
 
+static uint64_t last_written_ns(const char *path)
+{
+	struct stat file;
+	return !stat(path, &file) && S_ISREG(file.st_mode)
+		       ? (uint64_t)file.st_mtim.tv_sec * UINT64_C(1000000000) +
+				 (uint64_t)file.st_mtim.tv_nsec
+		       : 0;
+}
+
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
 {
 	struct tally_perfdata *data;
@@ -193,6 +203,7 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	if (!result) {
 		(*out)->tasks.jits->recall = recall_jit;
 		(*out)->tasks.jits->context = *out;
+		(*out)->names.recorded_until_ns = last_written_ns(path);
 		tally_off_cpu_look(*out);
 	}
 	return result;

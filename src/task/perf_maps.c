@@ -36,9 +36,8 @@ static uint64_t nanoseconds(struct timespec time)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Returns a process's start (CLOCK_REALTIME, ns), or 0 when it has ended.  The kernel gives it in
- * ticks since boot (proc_pid_stat(5), field 22). */
-static uint64_t start_of(uint32_t pid)
+/* The kernel gives the start in ticks since boot (proc_pid_stat(5), field 22). */
+uint64_t tally_process_start_ns(uint32_t pid)
 {
 	char path[32];
 	struct tally_buffer text = { 0 };
@@ -62,7 +61,7 @@ static uint64_t start_of(uint32_t pid)
  * the same number.  The inode's change time counts, which no program sets back. */
 static bool is_older(const struct stat *map, uint32_t pid, uint64_t not_before_ns)
 {
-	uint64_t start_ns = start_of(pid);
+	uint64_t start_ns = tally_process_start_ns(pid);
 	if (!start_ns)
 		start_ns = not_before_ns;
 	return nanoseconds(map->st_ctim) + SLACK_NS < start_ns;

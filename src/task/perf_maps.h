@@ -58,6 +58,9 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 
 void tally_perf_maps_release(struct tally_perf_maps *maps);
 
+/* Returns when a living process began, CLOCK_REALTIME, to a second; 0: it has ended. */
+uint64_t tally_process_start_ns(uint32_t pid);
+
 /* A process's perf map: /tmp/perf-PID.map, with /tmp and the pid as the process sees them. */
 
 /* Opens the map.  Returns a descriptor; -ENOENT, also when the map was last written before the

@@ -68,7 +68,9 @@ done
 sleep 1.2 # starts and changes are told apart by a second
 timeout 60 ./tally record -e cpu-clock -F 1000 -o stale.data -- unshare -m -p -f sh -c 'mount -t tmpfs none /tmp &&
 	mount -t proc proc /proc && ./keeps 4 keep'
-timeout 60 ./tally record -e cpu-clock -F 1000 -o silent.data -- ./silent
+timeout 60 ./tally record -e cpu-clock -F 1000 -o silent.data -- sh -c 'echo $$ >pid; exec ./silent'
+echo "0 7fffffffffff made_by_a_later_one" >"/tmp/perf-$(cat pid).map"
+timeout 60 ./tally report --stdio silent.data >later 2>&1
 EOF
 if [ "$(uname -m)" = x86_64 ] && contained true >/dev/null 2>&1 && cc -O1 "$here/silent.c" -o "$here/silent" 2>/dev/null; then
 	unshare -m bash "$here/stale" "$here" >out 2>&1 </dev/null
@@ -76,8 +78,10 @@ if [ "$(uname -m)" = x86_64 ] && contained true >/dev/null 2>&1 && cc -O1 "$here
 	check "not by a map that an earlier process of that number has left" eval 'grep -q made_first out && ! grep -q made_by_another out'
 	report "$here/silent.data"
 	check "nor a process that writes none" eval 'grep -q "perf-[0-9]*.map" out && ! grep -q made_by_another out'
+	check "nor by the map of a later process, in a view" eval 'grep -q "perf-[0-9]*.map" "$here/later" && ! grep -q made_by "$here/later"'
 else
 	skip "not by a map that an earlier process of that number has left" "no namespaces for this user, or not x86-64's code"
 	skip "nor a process that writes none" "no namespaces for this user, or not x86-64's code"
+	skip "nor by the map of a later process, in a view" "no namespaces for this user, or not x86-64's code"
 fi
 echo "1..$number"
