@@ -256,7 +256,7 @@ if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my
 		perf script -i perf.data -F tid,cpu,time,event --cpu "$list" 2>/dev/null | sort >perf.part
 		[ -s perf.part ] || continue # it shows nothing for missing CPUs
 		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --cpu "$list" 2>err | sort >tally.part
-		check "--cpu '$list' takes what it takes in perf" cmp perf.part tally.part
+		check "--cpu '$list' takes what it takes in perf" diff perf.part tally.part
 	done
 	"$TALLY" script --stdio -i perf.data -C 0-1 >expected.txt 2>err
 	"$TALLY" script --stdio -i perf.data -C " 0, 1 ," >tally.part 2>err
