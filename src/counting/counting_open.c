@@ -182,7 +182,7 @@ static bool counts_on(const struct tally_counting *c, size_t event, struct tally
 	return result;
 }
 
-/* Needs no counter; the caller fills its row (stat_tools.c). */
+/* Needs no counter; the caller fills its row (stat_run.c). */
 static bool is_tool(const struct tally_counting *c, size_t event)
 {
 	return c->options->events[event].kind == TALLY_EVENT_TOOL;

@@ -5,16 +5,81 @@
  * Ctrl-C to the command directly; a signal that was sent to tally alone (kill, timeout(1)) is
  * passed on.
  */
-#include "counting/stat_state.h"
+#include "counting/stat_run.h"
+
+#include "base/vector.h"
+#include "machine/cpu.h"
+#include "session/signals.h"
+#include "session/spawn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_state *run)
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD 0200 /* O_EXCL on machines that have perf events; since Linux 6.9 */
+#endif
+
+/* The descriptors that poll(2) waits for. */
+struct waits {
+	TALLY_VECTOR(struct pollfd) polls; /* WAIT_SIGNALS, …, then the tasks' */
+	int hotplug_fd;                    /* −1: none */
+	size_t unwatched;                  /* attached threads without a pidfd */
+	size_t tasks_left;                 /* attached tasks that are watched and have not ended */
+};
+
+enum { WAIT_SIGNALS, WAIT_CONTROL, WAIT_HOTPLUG, WAIT_TASKS };
+
+/* Resource usage at the start of counting, and at the last reading. */
+struct usage_span {
+	struct tally_resource_usage first, last;
+};
+
+struct run {
+	const struct tally_stat_options *options;
+	struct tally_signals signals;
+	struct tally_spawn spawn;
+	struct tally_counting_options counting_options; /* with this run's command */
+	struct tally_counting counting;
+	struct tally_stat_report report;
+	struct waits waits;
+	int64_t start_ns, end_ns; /* start: of counting */
+	int64_t enable_at_ns;     /* INT64_MAX: not by time */
+	bool has_ended;           /* the command, or all attached tasks */
+	bool should_stop;         /* interrupted, time over, or all intervals done */
+	/* tally told the command to end, because the requested time or intervals are over */
+	bool was_limited;
+	bool failed_to_exec;
+	int wait_status;
+	struct rusage rusage;         /* of the ended command */
+	struct usage_span usage;      /* of the target, in place of refused events */
+	struct usage_span tools;      /* of the tasks or the command, for user_time, system_time */
+	double switches, preemptions; /* of the ended commands, summed over all runs */
+	unsigned long intervals;      /* intervals that are over */
+	unsigned long interval_reports;
+	bool has_all_intervals;
+	double reported_ns; /* time of the last report, from the start */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* ---- resource usage ------------------------------------------------------ */
+
+/* Returns what the attached tasks, or otherwise the command, have used since they started. */
+static struct tally_resource_usage usage_of_tasks(const struct run *run)
 {
 	const struct tally_target *target = run->options->target;
 	struct tally_resource_usage usage = { 0 };
@@ -36,48 +101,140 @@ struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_st
 }
 
 /* Returns what the target has used since it started or was attached to. */
-static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
+static struct tally_resource_usage usage_now(const struct run *run)
 {
 	const struct tally_target *target = run->options->target;
 	struct tally_resource_usage usage = { 0 };
 	if (!target->all && !target->every_thread)
-		return tally_stat_usage_of_tasks(run);
+		return usage_of_tasks(run);
 	tally_resource_usage_system(&usage);
 	return usage;
 }
 
-static void read_counts(struct tally_stat_state *run)
+/* ---- tool events --------------------------------------------------------- */
+
+/* perf's tool events are times that need no counter, as rows among the counts.
+ *
+ * duration_time is the time of the run or the interval.  user_time and system_time are those of the
+ * attached tasks, or otherwise of the command.  This applies even when whole CPUs are counted (as
+ * in perf); then the row says so.  A command's times are not known before its end, because /proc
+ * lacks the children that it has not waited for.
+ */
+
+static bool is_tool(const struct run *run, size_t event, enum tally_tool tool)
+{
+	const struct tally_event *e = &run->options->counting.events[event];
+	return e->kind == TALLY_EVENT_TOOL && e->attr.config == tool;
+}
+
+static bool needs_cpu_times(const struct run *run)
+{
+	for (size_t i = 0; i < run->options->counting.event_count; i++)
+		if (is_tool(run, i, TALLY_TOOL_USER_TIME) ||
+		    is_tool(run, i, TALLY_TOOL_SYSTEM_TIME))
+			return true;
+	return false;
+}
+
+/* Begins counting.  Usage up to `first` is not counted; NULL: up to now. */
+static void begin_tools(struct run *run, const struct rusage *first)
+{
+	bool is_of_command = first && !tally_target_has_tasks(run->options->target);
+	if (first && !is_of_command)
+		return; /* began when the tasks were attached to */
+	if (needs_cpu_times(run))
+		run->tools.first = run->tools.last = is_of_command ? tally_resource_usage_of(first)
+								   : usage_of_tasks(run);
+}
+
+static void put_tool(struct tally_count *row, uint64_t value_ns, const char *source)
+{
+	row->reason = NULL;
+	row->state = TALLY_COUNT_OK;
+	row->value = (double)value_ns;
+	row->raw = row->enabled_ns = row->running_ns = value_ns;
+	row->source = source;
+}
+
+/* Returns why there are no CPU times, or whose they are; NULL: the counted target's. */
+static const char *tool_remark(const struct run *run, const struct tally_resource_usage *used)
+{
+	const struct tally_target *target = run->options->target;
+	if (tally_target_has_tasks(target))
+		return used->has_times ? NULL : "the tasks have ended";
+	if (!target->command)
+		return "measured only for a command or tasks";
+	if (!used->has_times)
+		return "measured when the command has ended: --summary";
+	return target->all ? "measured only for the command" : NULL;
+}
+
+static void fill_tools(struct run *run, const struct tally_resource_usage *used, double elapsed_ns)
+{
+	for (size_t i = 0; i < run->options->counting.event_count && run->counting.part_count;
+	     i++) {
+		struct tally_count *row = &run->counting.rows[i];
+		bool is_user = is_tool(run, i, TALLY_TOOL_USER_TIME);
+		if (is_tool(run, i, TALLY_TOOL_DURATION_TIME))
+			put_tool(row, (uint64_t)elapsed_ns, "clock");
+		if (!is_user && !is_tool(run, i, TALLY_TOOL_SYSTEM_TIME))
+			continue;
+		if (used->has_times)
+			put_tool(row, is_user ? used->user_ns : used->system_ns, used->source);
+		row->reason = tool_remark(run, used);
+	}
+}
+
+/* Fills the rows of tool events, which reading has left out, with the time since the last call. */
+static void read_tools(struct run *run, double elapsed_ns)
+{
+	struct tally_resource_usage used = { 0 };
+	bool is_part = run->options->interval_ms && !tally_target_has_tasks(run->options->target);
+	if (needs_cpu_times(run)) {
+		struct tally_resource_usage now = usage_of_tasks(run);
+		used = tally_resource_usage_since(now, run->tools.last);
+		run->tools.last = now;
+		used.has_times &= !is_part;
+	}
+	fill_tools(run, &used, elapsed_ns);
+}
+
+/* The same since the start. */
+static void total_tools(struct run *run, double elapsed_ns)
+{
+	struct tally_resource_usage used = tally_resource_usage_since(run->tools.last,
+								      run->tools.first);
+	fill_tools(run, &used, elapsed_ns);
+}
+
+/* ---- reading and reporting ----------------------------------------------- */
+
+/* Handles CPUs that came online or went offline since the last call. */
+static void check_online(struct run *run)
+{
+	struct tally_cpu_list online;
+	if (!run->options->target->all ||
+	    run->options->counting.provider != tally_provider_kernel())
+		return;
+	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
+		return;
+	tally_counting_set_online(&run->counting, &online);
+	tally_cpu_list_release(&online);
+}
+
+static void read_counts(struct run *run)
 {
 	if (!tally_counting_needs_usage(&run->counting)) {
 		tally_counting_read(&run->counting, NULL);
 		return;
 	}
 	struct tally_resource_usage now = usage_now(run);
-	struct tally_resource_usage since = tally_resource_usage_since(now, run->usage_last);
+	struct tally_resource_usage since = tally_resource_usage_since(now, run->usage.last);
 	tally_counting_read(&run->counting, &since);
-	run->usage_last = now;
+	run->usage.last = now;
 }
 
-/* True once the delay, if any, is over. */
-static bool has_begun(const struct tally_stat_state *run)
-{
-	return run->enable_at_ns == INT64_MAX;
-}
-
-static int64_t next_deadline(const struct tally_stat_state *run)
-{
-	const struct tally_stat_options *o = run->options;
-	int64_t deadline = run->enable_at_ns;
-	if (!has_begun(run))
-		return deadline;
-	if (o->interval_ms)
-		deadline = run->start_ns + (int64_t)(run->intervals + 1) * o->interval_ms * 1000000;
-	if (o->timeout_ms && run->start_ns + (int64_t)o->timeout_ms * 1000000 < deadline)
-		deadline = run->start_ns + (int64_t)o->timeout_ms * 1000000;
-	return deadline;
-}
-
-static void report(struct tally_stat_state *run, double at_ns, bool is_interval)
+static void report(struct run *run, double at_ns, bool is_interval)
 {
 	struct tally_stat_report *r = &run->report;
 	r->table.rows = run->counting.rows;
@@ -98,29 +255,236 @@ static void report(struct tally_stat_state *run, double at_ns, bool is_interval)
 	run->reported_ns = at_ns;
 }
 
-void tally_stat_interval(struct tally_stat_state *run)
+/* Reads and reports. */
+static void report_interval(struct run *run)
 {
-	tally_stat_check_online(run);
+	check_online(run);
 	read_counts(run);
-	double at_ns = (double)(tally_stat_now_ns() - run->start_ns);
-	tally_stat_read_tools(run, at_ns - run->reported_ns);
+	double at_ns = (double)(now_ns() - run->start_ns);
+	read_tools(run, at_ns - run->reported_ns);
 	report(run, at_ns, true);
 }
 
-static void begin_counting(struct tally_stat_state *run)
+/* ---- signals and commands ------------------------------------------------ */
+
+static void take_signal(struct run *run, const struct tally_signal *signal)
+{
+	if (signal->number == SIGCHLD) {
+		if (run->spawn.pid && !run->has_ended &&
+		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) ==
+			    run->spawn.pid)
+			run->has_ended = true;
+		return;
+	}
+	if (signal->was_ignored)
+		return;
+	run->report.was_interrupted = true;
+	if (!run->spawn.pid)
+		run->should_stop = true;
+	else if (!signal->from_terminal && !run->has_ended)
+		kill(run->spawn.pid, signal->number);
+}
+
+static void say(struct run *run, const char *format, const char *argument)
+	__attribute__((format(printf, 2, 0)));
+
+static void say(struct run *run, const char *format, const char *argument)
+{
+	char text[512];
+	snprintf(text, sizeof(text), format, argument);
+	if (run->options->on_message)
+		run->options->on_message(run->options->context, text);
+}
+
+static void switch_events(struct run *run, const char *name, bool enable)
+{
+	if (*name && !tally_counting_control_named(&run->counting, name, enable))
+		say(run, "control: there is no event '%s'", name);
+	else if (!*name && enable)
+		tally_counting_enable(&run->counting);
+	else if (!*name)
+		tally_counting_disable(&run->counting);
+	if (run->options->interval_ms) /* report what was counted so far, in the state before */
+		report_interval(run);
+}
+
+static void obey(struct run *run, const struct tally_control_command *command)
+{
+	switch (command->verb) {
+	case TALLY_CONTROL_ENABLE:
+	case TALLY_CONTROL_DISABLE:
+		switch_events(run, command->argument, command->verb == TALLY_CONTROL_ENABLE);
+		break;
+	case TALLY_CONTROL_STOP:
+		run->should_stop = true;
+		break;
+	case TALLY_CONTROL_EVLIST:
+		for (size_t i = 0; i < run->options->counting.event_count; i++)
+			say(run, "%s", run->options->counting.events[i].name);
+		break;
+	case TALLY_CONTROL_SNAPSHOT:
+		say(run, "control: '%s' is for recordings", "snapshot");
+		break;
+	case TALLY_CONTROL_UNKNOWN:
+		say(run, "control: unknown command '%s' (enable, disable, ping, evlist, stop)",
+		    command->argument);
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_commands(struct run *run)
+{
+	struct tally_control *control = run->options->control;
+	struct tally_control_command command;
+	while (control && !run->should_stop && tally_control_next(control, &command)) {
+		obey(run, &command);
+		tally_control_acknowledge(control, &command);
+	}
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static void watch_task(struct waits *waits, pid_t pid, unsigned flags)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, flags);
+	if (fd < 0 && errno == ESRCH)
+		return;
+	if (fd >= 0 &&
+	    tally_vector_push(&waits->polls, (struct pollfd){ .fd = fd, .events = POLLIN }) >= 0) {
+		waits->tasks_left++;
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	waits->unwatched++;
+}
+
+static void watch_tasks(struct waits *waits, const struct tally_target *target)
+{
+	for (size_t i = 0; i < target->pids.count; i++)
+		watch_task(waits, target->pids.items[i], 0);
+	for (size_t i = 0; i < target->threads.count; i++)
+		watch_task(waits, target->threads.items[i], PIDFD_THREAD);
+}
+
+/* True if the tasks without a pidfd have ended.  Old kernels have no pidfds (or none for threads),
+ * so this is checked every tenth of a second. */
+static bool unwatched_are_gone(const struct run *run)
+{
+	const struct tally_target *target = run->options->target;
+	for (size_t i = 0; i < target->tids.count; i++)
+		if (!kill(target->tids.items[i], 0) || errno == EPERM)
+			return false;
+	return true;
+}
+
+static void take_events(struct run *run)
+{
+	struct tally_signal signal;
+	while (tally_signals_next(&run->signals, &signal))
+		take_signal(run, &signal);
+	take_commands(run);
+	if (run->waits.hotplug_fd >= 0 && tally_hotplug_has_news(run->waits.hotplug_fd))
+		check_online(run);
+	for (size_t i = WAIT_TASKS; i < run->waits.polls.count; i++) {
+		struct pollfd *wait = &run->waits.polls.items[i];
+		if (wait->fd < 0 || !wait->revents)
+			continue;
+		close(wait->fd);
+		wait->fd = -1;
+		run->waits.tasks_left--;
+	}
+	const struct tally_target *target = run->options->target;
+	if (!target->command && !target->every_thread && tally_target_has_tasks(target) &&
+	    !run->waits.tasks_left && (!run->waits.unwatched || unwatched_are_gone(run)))
+		run->has_ended = true;
+}
+
+/* Sleeps until something happens or the deadline comes, and handles what happened. */
+static void wait_until(struct run *run, int64_t deadline_ns)
+{
+	enum { ASK_NS = 100000000 };
+	int64_t left = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns();
+	if (run->waits.unwatched && left > ASK_NS)
+		left = ASK_NS;
+	if (left < 0)
+		left = 0;
+	if (run->options->control) /* the other side may have closed it for good */
+		run->waits.polls.items[WAIT_CONTROL].fd = run->options->control->fd;
+	struct timespec time = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
+	if (ppoll(run->waits.polls.items, run->waits.polls.count, left == INT64_MAX ? NULL : &time,
+		  NULL) < 0)
+		for (size_t i = 0; i < run->waits.polls.count; i++)
+			run->waits.polls.items[i].revents = 0;
+	take_events(run);
+}
+
+static int open_waits(struct run *run)
+{
+	const struct tally_target *target = run->options->target;
+	const struct tally_control *control = run->options->control;
+	tally_vector_release(&run->waits.polls);
+	if (target->all && run->options->counting.provider == tally_provider_kernel() &&
+	    run->waits.hotplug_fd < 0)
+		run->waits.hotplug_fd = tally_hotplug_open();
+	int fds[] = { [WAIT_SIGNALS] = run->signals.fd,
+		      [WAIT_CONTROL] = control ? control->fd : -1,
+		      [WAIT_HOTPLUG] = run->waits.hotplug_fd };
+	for (size_t i = 0; i < WAIT_TASKS; i++)
+		if (tally_vector_push(&run->waits.polls,
+				      (struct pollfd){ .fd = fds[i], .events = POLLIN }) < 0)
+			return -ENOMEM;
+	if (!target->command && !target->every_thread)
+		watch_tasks(&run->waits, target);
+	return 0;
+}
+
+static void close_waits(struct waits *waits)
+{
+	for (size_t i = WAIT_TASKS; i < waits->polls.count; i++)
+		if (waits->polls.items[i].fd >= 0)
+			close(waits->polls.items[i].fd);
+	tally_vector_release(&waits->polls);
+	waits->tasks_left = waits->unwatched = 0;
+}
+
+/* ---- one run ------------------------------------------------------------- */
+
+static void begin_counting(struct run *run)
 {
 	if (tally_counting_needs_usage(&run->counting))
-		run->usage_first = run->usage_last = usage_now(run);
-	tally_stat_begin_tools(run, NULL);
+		run->usage.first = run->usage.last = usage_now(run);
+	begin_tools(run, NULL);
 	tally_counting_enable(&run->counting);
-	run->start_ns = tally_stat_now_ns();
+	run->start_ns = now_ns();
 	run->enable_at_ns = INT64_MAX;
 }
 
-static void check_deadlines(struct tally_stat_state *run)
+/* True once the delay, if any, is over. */
+static bool has_begun(const struct run *run)
+{
+	return run->enable_at_ns == INT64_MAX;
+}
+
+static int64_t next_deadline(const struct run *run)
 {
 	const struct tally_stat_options *o = run->options;
-	int64_t now = tally_stat_now_ns(), since_start = now - run->start_ns;
+	int64_t deadline = run->enable_at_ns;
+	if (!has_begun(run))
+		return deadline;
+	if (o->interval_ms)
+		deadline = run->start_ns + (int64_t)(run->intervals + 1) * o->interval_ms * 1000000;
+	if (o->timeout_ms && run->start_ns + (int64_t)o->timeout_ms * 1000000 < deadline)
+		deadline = run->start_ns + (int64_t)o->timeout_ms * 1000000;
+	return deadline;
+}
+
+static void check_deadlines(struct run *run)
+{
+	const struct tally_stat_options *o = run->options;
+	int64_t now = now_ns(), since_start = now - run->start_ns;
 	if (!has_begun(run)) {
 		if (now >= run->enable_at_ns)
 			begin_counting(run);
@@ -133,7 +497,7 @@ static void check_deadlines(struct tally_stat_state *run)
 	if (!o->interval_ms ||
 	    since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
 		return;
-	tally_stat_interval(run);
+	report_interval(run);
 	/* Skip intervals that are late; don't catch up. */
 	run->intervals = (unsigned long)(since_start / ((int64_t)o->interval_ms * 1000000));
 	if (o->interval_count && ++run->interval_reports >= o->interval_count)
@@ -141,7 +505,7 @@ static void check_deadlines(struct tally_stat_state *run)
 }
 
 /* Ends the command, as timeout(1) does, when the time is over. */
-static void end_command(struct tally_stat_state *run)
+static void end_command(struct run *run)
 {
 	if (!run->spawn.pid || run->has_ended)
 		return;
@@ -149,7 +513,7 @@ static void end_command(struct tally_stat_state *run)
 	kill(run->spawn.pid, SIGTERM);
 	kill(run->spawn.pid, SIGCONT);
 	while (!run->has_ended)
-		tally_stat_wait(run, INT64_MAX);
+		wait_until(run, INT64_MAX);
 }
 
 static bool is_exec_failure(int code)
@@ -157,7 +521,7 @@ static bool is_exec_failure(int code)
 	return code == -ENOENT || code == -EACCES || code == -ENOEXEC;
 }
 
-static int start(struct tally_stat_state *run, struct tally_error *err)
+static int start(struct run *run, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	bool on_command = o->target->command && !o->target->all &&
@@ -185,27 +549,27 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 		return result;
 	if (!on_command && !o->delay_ms)
 		begin_counting(run);
-	run->start_ns = tally_stat_now_ns();
+	run->start_ns = now_ns();
 	if (o->delay_ms > 0)
 		run->enable_at_ns = run->start_ns + (int64_t)o->delay_ms * 1000000;
 	if (o->target->command)
 		result = tally_spawn_go(&run->spawn, executed, err);
 	run->failed_to_exec = is_exec_failure(result);
 	if (result >= 0 && o->target->command && !o->delay_ms)
-		tally_stat_begin_tools(run, &run->spawn.before);
+		begin_tools(run, &run->spawn.before);
 	if (result >= 0 && on_command)
-		run->usage_first = run->usage_last = tally_resource_usage_of(&run->spawn.before);
+		run->usage.first = run->usage.last = tally_resource_usage_of(&run->spawn.before);
 	return result;
 }
 
 /* Returns what the ended command used from its exec on. */
-static struct tally_resource_usage command_usage(const struct tally_stat_state *run)
+static struct tally_resource_usage command_usage(const struct run *run)
 {
 	return tally_resource_usage_since(tally_resource_usage_of(&run->rusage),
 					  tally_resource_usage_of(&run->spawn.before));
 }
 
-static void note_status(struct tally_stat_state *run)
+static void note_status(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
 	bool has_status = run->options->target->command && run->has_ended;
@@ -215,7 +579,7 @@ static void note_status(struct tally_stat_state *run)
 	r->was_limited = run->was_limited && !r->was_interrupted && r->end_signal == SIGTERM;
 }
 
-static void note_times(struct tally_stat_state *run)
+static void note_times(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
@@ -232,7 +596,7 @@ static void note_times(struct tally_stat_state *run)
 
 /* Makes one run from the start to the last read.  The counting stays open, because its rows are
  * needed. */
-static int run_once(struct tally_stat_state *run, struct tally_error *err)
+static int run_once(struct run *run, struct tally_error *err)
 {
 	run->has_ended = run->should_stop = run->was_limited = false;
 	run->intervals = 0;
@@ -240,24 +604,24 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 	run->enable_at_ns = INT64_MAX;
 	int result = start(run, err);
 	if (result >= 0)
-		result = tally_stat_open_waits(run);
+		result = open_waits(run);
 	if (result < 0)
 		return result;
 	if (run->options->on_start)
 		run->options->on_start(run->options->context);
-	tally_stat_take_events(run);
+	take_events(run);
 	while (!run->has_ended && !run->should_stop) {
-		tally_stat_wait(run, next_deadline(run));
+		wait_until(run, next_deadline(run));
 		if (!run->has_ended)
 			check_deadlines(run);
 	}
 	end_command(run);
-	run->end_ns = tally_stat_now_ns();
+	run->end_ns = now_ns();
 	if (!run->counting_options.command_pid)
 		tally_counting_disable(&run->counting);
-	tally_stat_check_online(run);
+	check_online(run);
 	read_counts(run);
-	tally_stat_read_tools(run, (double)(run->end_ns - run->start_ns) - run->reported_ns);
+	read_tools(run, (double)(run->end_ns - run->start_ns) - run->reported_ns);
 	note_status(run);
 	bool sees_all = run->counting_options.command_pid && run->has_ended &&
 			!run->options->counting.no_inherit && !run->options->interval_ms &&
@@ -269,6 +633,8 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 	}
 	return 0;
 }
+
+/* ---- all runs ------------------------------------------------------------ */
 
 /* Adds a run's rows to the spreads in the report, and sets the rows' values to the means. */
 static void merge(struct tally_count *into, const struct tally_count *rows, size_t count,
@@ -287,7 +653,7 @@ static void merge(struct tally_count *into, const struct tally_count *rows, size
 	}
 }
 
-static void finish_report(struct tally_stat_state *run)
+static void finish_report(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
 	r->table.elapsed_ns = r->elapsed.mean;
@@ -307,7 +673,7 @@ struct merged {
 
 /* Makes the array of merged rows.  The parts of the target come first; all runs have them.  CPUs
  * that came online during one run are left out. */
-static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
+static int fit_merged(const struct run *run, struct merged *merged)
 {
 	size_t count = run->counting.part_count * run->options->counting.event_count;
 	if (merged->rows && count >= merged->count)
@@ -320,7 +686,7 @@ static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 
 /* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; the last
  * run's strings survive the loop. */
-static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
+static int sample_runs(struct run *run, struct merged *merged, int *exit_status,
 		       struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
@@ -329,7 +695,7 @@ static int sample_runs(struct tally_stat_state *run, struct merged *merged, int 
 		int result = run_once(run, err);
 		if (result < 0)
 			return result;
-		tally_stat_close_waits(run);
+		close_waits(&run->waits);
 		if (fit_merged(run, merged) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		for (size_t row = 0; i && row < merged->count; row++)
@@ -348,7 +714,7 @@ static int sample_runs(struct tally_stat_state *run, struct merged *merged, int 
 	return 0;
 }
 
-static void add_notes_of_provider(struct tally_stat_state *run, struct tally_arena *arena)
+static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
 {
 	struct tally_stat_report *r = &run->report;
 	struct tally_provider *provider = run->options->counting.provider;
@@ -359,21 +725,21 @@ static void add_notes_of_provider(struct tally_stat_state *run, struct tally_are
 }
 
 /* Makes the summary of the intervals. */
-static void sum_up_intervals(struct tally_stat_state *run)
+static void sum_up_intervals(struct run *run)
 {
 	if (tally_counting_needs_usage(&run->counting)) {
-		struct tally_resource_usage all = tally_resource_usage_since(run->usage_last,
-									     run->usage_first);
+		struct tally_resource_usage all = tally_resource_usage_since(run->usage.last,
+									     run->usage.first);
 		tally_counting_total(&run->counting, &all);
 	} else {
 		tally_counting_total(&run->counting, NULL);
 	}
-	tally_stat_total_tools(run, (double)(run->end_ns - run->start_ns));
+	total_tools(run, (double)(run->end_ns - run->start_ns));
 	run->report.is_summary = true;
 	run->reported_ns = 0;
 }
 
-static int all_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
+static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 		    struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
@@ -406,9 +772,7 @@ static int all_runs(struct tally_stat_state *run, struct merged *merged, int *ex
 int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 		   struct tally_error *err)
 {
-	struct tally_stat_state run = { .options = options,
-					.spawn = TALLY_SPAWN_INIT,
-					.hotplug_fd = -1 };
+	struct run run = { .options = options, .spawn = TALLY_SPAWN_INIT, .waits.hotplug_fd = -1 };
 	struct merged merged = { 0 };
 	int result = tally_signals_open(&run.signals, err);
 	if (result < 0)
@@ -430,12 +794,12 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)
 		*exit_status = run.failed_to_exec ? tally_spawn_failure_status(result) : 1;
-	tally_stat_close_waits(&run);
+	close_waits(&run.waits);
 	tally_spawn_release(&run.spawn);
 	tally_counting_release_last(&run.counting);
 	tally_signals_release(&run.signals);
-	if (run.hotplug_fd >= 0)
-		close(run.hotplug_fd);
+	if (run.waits.hotplug_fd >= 0)
+		close(run.waits.hotplug_fd);
 	free(merged.rows);
 	return result;
 }
