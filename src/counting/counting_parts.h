@@ -10,7 +10,7 @@ static inline struct tally_count_slot *tally_counting_slot(const struct tally_co
 	return &c->slots[scope * c->options->event_count + event];
 }
 
-/* counting_open.c */
+/* counting_handles.c */
 int tally_counting_add_scope(struct tally_counting *c, struct tally_count_scope scope);
 void tally_counting_open_scope(struct tally_counting *c, size_t scope);
 void tally_counting_close_slot(struct tally_counting *c, struct tally_count_slot *slot);
