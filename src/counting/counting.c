@@ -17,48 +17,221 @@
  *   counts so far are read and kept, the handles are closed, and new ones are opened when the CPU
  *   comes back.
  */
-#include "session/close_apart.h"
-#include "counting/counting_parts.h"
+#include "counting/counting_internal.h"
 
 #include "abi/attr.h"
-#include "base/vector.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measured) */
+/* ---- parts and names ----------------------------------------------------- */
 
-static bool is_open(const struct tally_counting *c, size_t event)
+/* Returns the event's name with the "u" that it was opened with, appended to existing modifiers. */
+static const char *user_only_name(struct tally_counting *c, const struct tally_event *event)
 {
-	for (size_t i = 0; i < c->scope_count; i++)
-		if (tally_counting_slot(c, i, event)->was_open)
-			return true;
-	return false;
+	const char *name = event->name, *behind = strrchr(name, '/');
+	bool has_modifiers = (event->kind != TALLY_EVENT_VENDOR && strchr(name, ':')) ||
+			     (event->kind == TALLY_EVENT_PMU && behind);
+	if (event->kind == TALLY_EVENT_TRACEPOINT) {
+		const char *colon = strchr(name, ':');
+		has_modifiers = colon && strchr(colon + 1, ':') != NULL;
+	}
+	const char *text = tally_arena_printf(&c->arena, "%s%s", name, has_modifiers ? "u" : ":u");
+	return text ? text : name;
 }
 
-static void control_scope(struct tally_counting *c, size_t scope, enum tally_ioctl request)
+/* Returns the quality of a count.  A count of part of the time is an estimate, however exact that part is. */
+static const char *quality(const struct tally_counting *c, size_t i, bool was_scaled)
 {
-	for (size_t i = 0; i < c->options->event_count; i++) {
-		struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
-		if (slot->handle >= 0 && slot->leader == i)
-			c->options->provider->ops->ioctl(c->options->provider, slot->handle,
-							 request, NULL, 0);
+	const struct tally_provider_ops *ops = c->options->provider->ops;
+	const char *text = ops->quality && !c->handles.events[i].refusal
+				   ? ops->quality(c->options->provider, &c->options->events[i].attr)
+				   : NULL;
+	return text && was_scaled ? "estimate" : text;
+}
+
+static void name_row(struct tally_counting *c, size_t part, size_t i)
+{
+	const struct tally_event *event = &c->options->events[i];
+	const struct tally_provider_ops *ops = c->options->provider->ops;
+	struct tally_count *row = &c->rows[part * c->options->event_count + i];
+	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_TOOL;
+	row->name = event->name;
+	row->unit = is_clock ? "ns" : event->unit ? event->unit : "";
+	row->scale = event->scale > 0 ? event->scale : 1;
+	row->type = event->attr.type;
+	row->config = event->attr.config;
+	row->group = event->group;
+	row->cgroup = event->cgroup;
+	row->excludes = is_clock ? 0 : event->attr.flags & TALLY_ATTR_EXCLUDES;
+	row->source = ops->name;
+	row->quality = quality(c, i, false);
+	if (c->handles.events[i].user_only && !is_clock) {
+		row->excludes |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
+		row->name = user_only_name(c, event);
 	}
 }
 
+static void name_rows(struct tally_counting *c, size_t first_part)
+{
+	for (size_t part = first_part; part < c->part_count; part++)
+		for (size_t i = 0; i < c->options->event_count; i++)
+			name_row(c, part, i);
+}
+
+/* Adds a part with its rows, not yet named.  Returns 0 or -ENOMEM. */
+static int add_part(struct tally_counting *c, const char *label)
+{
+	size_t events = c->options->event_count;
+	if (c->part_count == c->part_capacity) {
+		size_t capacity = c->part_capacity ? 2 * c->part_capacity : 4;
+		struct tally_count_part *parts = reallocarray(c->parts, capacity, sizeof(*parts));
+		if (parts)
+			c->parts = parts;
+		struct tally_count *rows = parts ? reallocarray(c->rows, capacity * (events + 1),
+								sizeof(*rows))
+						 : NULL;
+		if (!rows)
+			return -ENOMEM;
+		c->rows = rows;
+		c->part_capacity = capacity;
+	}
+	const char *kept = *label ? tally_arena_string(&c->arena, label) : "";
+	if (!kept)
+		return -ENOMEM;
+	memset(c->rows + c->part_count * events, 0, events * sizeof(*c->rows));
+	c->parts[c->part_count++] = (struct tally_count_part){ .label = kept };
+	return 0;
+}
+
+static void label_thread(pid_t tid, char *out, size_t size)
+{
+	char comm[TALLY_PROC_COMM_MAX];
+	if (tally_proc_comm(tid, comm, sizeof(comm)) < 0)
+		snprintf(out, size, "%d", tid);
+	else
+		snprintf(out, size, "%s-%d", comm, tid);
+}
+
+/* A CPU without a die number is in die 0, as in perf. */
+static void label_cpu(enum tally_count_by by, unsigned cpu, char *out, size_t size)
+{
+	struct tally_cpu_location at;
+	int node;
+	tally_cpu_location_read(NULL, cpu, &at, &node);
+	if (at.die < 0)
+		at.die = 0;
+	if (by == TALLY_COUNT_BY_CORE)
+		snprintf(out, size, "S%d-D%d-C%d", at.package, at.die, at.core);
+	else if (by == TALLY_COUNT_BY_DIE)
+		snprintf(out, size, "S%d-D%d", at.package, at.die);
+	else if (by == TALLY_COUNT_BY_SOCKET)
+		snprintf(out, size, "S%d", at.package);
+	else
+		snprintf(out, size, "N%d", node);
+}
+
+/* Puts the scope into its part, which is made for the first scope in it.  Parts have perf's names.
+ * Returns 0 or -ENOMEM. */
+static int find_part(struct tally_counting *c, struct tally_count_scope *scope)
+{
+	enum tally_count_by by = c->options->by;
+	char label[TALLY_PROC_COMM_MAX + 32] = "";
+	bool is_single = by == TALLY_COUNT_BY_CPU || by == TALLY_COUNT_BY_THREAD;
+	if (by == TALLY_COUNT_BY_THREAD)
+		label_thread(scope->pid, label, sizeof(label));
+	else if (by == TALLY_COUNT_BY_CPU)
+		snprintf(label, sizeof(label), "CPU%d", scope->cpu);
+	else if (by != TALLY_COUNT_BY_NOTHING)
+		label_cpu(by, (unsigned)scope->cpu, label, sizeof(label));
+	size_t part = 0;
+	while (part < c->part_count && (is_single || strcmp(c->parts[part].label, label) != 0))
+		part++;
+	if (part == c->part_count) {
+		if (add_part(c, label) < 0)
+			return -ENOMEM;
+		name_rows(c, part);
+	}
+	c->parts[part].cpus += scope->cpu >= 0;
+	scope->part = part;
+	return 0;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+/* Opens the events on one more task or CPU. */
+static int add_scope(struct tally_counting *c, pid_t pid, int cpu)
+{
+	struct tally_count_handles *handles = &c->handles;
+	int result = tally_count_handles_add(handles, pid, cpu);
+	if (result < 0)
+		return result;
+	size_t at = handles->scope_count - 1;
+	result = find_part(c, &handles->scopes[at]);
+	if (result < 0)
+		return result;
+	tally_count_handles_open(handles, at);
+	return handles->fatal;
+}
+
+int tally_counting_follow(struct tally_counting *c)
+{
+	const struct tally_pid_list *tids = &c->options->target->tids;
+	int result = 0;
+	for (size_t i = c->handles.scope_count; i < tids->count && result >= 0; i++)
+		result = add_scope(c, tids->items[i], -1);
+	return result;
+}
+
+static int add_places(struct tally_counting *c)
+{
+	const struct tally_target *target = c->options->target;
+	if (c->options->command_pid)
+		return add_scope(c, c->options->command_pid, -1);
+	if (!target->all)
+		return tally_counting_follow(c);
+	int result = 0;
+	for (size_t i = 0; i < target->cpus.count && result >= 0; i++)
+		result = add_scope(c, -1, (int)target->cpus.cpus[i]);
+	return result;
+}
+
+int tally_counting_open(const struct tally_counting_options *options, struct tally_counting *c,
+			struct tally_error *err)
+{
+	*c = (struct tally_counting){ .options = options, .coverage = 1 };
+	int result = tally_count_handles_init(&c->handles, options, err);
+	if (result >= 0) {
+		result = add_places(c);
+		/* without any thread left, each event still has a row */
+		if (result >= 0 && !c->part_count)
+			result = add_part(c, "");
+		if (result < 0)
+			tally_count_handles_explain(&c->handles, result, err);
+	}
+	if (result < 0) {
+		tally_counting_release(c);
+		return result;
+	}
+	name_rows(c, 0);
+	return 0;
+}
+
+/* ---- switching ----------------------------------------------------------- */
+
 void tally_counting_enable(struct tally_counting *c)
 {
-	for (size_t scope = 0; scope < c->scope_count; scope++)
-		control_scope(c, scope, TALLY_IOCTL_ENABLE);
+	for (size_t scope = 0; scope < c->handles.scope_count; scope++)
+		tally_count_handles_switch(&c->handles, scope, TALLY_IOCTL_ENABLE);
 	c->was_enabled = c->is_enabled = true;
 }
 
 void tally_counting_disable(struct tally_counting *c)
 {
-	for (size_t scope = 0; scope < c->scope_count; scope++)
-		control_scope(c, scope, TALLY_IOCTL_DISABLE);
+	for (size_t scope = 0; scope < c->handles.scope_count; scope++)
+		tally_count_handles_switch(&c->handles, scope, TALLY_IOCTL_DISABLE);
 	c->is_enabled = false;
 }
 
@@ -71,58 +244,13 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 		if (strncmp(own, name, length) != 0 || (own[length] && own[length] != ':'))
 			continue;
 		found++;
-		for (size_t scope = 0; scope < c->scope_count; scope++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
-			if (slot->handle >= 0)
-				c->options->provider->ops->ioctl(c->options->provider, slot->handle,
-								 request, NULL, 0);
-		}
+		tally_count_handles_switch_event(&c->handles, i, request);
 	}
 	c->was_enabled |= found && enable;
 	return found;
 }
 
-/* Reads a leader and stores its members' values, which come in the order in which they joined. */
-static void read_leader(struct tally_counting *c, size_t scope, size_t leader, uint64_t *words,
-			size_t size)
-{
-	struct tally_count_slot *slot = tally_counting_slot(c, scope, leader);
-	uint64_t format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING |
-			  (slot->reads_group ? TALLY_FORMAT_GROUP : 0);
-	size_t count = c->options->event_count;
-	struct tally_read_values values;
-	ssize_t got = c->options->provider->ops->read(c->options->provider, slot->handle, words,
-						      size);
-	if (got <= 0 || tally_read_values_parse(format, words, (size_t)got, &values) < 0)
-		return;
-	for (size_t i = leader, at = 0; i < count && at < values.count; i++) {
-		struct tally_count_slot *member = tally_counting_slot(c, scope, i);
-		if (member->handle < 0 || member->leader != leader)
-			continue;
-		const struct tally_reading *kept = &member->kept;
-		member->now = (struct tally_reading){ kept->value +
-							      values.values[at++ * values.stride],
-						      kept->enabled_ns + values.time_enabled,
-						      kept->running_ns + values.time_running };
-		member->was_read = true;
-	}
-}
-
-static void read_slots(struct tally_counting *c)
-{
-	uint64_t words[GROUP_READ_MAX + 4];
-	for (size_t scope = 0; scope < c->scope_count; scope++)
-		for (size_t i = 0; i < c->options->event_count; i++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
-			/* a CPU that went offline: its kept counts are the reading */
-			slot->was_read = slot->was_open && slot->handle < 0;
-		}
-	for (size_t scope = 0; scope < c->scope_count; scope++)
-		for (size_t i = 0; i < c->options->event_count; i++)
-			if (tally_counting_slot(c, scope, i)->handle >= 0 &&
-			    tally_counting_slot(c, scope, i)->leader == i)
-				read_leader(c, scope, i, words, sizeof(words));
-}
+/* ---- rows ---------------------------------------------------------------- */
 
 static void withhold_empty_tracepoint(struct tally_count *row)
 {
@@ -143,10 +271,10 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 {
 	size_t events = c->options->event_count;
 	struct sum *sums = calloc(c->part_count * events + 1, sizeof(*sums));
-	for (size_t scope = 0; sums && scope < c->scope_count; scope++)
+	for (size_t scope = 0; sums && scope < c->handles.scope_count; scope++)
 		for (size_t i = 0; i < events; i++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
-			struct sum *sum = &sums[c->scopes[scope].part * events + i];
+			struct tally_count_slot *slot = tally_count_slot_of(&c->handles, scope, i);
+			struct sum *sum = &sums[c->handles.scopes[scope].part * events + i];
 			struct tally_reading none = { 0 };
 			sum->was_open |= slot->was_open;
 			if (!slot->was_read)
@@ -173,12 +301,12 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
 	bool is_task = !c->options->target->all || row->cgroup;
 	bool is_idle = was_read && !is_pinned && !total.enabled_ns && is_task &&
-		       (c->was_enabled || c->reads);
+		       (c->was_enabled || c->was_read);
 	row->raw = total.raw;
 	row->enabled_ns = total.enabled_ns;
 	row->running_ns = total.running_ns;
 	row->was_scaled = total.was_scaled;
-	row->quality = tally_counting_quality(c, event, total.was_scaled);
+	row->quality = quality(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	const struct tally_provider *provider = c->options->provider;
 	const char *uncounted = provider->ops->uncounted
@@ -194,7 +322,7 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 		row->reason = "pinned, but no counter was free";
 	else if (!was_read)
 		row->reason = sum->was_open ? "lost its counter to another user"
-					    : tally_counting_reason(c, event);
+					    : tally_count_reason(&c->handles, event);
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
 		row->reason = "its group was never scheduled; {…}:W counts its events separately";
 	else
@@ -222,41 +350,14 @@ static bool substitute(struct tally_counting *c, struct tally_count *row, size_t
 	return true;
 }
 
-/* True if the kernel accounts for this event, per task or for the whole system. */
-static bool has_usage(const struct tally_counting *c, size_t event)
-{
-	int code = c->refusals[event];
-	struct tally_resource_usage all = {
-		.has_times = true, .has_faults = true, .has_switches = true, .has_migrations = true
-	};
-	uint64_t value;
-	if (code != TALLY_REFUSED_EMPTIED && code != -EPERM && code != -EACCES && code != -ENOSYS)
-		return false;
-	return !is_open(c, event) &&
-	       tally_resource_usage_value(&all, &c->options->events[event].attr, &value);
-}
-
-bool tally_counting_is_inexact(const struct tally_counting *c, size_t event)
-{
-	const struct tally_target *target = c->options->target;
-	return target->all && has_usage(c, event) &&
-	       (target->has_cpu_list || tally_attr_is_clock(&c->options->events[event].attr));
-}
-
-static bool is_substitutable(const struct tally_counting *c, size_t event)
-{
-	return has_usage(c, event) && !tally_counting_is_inexact(c, event) &&
-	       c->options->by == TALLY_COUNT_BY_NOTHING && !c->options->events[event].cgroup;
-}
-
 static void fill_refused(struct tally_counting *c, struct tally_count *row, size_t event,
 			 const struct tally_resource_usage *usage)
 {
-	bool is_withheld = c->refusals[event] == TALLY_REFUSED_EMPTIED ||
-			   tally_counting_is_inexact(c, event);
+	bool is_withheld = c->handles.events[event].refusal == TALLY_REFUSED_EMPTIED ||
+			   tally_count_is_inexact(&c->handles, event);
 	row->state = is_withheld ? TALLY_COUNT_WITHHELD : TALLY_COUNT_NOT_SUPPORTED;
-	row->reason = tally_counting_reason(c, event);
-	if (usage && is_substitutable(c, event))
+	row->reason = tally_count_reason(&c->handles, event);
+	if (usage && tally_count_is_substitutable(&c->handles, event))
 		substitute(c, row, event, usage);
 }
 
@@ -273,7 +374,7 @@ static void fill(struct tally_counting *c, const struct tally_resource_usage *us
 			row->reason = "out of memory";
 		} else if (c->options->events[at % events].kind == TALLY_EVENT_TOOL) {
 			row->state = TALLY_COUNT_NOT_COUNTED;
-		} else if (is_open(c, at % events)) {
+		} else if (c->handles.events[at % events].was_open) {
 			fill_counted(c, row, at % events, &sums[at]);
 		} else {
 			fill_refused(c, row, at % events, usage);
@@ -284,9 +385,9 @@ static void fill(struct tally_counting *c, const struct tally_resource_usage *us
 
 void tally_counting_read(struct tally_counting *c, const struct tally_resource_usage *usage)
 {
-	read_slots(c);
+	tally_count_handles_read(&c->handles);
 	fill(c, usage, false);
-	c->reads++;
+	c->was_read = true;
 }
 
 void tally_counting_total(struct tally_counting *c, const struct tally_resource_usage *usage)
@@ -305,7 +406,7 @@ void tally_counting_check_coverage(struct tally_counting *c,
 	uint64_t used_ns = usage->user_ns + usage->system_ns, seen_ns = 0;
 	size_t open_count = 0;
 	for (size_t i = 0; i < c->options->event_count; i++)
-		if (is_open(c, i)) {
+		if (c->handles.events[i].was_open) {
 			open_count++;
 			if (c->rows[i].enabled_ns > seen_ns)
 				seen_ns = c->rows[i].enabled_ns;
@@ -314,57 +415,20 @@ void tally_counting_check_coverage(struct tally_counting *c,
 		return;
 	c->coverage = (double)seen_ns / (double)used_ns;
 	for (size_t i = 0; i < c->options->event_count && c->coverage < 0.5; i++)
-		if (is_open(c, i) && !substitute(c, &c->rows[i], i, usage)) {
+		if (c->handles.events[i].was_open && !substitute(c, &c->rows[i], i, usage)) {
 			c->rows[i].state = TALLY_COUNT_WITHHELD;
 			c->rows[i].reason =
 				"the counter was dropped by the exec of a set-user-ID program";
 		}
 }
 
-bool tally_counting_needs_usage(const struct tally_counting *c)
-{
-	for (size_t i = 0; i < c->options->event_count; i++)
-		if (is_substitutable(c, i))
-			return true;
-	return false;
-}
-
-int tally_counting_refusal(const struct tally_counting *c)
-{
-	int code = 0;
-	for (size_t i = 0; i < c->options->event_count; i++) {
-		int one = c->refusals[i];
-		/* Many users may not count the kernel's part alone, but may count the rest. */
-		if (one == -EACCES && (c->options->events[i].attr.flags & TALLY_ATTR_EXCLUDE_USER))
-			continue;
-		if (is_open(c, i) || c->is_user_only)
-			return 0;
-		if (!code && (one == -EPERM || one == -EACCES || one == -ENOSYS))
-			code = one;
-	}
-	return code;
-}
-
-static void go_offline(struct tally_counting *c, size_t scope)
-{
-	uint64_t words[GROUP_READ_MAX + 4];
-	for (size_t i = 0; i < c->options->event_count; i++)
-		if (tally_counting_slot(c, scope, i)->handle >= 0 &&
-		    tally_counting_slot(c, scope, i)->leader == i)
-			read_leader(c, scope, i, words, sizeof(words));
-	for (size_t i = 0; i < c->options->event_count; i++) {
-		struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
-		tally_counting_close_slot(c, slot);
-		slot->kept = slot->now;
-	}
-	c->scopes[scope].is_offline = true;
-}
+/* ---- CPUs that come and go ----------------------------------------------- */
 
 /* Returns the CPU's scope, or −1 if it was never counted. */
 static long scope_of_cpu(const struct tally_counting *c, unsigned cpu)
 {
-	for (size_t i = 0; i < c->scope_count; i++)
-		if (c->scopes[i].cpu == (int)cpu)
+	for (size_t i = 0; i < c->handles.scope_count; i++)
+		if (c->handles.scopes[i].cpu == (int)cpu)
 			return (long)i;
 	return -1;
 }
@@ -372,21 +436,20 @@ static long scope_of_cpu(const struct tally_counting *c, unsigned cpu)
 static bool come_online(struct tally_counting *c, unsigned cpu)
 {
 	long scope = scope_of_cpu(c, cpu);
-	if (scope >= 0 && !c->scopes[scope].is_offline)
+	if (scope >= 0 && !c->handles.scopes[scope].is_offline)
 		return false;
 	if (scope < 0 && c->options->target->has_cpu_list)
 		return false;
 	if (scope >= 0) {
-		tally_counting_open_scope(c, (size_t)scope);
-		c->scopes[scope].is_offline = false;
+		tally_count_handles_open(&c->handles, (size_t)scope);
+		c->handles.scopes[scope].is_offline = false;
 	} else {
-		scope = (long)c->scope_count;
-		if (tally_counting_add_scope(
-			    c, (struct tally_count_scope){ .pid = -1, .cpu = (int)cpu }) < 0)
+		scope = (long)c->handles.scope_count;
+		if (add_scope(c, -1, (int)cpu) < 0)
 			return false;
 	}
 	if (c->is_enabled)
-		control_scope(c, (size_t)scope, TALLY_IOCTL_ENABLE);
+		tally_count_handles_switch(&c->handles, (size_t)scope, TALLY_IOCTL_ENABLE);
 	tally_cpu_list_add(&c->came_online, cpu);
 	return true;
 }
@@ -394,11 +457,11 @@ static bool come_online(struct tally_counting *c, unsigned cpu)
 bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_list *online)
 {
 	bool has_changed = false;
-	for (size_t i = 0; i < c->scope_count && c->options->target->all; i++)
-		if (!c->scopes[i].is_offline &&
-		    !tally_cpu_list_contains(online, (unsigned)c->scopes[i].cpu)) {
-			go_offline(c, i);
-			tally_cpu_list_add(&c->went_offline, (unsigned)c->scopes[i].cpu);
+	for (size_t i = 0; i < c->handles.scope_count && c->options->target->all; i++)
+		if (!c->handles.scopes[i].is_offline &&
+		    !tally_cpu_list_contains(online, (unsigned)c->handles.scopes[i].cpu)) {
+			tally_count_handles_go_offline(&c->handles, i);
+			tally_cpu_list_add(&c->went_offline, (unsigned)c->handles.scopes[i].cpu);
 			has_changed = true;
 		}
 	for (size_t i = 0; i < online->count && c->options->target->all; i++)
@@ -406,50 +469,27 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 	return has_changed;
 }
 
-/* If closing will be slow, returns all descriptors (the caller frees the array); otherwise NULL. */
-static int *slow_handles(const struct tally_counting *c, size_t *count)
-{
-	size_t slots = c->scope_count * c->options->event_count, tracepoints = 0;
-	int *handles = c->options->provider == tally_provider_kernel() && slots
-			       ? malloc(slots * sizeof(*handles))
-			       : NULL;
-	*count = 0;
-	for (size_t at = 0; handles && at < slots; at++) {
-		if (c->slots[at].handle < 0)
-			continue;
-		tracepoints += c->options->events[at % c->options->event_count].attr.type ==
-			       TALLY_TYPE_TRACEPOINT;
-		handles[(*count)++] = c->slots[at].handle;
-	}
-	if (tracepoints >= TALLY_CLOSE_APART_MIN)
-		return handles;
-	free(handles);
-	return NULL;
-}
+/* ---- closing ------------------------------------------------------------- */
 
-void tally_counting_release_last(struct tally_counting *c)
+void tally_counting_close(struct tally_counting *c)
 {
-	size_t count;
-	int *handles = c->options ? slow_handles(c, &count) : NULL;
-	int gate = handles ? tally_close_apart(handles, count) : -1;
-	tally_counting_release(c);
-	if (gate >= 0)
-		close(gate);
-	free(handles);
+	tally_count_handles_close(&c->handles);
 }
 
 void tally_counting_release(struct tally_counting *c)
 {
-	for (size_t scope = 0; scope < c->scope_count; scope++)
-		for (size_t i = 0; i < c->options->event_count; i++)
-			tally_counting_close_slot(c, tally_counting_slot(c, scope, i));
-	tally_counting_close_cgroups(c);
-	free(c->scopes);
-	free(c->slots);
+	tally_count_handles_release(&c->handles);
 	free(c->rows);
 	free(c->parts);
 	tally_cpu_list_release(&c->went_offline);
 	tally_cpu_list_release(&c->came_online);
 	tally_arena_release(&c->arena);
 	*c = (struct tally_counting){ 0 };
+}
+
+void tally_counting_release_last(struct tally_counting *c)
+{
+	if (c->options)
+		tally_count_handles_close_last(&c->handles);
+	tally_counting_release(c);
 }

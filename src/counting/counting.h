@@ -57,31 +57,40 @@ struct tally_count_slot { /* one event in one scope */
 	bool was_open;
 };
 
-struct tally_counting {
+struct tally_count_opening { /* one event, in all scopes */
+	int cgroup;          /* its cgroup's descriptor, −1: none */
+	int refusal;         /* why it didn't open, 0: it did */
+	bool user_only;      /* opened without the kernel's part, which was refused */
+	bool was_open;       /* in any scope */
+};
+
+/* The events' handles, by scope. */
+struct tally_count_handles {
 	const struct tally_counting_options *options;
-	struct tally_arena arena;
-	/* [part][event]; without parts, one row per event */
-	struct tally_count *rows;
-	struct tally_count_part *parts;
-	size_t part_count, part_capacity;
-	int *cgroups;                    /* by event: its cgroup's descriptor, −1: none */
-	int *refusals;                   /* by event: why it didn't open, 0: it did */
-	/* by event: opened without the kernel's part, which was refused */
-	bool *user_only;
+	struct tally_count_opening *events; /* by event */
 	struct tally_count_scope *scopes;
-	size_t scope_count, scope_capacity;
 	struct tally_count_slot *slots; /* [scope][event] */
+	size_t scope_count, scope_capacity;
 	/* the kernel's part is refused: open all events without it */
 	bool is_user_only;
-	bool has_hardware;               /* a hardware event opened */
-	bool was_enabled;                /* by tally_counting_enable(), not by exec */
-	bool is_enabled;                 /* by tally_counting_enable(), and not disabled since */
 	/* −errno that no event caused: too few descriptors, … */
 	int fatal;
 	/* exception: this event's filter caused `fatal`; or NULL */
 	const struct tally_event *misfiltered;
+};
+
+struct tally_counting {
+	const struct tally_counting_options *options;
+	struct tally_count_handles handles;
+	/* [part][event]; without parts, one row per event */
+	struct tally_count *rows;
+	struct tally_count_part *parts;
+	size_t part_count, part_capacity;
+	struct tally_arena arena; /* the rows' and parts' names */
+	bool was_enabled;         /* by tally_counting_enable(), not by exec */
+	bool is_enabled;          /* by tally_counting_enable(), and not disabled since */
+	bool was_read;
 	struct tally_cpu_list went_offline, came_online; /* during the counting */
-	unsigned long reads;
 	/* share of the command's CPU time that the events covered; 1 unless checked */
 	double coverage;
 };
@@ -123,28 +132,19 @@ void tally_counting_total(struct tally_counting *counting,
 void tally_counting_check_coverage(struct tally_counting *counting,
 				   const struct tally_resource_usage *usage);
 
-/* True if the event is refused and the kernel's own accounting is another figure: ticks of busy
- * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  The row is
- * withheld. */
-bool tally_counting_is_inexact(const struct tally_counting *counting, size_t event);
-
+/* True if an event is refused whose figure the resource usage has. */
 bool tally_counting_needs_usage(const struct tally_counting *counting);
-
-/* If perf events are refused altogether, returns the error; 0 if an event opened or other errors
- * occurred. */
-int tally_counting_refusal(const struct tally_counting *counting);
 
 /* Makes the lines below the table, which name missing figures and how to get them.  They live in
  * `arena`; at most `maximum`.  Returns how many. */
 size_t tally_counting_notes(const struct tally_counting *counting, struct tally_arena *arena,
 			    const char **notes, size_t maximum);
 
+/* Closes the events; the rows stay. */
+void tally_counting_close(struct tally_counting *counting);
 void tally_counting_release(struct tally_counting *counting);
 /* The same for a process that is about to end: does not wait for a slow kernel (close_apart.h). */
 void tally_counting_release_last(struct tally_counting *counting);
-
-/* counting_reason.c: returns the few words for a row. */
-const char *tally_counting_reason(const struct tally_counting *counting, size_t event);
 
 /* True if the kernel reads 0 for this event in user mode, since it counts it in kernel mode. */
 bool tally_counting_is_emptied(const struct tally_attr *attr);

@@ -1,9 +1,9 @@
 /* Explains missing figures: a few words in the row, and lines below the table that say how to get
- * the figure.
+ * the figure.  Finds the refused events that have another source.
  *
  * The row's words are short, since eight rows may need them; the advice is given once.
  */
-#include "counting/counting.h"
+#include "counting/counting_internal.h"
 
 #include "abi/attr.h"
 #include "base/buffer.h"
@@ -16,6 +16,63 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- refusals ------------------------------------------------------------ */
+
+/* True if the kernel accounts for this event, per task or for the whole system. */
+static bool has_usage(const struct tally_count_handles *h, size_t event)
+{
+	int code = h->events[event].refusal;
+	struct tally_resource_usage all = {
+		.has_times = true, .has_faults = true, .has_switches = true, .has_migrations = true
+	};
+	uint64_t value;
+	if (code != TALLY_REFUSED_EMPTIED && code != -EPERM && code != -EACCES && code != -ENOSYS)
+		return false;
+	return !h->events[event].was_open &&
+	       tally_resource_usage_value(&all, &h->options->events[event].attr, &value);
+}
+
+bool tally_count_is_inexact(const struct tally_count_handles *h, size_t event)
+{
+	const struct tally_target *target = h->options->target;
+	return target->all && has_usage(h, event) &&
+	       (target->has_cpu_list || tally_attr_is_clock(&h->options->events[event].attr));
+}
+
+bool tally_count_is_substitutable(const struct tally_count_handles *h, size_t event)
+{
+	return has_usage(h, event) && !tally_count_is_inexact(h, event) &&
+	       h->options->by == TALLY_COUNT_BY_NOTHING && !h->options->events[event].cgroup;
+}
+
+bool tally_counting_needs_usage(const struct tally_counting *c)
+{
+	for (size_t i = 0; i < c->options->event_count; i++)
+		if (tally_count_is_substitutable(&c->handles, i))
+			return true;
+	return false;
+}
+
+/* If perf events are refused altogether, returns the error; 0 if an event opened or other errors
+ * occurred. */
+static int whole_refusal(const struct tally_count_handles *h)
+{
+	int code = 0;
+	for (size_t i = 0; i < h->options->event_count; i++) {
+		int one = h->events[i].refusal;
+		/* Many users may not count the kernel's part alone, but may count the rest. */
+		if (one == -EACCES && (h->options->events[i].attr.flags & TALLY_ATTR_EXCLUDE_USER))
+			continue;
+		if (h->events[i].was_open || h->is_user_only)
+			return 0;
+		if (!code && (one == -EPERM || one == -EACCES || one == -ENOSYS))
+			code = one;
+	}
+	return code;
+}
+
+/* ---- a row's words ------------------------------------------------------- */
+
 static bool is_hardware(const struct tally_attr *attr)
 {
 	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
@@ -23,57 +80,61 @@ static bool is_hardware(const struct tally_attr *attr)
 }
 
 /* True if no event of a PMU could be opened, and the reason was not a refusal. */
-static bool lacks_pmu(const struct tally_counting *c)
+static bool lacks_pmu(const struct tally_count_handles *h)
 {
 	size_t refused = 0;
-	if (c->options->provider->ops->reason)
+	if (h->options->provider->ops->reason)
 		return false;
-	for (size_t i = 0; i < c->options->event_count && !c->has_hardware; i++) {
-		int code = c->refusals[i];
-		if (is_hardware(&c->options->events[i].attr))
-			refused += code == -ENOENT || code == -EOPNOTSUPP || code == -ENODEV;
+	for (size_t i = 0; i < h->options->event_count; i++) {
+		int code = h->events[i].refusal;
+		if (!is_hardware(&h->options->events[i].attr))
+			continue;
+		if (h->events[i].was_open)
+			return false;
+		refused += code == -ENOENT || code == -EOPNOTSUPP || code == -ENODEV;
 	}
 	return refused > 0;
 }
 
-static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event,
-				  int code)
+static const char *refused_reason(const struct tally_count_handles *h,
+				  const struct tally_event *event, int code)
 {
 	/* The kernel's own checks give EACCES; EPERM comes from a filter in front of it. */
 	if (code == -EPERM)
 		return "perf events are refused here";
 	if (event->kind == TALLY_EVENT_TRACEPOINT)
 		return "tracepoints need privilege here";
-	if (c->options->target->all)
+	if (h->options->target->all)
 		return "counting whole CPUs needs privilege here";
-	if (c->is_user_only)
+	if (h->is_user_only)
 		return "only user mode may be counted here";
 	return "perf events are refused here";
 }
 
 /* Everything in /proc is in ticks of 10 ms, whatever the kernel's own rate is. */
-static const char *inexact_reason(const struct tally_counting *c, size_t i)
+static const char *inexact_reason(const struct tally_count_handles *h, size_t i)
 {
-	bool is_missing = c->refusals[i] == -ENOSYS;
-	if (tally_attr_is_clock(&c->options->events[i].attr))
+	bool is_missing = h->events[i].refusal == -ENOSYS;
+	if (tally_attr_is_clock(&h->options->events[i].attr))
 		return is_missing ? "this kernel has no perf events; /proc counts in ticks of 10 ms"
 				  : "closed to this user; /proc counts in ticks of 10 ms";
 	return is_missing ? "this kernel has no perf events; /proc does not count it per CPU"
 			  : "closed to this user; /proc does not count it per CPU";
 }
 
-const char *tally_counting_reason(const struct tally_counting *c, size_t i)
+const char *tally_count_reason(const struct tally_count_handles *h, size_t i)
 {
-	const struct tally_event *event = &c->options->events[i];
+	const struct tally_event *event = &h->options->events[i];
 	bool hardware = is_hardware(&event->attr);
-	struct tally_provider *provider = c->options->provider;
-	if (c->refusals[i] < 0 && c->refusals[i] > TALLY_REFUSED_EMPTIED && provider->ops->reason)
-		return provider->ops->reason(provider, &event->attr, c->refusals[i], NULL);
-	if (c->refusals[i] != TALLY_REFUSED_EMPTIED && tally_counting_is_inexact(c, i))
-		return inexact_reason(c, i);
-	switch (c->refusals[i]) {
+	struct tally_provider *provider = h->options->provider;
+	int code = h->events[i].refusal;
+	if (code < 0 && code > TALLY_REFUSED_EMPTIED && provider->ops->reason)
+		return provider->ops->reason(provider, &event->attr, code, NULL);
+	if (code != TALLY_REFUSED_EMPTIED && tally_count_is_inexact(h, i))
+		return inexact_reason(h, i);
+	switch (code) {
 	case 0:
-		return c->options->target->all ? "no CPU of its PMU is counted"
+		return h->options->target->all ? "no CPU of its PMU is counted"
 					       : "the task has ended";
 	case TALLY_REFUSED_EMPTIED:
 		return "happens in the kernel: in user mode the count would be 0";
@@ -81,18 +142,18 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 		return "does not fit into its group; {…}:W opens it separately";
 	case -EPERM:
 	case -EACCES:
-		return refused_reason(c, event, c->refusals[i]);
+		return refused_reason(h, event, code);
 	case -ENOSYS:
 		return "this kernel has no perf events";
 	case -ENOENT:
 	case -EOPNOTSUPP:
 		if (hardware)
-			return lacks_pmu(c) ? "no hardware counters here"
+			return lacks_pmu(h) ? "no hardware counters here"
 					    : "this CPU has no such event";
 		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here"
 							     : "the kernel has no such event";
 	case -EINVAL:
-		if (event->kind == TALLY_EVENT_PMU && !c->options->target->all)
+		if (event->kind == TALLY_EVENT_PMU && !h->options->target->all)
 			return "rejected; if it counts CPUs rather than tasks, add -a";
 		return "the kernel rejects it as written";
 	case -EBUSY:
@@ -106,9 +167,11 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 	case -EMFILE:
 		return "out of file descriptors: raise ulimit -n";
 	default:
-		return tally_errno_text(c->refusals[i]);
+		return tally_errno_text(code);
 	}
 }
+
+/* ---- notes below the table ----------------------------------------------- */
 
 static long paranoid_level(void)
 {
@@ -128,22 +191,23 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_event asked = c->options->events[event];
-	if (c->options->provider != tally_provider_kernel() || !c->scope_count)
+	if (c->options->provider != tally_provider_kernel() || !c->handles.scope_count)
 		return "";
 	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
-	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
+	if (c->handles.events[event].refusal == -EACCES &&
+	    (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
-	tally_provider_open_error(&asked, c->refusals[event], c->scopes[0].pid, c->scopes[0].cpu,
-				  NULL, &err);
+	tally_provider_open_error(&asked, c->handles.events[event].refusal,
+				  c->handles.scopes[0].pid, c->handles.scopes[0].cpu, NULL, &err);
 	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
 }
 
 static const char *refusal_note(const struct tally_counting *c, struct tally_arena *arena, int code)
 {
 	size_t event = 0;
-	while (event + 1 < c->options->event_count && c->refusals[event] != code)
+	while (event + 1 < c->options->event_count && c->handles.events[event].refusal != code)
 		event++;
 	const char *what = "perf events are refused";
 	if (code == -ENOSYS)
@@ -164,15 +228,16 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 static const char *single_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	for (size_t i = 0; i < c->options->event_count; i++) {
-		int code = c->refusals[i];
+		int code = c->handles.events[i].refusal;
 		if (c->rows[i].state != TALLY_COUNT_NOT_SUPPORTED ||
 		    (code != -EACCES && code != -EPERM && code != -EINVAL && code != -EBUSY &&
 		     code != -EMFILE))
 			continue;
 		const char *advice = advice_on(c, arena, i);
-		return advice && advice[0] ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
-								tally_counting_reason(c, i), advice)
-					   : NULL;
+		return advice && advice[0]
+			       ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
+						    tally_count_reason(&c->handles, i), advice)
+			       : NULL;
 	}
 	return NULL;
 }
@@ -250,16 +315,16 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 			    const char **notes, size_t maximum)
 {
 	size_t count = 0;
-	int refusal = tally_counting_refusal(c);
+	int refusal = whole_refusal(&c->handles);
 	if (count < maximum)
 		notes[count++] = refusal ? refusal_note(c, arena, refusal) : single_note(c, arena);
-	if (c->is_user_only && count < maximum)
+	if (c->handles.is_user_only && count < maximum)
 		notes[count++] = tally_arena_printf(
 			arena,
 			"only user mode is counted (:u), since kernel.perf_event_paranoid is "
 			"%ld; 1 or CAP_PERFMON allows counting the kernel as well",
 			paranoid_level());
-	if (!refusal && lacks_pmu(c) && count < maximum)
+	if (!refusal && lacks_pmu(&c->handles) && count < maximum)
 		notes[count++] =
 			can_be_simulated(c)
 				? "no hardware counters: usual in virtual machines whose host does not share its PMU. "

@@ -130,15 +130,15 @@ static int make_target(struct simulation *simulation, struct simulation_part *pa
 static void explain_refusals(struct simulation *simulation, const struct simulation_part *part)
 {
 	for (size_t i = 0; i < part->events.count; i++)
-		if (part->counting.refusals[i] == TALLY_REFUSED_GROUP)
+		if (part->counting.handles.events[i].refusal == TALLY_REFUSED_GROUP)
 			simulation_tell(
 				simulation,
 				"%s is refused in its group of %s: together they would never fit on the counters",
 				part->events.items[i].name, part->target_text);
-		else if (part->counting.refusals[i] < 0)
+		else if (part->counting.handles.events[i].refusal < 0)
 			simulation_tell(simulation, "%s of %s is refused: %s",
 					part->events.items[i].name, part->target_text,
-					tally_errno_text(part->counting.refusals[i]));
+					tally_errno_text(part->counting.handles.events[i].refusal));
 }
 
 static int watch_part(struct simulation *simulation, struct simulation_part *part)
@@ -146,10 +146,10 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 	unsigned number = (unsigned)(part - simulation->parts);
 	int code = 0;
 	for (size_t i = 0;
-	     simulation->watch && part->counting.scope_count && i < part->events.count; i++)
-		if (part->counting.slots[i].handle >= 0 && !code)
+	     simulation->watch && part->counting.handles.scope_count && i < part->events.count; i++)
+		if (part->counting.handles.slots[i].handle >= 0 && !code)
 			code = sim_watch_add(
-				simulation->watch, part->counting.slots[i].handle, number,
+				simulation->watch, part->counting.handles.slots[i].handle, number,
 				part->events.items[i].name,
 				part->part->program >= 0
 					? simulation->scenario->programs[part->part->program].name
@@ -374,18 +374,9 @@ static int observer_body(struct sim_machine *machine, void *argument)
 	simulation->play.observer = sim_current(machine);
 	simulation->code = observe(simulation);
 	close_all(simulation);
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++) {
-		struct tally_counting *counting = &simulation->parts[i].counting;
-		size_t slots = simulation->parts[i].is_counting
-				       ? counting->scope_count * simulation->parts[i].events.count
-				       : 0;
-		for (size_t slot = 0; slot < slots; slot++)
-			if (counting->slots[slot].handle >= 0) {
-				simulation->provider->ops->close(simulation->provider,
-								 counting->slots[slot].handle);
-				counting->slots[slot].handle = -1;
-			}
-	}
+	for (unsigned i = 0; i < simulation->scenario->part_count; i++)
+		if (simulation->parts[i].is_counting)
+			tally_counting_close(&simulation->parts[i].counting);
 	simulation->summary->tasks_left = simulation->play.live;
 	simulation->play.observer = NULL;
 	simulation->is_over = true;

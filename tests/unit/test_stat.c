@@ -484,7 +484,7 @@ static void of_a_list_of_cpus_no_others_are_counted_that_come(void **state)
 	assert_int_equal(tally_counting_open(&t->options.counting, &counting, NULL), 0);
 	cpu_list(&online, "0-3");
 	assert_false(tally_counting_set_online(&counting, &online));
-	assert_int_equal(counting.scope_count, 1);
+	assert_int_equal(counting.handles.scope_count, 1);
 	tally_counting_release(&counting);
 	tally_cpu_list_release(&online);
 }

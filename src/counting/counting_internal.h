@@ -1,0 +1,52 @@
+/* Shared by the files of counting.  Calls go down: counting.c, counting_reason.c,
+ * counting_handles.c. */
+#ifndef TALLY_COUNTING_INTERNAL_H
+#define TALLY_COUNTING_INTERNAL_H
+
+#include "counting/counting.h"
+
+/* ---- counting_reason.c --------------------------------------------------- */
+
+/* Returns the few words for a row. */
+const char *tally_count_reason(const struct tally_count_handles *handles, size_t event);
+/* True if the event is refused and the kernel's own accounting is another figure: ticks of busy
+ * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  The row is
+ * withheld. */
+bool tally_count_is_inexact(const struct tally_count_handles *handles, size_t event);
+/* True if the event is refused and resource usage has the same figure. */
+bool tally_count_is_substitutable(const struct tally_count_handles *handles, size_t event);
+
+/* ---- counting_handles.c -------------------------------------------------- */
+
+/* Opens the events' cgroups.  Release the handles even after a failure. */
+int tally_count_handles_init(struct tally_count_handles *handles,
+			     const struct tally_counting_options *options, struct tally_error *err);
+/* Adds a scope, in which no event is open yet.  Returns 0 or -ENOMEM. */
+int tally_count_handles_add(struct tally_count_handles *handles, pid_t pid, int cpu);
+/* Opens the events in a scope.  `events` says why an event didn't open, `fatal` that no event
+ * will. */
+void tally_count_handles_open(struct tally_count_handles *handles, size_t scope);
+/* Explains why opening failed with `code`: sets the message, and returns `code`. */
+int tally_count_handles_explain(const struct tally_count_handles *handles, int code,
+				struct tally_error *err);
+/* Enable or disable: the groups of a scope; one event in all scopes. */
+void tally_count_handles_switch(struct tally_count_handles *handles, size_t scope,
+				enum tally_ioctl request);
+void tally_count_handles_switch_event(struct tally_count_handles *handles, size_t event,
+				      enum tally_ioctl request);
+/* Reads all open handles into their slots. */
+void tally_count_handles_read(struct tally_count_handles *handles);
+/* Keeps what was counted on a CPU that went offline, and closes its handles. */
+void tally_count_handles_go_offline(struct tally_count_handles *handles, size_t scope);
+/* Closes all handles; the readings stay.  _last(): of a process that is about to end. */
+void tally_count_handles_close(struct tally_count_handles *handles);
+void tally_count_handles_close_last(struct tally_count_handles *handles);
+void tally_count_handles_release(struct tally_count_handles *handles);
+
+static inline struct tally_count_slot *tally_count_slot_of(
+	const struct tally_count_handles *handles, size_t scope, size_t event)
+{
+	return &handles->slots[scope * handles->options->event_count + event];
+}
+
+#endif
