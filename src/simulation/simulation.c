@@ -2,49 +2,28 @@
 #include "simulation/simulation_state.h"
 
 #include "base/number_text.h"
-#include "provider/engine_provider.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { READ_INSTRUCTIONS = 2000, NAME_MAX_BYTES = 200, MARGIN_NS = 10000000 };
 
-void simulation_tell(struct simulation *simulation, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-	if (!simulation->options->tell)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	uint64_t start = simulation->play.start_ns, now = sim_now(simulation->machine);
-	simulation->options->tell(simulation->options->context,
-				  start && now > start ? now - start : 0, text);
-}
+/* ---- events -------------------------------------------------------------- */
 
-int simulation_out_of_memory(struct simulation *simulation)
+static int parse_events(struct simulation_stage *stage, struct simulation_part *part)
 {
-	return tally_error_set(simulation->err, -ENOMEM, "out of memory");
-}
-
-/* --- events --------------------------------------------------------------- */
-
-static int parse_events(struct simulation *simulation, struct simulation_part *part)
-{
-	const struct scenario_part *line = part->part;
+	const struct scenario_part *line = part->line;
 	struct tally_error why = TALLY_ERROR_NONE;
-	int code = tally_event_parse(line->text, &simulation->catalogue, &simulation->arena,
-				     &part->events, &why);
+	int code = tally_event_parse(line->text, &stage->catalogue, &stage->arena, &part->events,
+				     &why);
 	if (code < 0) {
-		tally_error_set(simulation->err, code, "%.100s: line %u: %.600s",
-				simulation->options->scenario_name, line->events_place.line,
+		tally_error_set(stage->err, code, "%.100s: line %u: %.600s",
+				stage->options->scenario_name, line->events_place.line,
 				why.message);
-		tally_error_hint(simulation->err, "%s", why.hint);
+		tally_error_hint(stage->err, "%s", why.hint);
 		return code;
 	}
 	for (size_t i = 0; i < part->events.count; i++) {
@@ -59,63 +38,63 @@ static int parse_events(struct simulation *simulation, struct simulation_part *p
 	return 0;
 }
 
-static const char *target_text(struct simulation *simulation, const struct scenario_part *part)
+static const char *target_text(struct simulation_stage *stage, const struct scenario_part *part)
 {
 	if (part->program >= 0)
-		return tally_arena_printf(&simulation->arena, "%s%s",
-					  simulation->scenario->programs[part->program].name,
+		return tally_arena_printf(&stage->arena, "%s%s",
+					  stage->scenario->programs[part->program].name,
 					  part->is_inherited ? " and its children" : "");
-	return part->cpu >= 0 ? tally_arena_printf(&simulation->arena, "cpu %d", part->cpu)
+	return part->cpu >= 0 ? tally_arena_printf(&stage->arena, "cpu %d", part->cpu)
 			      : "everything";
 }
 
 static int prepare_parts(struct simulation *simulation)
 {
-	const struct scenario *scenario = simulation->scenario;
-	simulation->parts = tally_arena_array(&simulation->arena, scenario->part_count,
+	struct simulation_stage *stage = &simulation->stage;
+	const struct scenario *scenario = stage->scenario;
+	simulation->parts = tally_arena_array(&stage->arena, scenario->part_count,
 					      sizeof(*simulation->parts));
 	if (!simulation->parts)
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(stage);
 	for (unsigned i = 0; i < scenario->part_count; i++) {
 		struct simulation_part *part = &simulation->parts[i];
-		part->part = &scenario->parts[i];
-		part->target_text = target_text(simulation, part->part);
-		int code = part->part->kind == SCENARIO_SAY ? 0 : parse_events(simulation, part);
+		part->line = &scenario->parts[i];
+		part->target_text = target_text(stage, part->line);
+		int code = part->line->kind == SCENARIO_SAY ? 0 : parse_events(stage, part);
 		if (code < 0)
 			return code;
 	}
 	return 0;
 }
 
-/* --- counting ------------------------------------------------------------- */
+/* ---- counting ------------------------------------------------------------ */
 
-static int find_event_cpus(struct simulation *simulation, struct simulation_part *part)
+static int find_event_cpus(struct simulation_stage *stage, struct simulation_part *part)
 {
-	const char **cpus = tally_arena_array(&simulation->arena, part->events.count + 1,
-					      sizeof(*cpus));
+	const char **cpus = tally_arena_array(&stage->arena, part->events.count + 1, sizeof(*cpus));
 	if (!cpus)
 		return -ENOMEM;
 	for (size_t i = 0; i < part->events.count; i++)
-		for (size_t pmu = 0; pmu < simulation->catalogue.pmu_count; pmu++)
-			if (simulation->catalogue.pmus[pmu].type == part->events.items[i].attr.type)
-				cpus[i] = simulation->catalogue.pmus[pmu].cpus;
+		for (size_t pmu = 0; pmu < stage->catalogue.pmu_count; pmu++)
+			if (stage->catalogue.pmus[pmu].type == part->events.items[i].attr.type)
+				cpus[i] = stage->catalogue.pmus[pmu].cpus;
 	part->counting_options.event_cpus = cpus;
 	return 0;
 }
 
-static int make_target(struct simulation *simulation, struct simulation_part *part)
+static int make_target(struct simulation_stage *stage, struct simulation_part *part)
 {
 	struct tally_target *target = &part->target;
-	const struct scenario_part *line = part->part;
+	const struct scenario_part *line = part->line;
 	struct tally_error err = TALLY_ERROR_NONE;
 	char list[32];
 	if (line->program >= 0) {
 		snprintf(list, sizeof(list), "%d",
-			 scenario_play_find(&simulation->play, line->program)->tid);
+			 scenario_play_find(&stage->play, line->program)->tid);
 		target->tids.items = calloc(1, sizeof(*target->tids.items));
 		if (!target->tids.items)
 			return -ENOMEM;
-		target->tids.items[0] = scenario_play_find(&simulation->play, line->program)->tid;
+		target->tids.items[0] = scenario_play_find(&stage->play, line->program)->tid;
 		target->tids.count = 1;
 		return 0;
 	}
@@ -123,66 +102,67 @@ static int make_target(struct simulation *simulation, struct simulation_part *pa
 	if (line->cpu >= 0)
 		snprintf(list, sizeof(list), "%d", line->cpu);
 	else
-		snprintf(list, sizeof(list), "0-%u", simulation->scenario->machine.cpus - 1);
+		snprintf(list, sizeof(list), "0-%u", stage->scenario->machine.cpus - 1);
 	return tally_cpu_list_parse(list, &target->cpus, &err);
 }
 
-static void explain_refusals(struct simulation *simulation, const struct simulation_part *part)
+static void explain_refusals(struct simulation_stage *stage, const struct simulation_part *part)
 {
 	for (size_t i = 0; i < part->events.count; i++)
 		if (part->counting.handles.events[i].refusal == TALLY_REFUSED_GROUP)
 			simulation_tell(
-				simulation,
+				stage,
 				"%s is refused in its group of %s: together they would never fit on the counters",
 				part->events.items[i].name, part->target_text);
 		else if (part->counting.handles.events[i].refusal < 0)
-			simulation_tell(simulation, "%s of %s is refused: %s",
+			simulation_tell(stage, "%s of %s is refused: %s",
 					part->events.items[i].name, part->target_text,
 					tally_errno_text(part->counting.handles.events[i].refusal));
 }
 
 static int watch_part(struct simulation *simulation, struct simulation_part *part)
 {
+	const struct tally_count_handles *handles = &part->counting.handles;
 	unsigned number = (unsigned)(part - simulation->parts);
-	int code = 0;
-	for (size_t i = 0;
-	     simulation->watch && part->counting.handles.scope_count && i < part->events.count; i++)
-		if (part->counting.handles.slots[i].handle >= 0 && !code)
-			code = sim_watch_add(
-				simulation->watch, part->counting.handles.slots[i].handle, number,
-				part->events.items[i].name,
-				part->part->program >= 0
-					? simulation->scenario->programs[part->part->program].name
-					: part->target_text);
+	int program = part->line->program, code = 0;
+	const char *target = program >= 0 ? simulation->stage.scenario->programs[program].name
+					  : part->target_text;
+	if (!simulation->watch || !handles->scope_count)
+		return 0;
+	for (size_t i = 0; !code && i < part->events.count; i++)
+		if (handles->slots[i].handle >= 0)
+			code = sim_watch_add(simulation->watch, handles->slots[i].handle, number,
+					     part->events.items[i].name, target);
 	/* no room for more: then some rows lack an explanation */
 	return code == -ENOMEM ? 0 : code;
 }
 
 static int open_counts(struct simulation *simulation, struct simulation_part *part)
 {
-	int code = make_target(simulation, part);
+	struct simulation_stage *stage = &simulation->stage;
+	int code = make_target(stage, part);
 	if (!code)
-		code = find_event_cpus(simulation, part);
+		code = find_event_cpus(stage, part);
 	if (code < 0)
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(stage);
 	part->counting_options = (struct tally_counting_options){
-		.provider = simulation->provider,
+		.provider = stage->provider,
 		.events = part->events.items,
 		.event_count = part->events.count,
 		.event_cpus = part->counting_options.event_cpus,
 		.target = &part->target,
-		.no_inherit = !part->part->is_inherited,
+		.no_inherit = !part->line->is_inherited,
 	};
-	code = tally_counting_open(&part->counting_options, &part->counting, simulation->err);
+	code = tally_counting_open(&part->counting_options, &part->counting, stage->err);
 	if (code < 0)
 		return code;
 	part->is_counting = true;
-	explain_refusals(simulation, part);
+	explain_refusals(stage, part);
 	tally_counting_enable(&part->counting);
 	return watch_part(simulation, part);
 }
 
-/* --- the truth beside it -------------------------------------------------- */
+/* ---- the truth beside it ------------------------------------------------- */
 
 #define CACHE(level, operation, result) \
 	((uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_##operation << 8 | \
@@ -214,14 +194,13 @@ static const struct {
 };
 
 /* Gets the true count for a row.  Returns false when the simulation doesn't keep it. */
-static bool truth_of(const struct simulation *simulation, const struct simulation_part *part,
+static bool truth_of(const struct simulation_stage *stage, const struct simulation_part *part,
 		     const struct tally_count *row, uint64_t *truth)
 {
 	unsigned modes = 1u << TALLY_MODE_USER | 1u << TALLY_MODE_KERNEL |
 			 1u << TALLY_MODE_HYPERVISOR;
-	bool is_x86 = !strncmp(simulation->scenario->machine.model, "x86", 3);
-	if (part->part->program < 0 ||
-	    simulation->scenario->machine.virtualisation != SIM_NOT_VIRTUAL)
+	bool is_x86 = !strncmp(stage->scenario->machine.model, "x86", 3);
+	if (part->line->program < 0 || stage->scenario->machine.virtualisation != SIM_NOT_VIRTUAL)
 		return false;
 	if (row->excludes & TALLY_ATTR_EXCLUDE_USER)
 		modes &= ~(1u << TALLY_MODE_USER);
@@ -232,101 +211,105 @@ static bool truth_of(const struct simulation *simulation, const struct simulatio
 		if (metrics[i].type != row->type || metrics[i].config != row->config ||
 		    (row->type == TALLY_TYPE_HW_CACHE && !is_x86))
 			continue;
-		*truth = scenario_play_truth(
-			&simulation->play,
-			scenario_play_find(&simulation->play, part->part->program),
-			part->part->is_inherited, metrics[i].metric, modes);
+		*truth = scenario_play_truth(&stage->play,
+					     scenario_play_find(&stage->play, part->line->program),
+					     part->line->is_inherited, metrics[i].metric, modes);
 		return true;
 	}
 	return false;
 }
 
-static void remark(struct simulation *simulation, struct simulation_part *part,
+static void remark(struct simulation_stage *stage, struct simulation_part *part,
 		   struct tally_count *row)
 {
 	uint64_t truth;
-	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(simulation, part, row, &truth))
+	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(stage, part, row, &truth))
 		return;
 	double error = truth        ? 100 * fabs(row->value - (double)truth) / (double)truth
 		       : row->value ? 100
 				    : 0;
 	row->reason = row->raw == truth && !row->was_scaled
 			      ? "exactly what it did"
-			      : tally_arena_printf(&simulation->arena, "truly %s, %.2f %% off",
+			      : tally_arena_printf(&stage->arena, "truly %s, %.2f %% off",
 						   tally_number(truth), error);
 }
 
-static void finish_counts(struct simulation *simulation, struct simulation_part *part)
+static void finish_counts(struct simulation_stage *stage, struct simulation_part *part)
 {
 	tally_counting_read(&part->counting, NULL);
 	for (size_t i = 0; i < part->events.count; i++)
-		remark(simulation, part, &part->counting.rows[i]);
+		remark(stage, part, &part->counting.rows[i]);
 }
 
-/* --- the observer --------------------------------------------------------- */
+/* ---- the observer -------------------------------------------------------- */
 
 static int open_parts(struct simulation *simulation)
 {
 	int code = 0;
-	for (unsigned i = 0; !code && i < simulation->scenario->part_count; i++) {
+	for (unsigned i = 0; !code && i < simulation->stage.scenario->part_count; i++) {
 		struct simulation_part *part = &simulation->parts[i];
-		if (part->part->kind == SCENARIO_COUNT)
+		if (part->line->kind == SCENARIO_COUNT)
 			code = open_counts(simulation, part);
-		else if (part->part->kind == SCENARIO_SAMPLE)
-			code = simulation_open_samples(simulation, part);
+		else if (part->line->kind == SCENARIO_SAMPLE)
+			code = simulation_open_samples(&simulation->stage, part);
 	}
 	return code;
 }
 
 static uint64_t next_due(const struct simulation *simulation)
 {
-	uint64_t due = simulation->play.start_ns + simulation->scenario->stop_ns;
-	uint64_t happening = scenario_play_next_happening(&simulation->play);
+	const struct simulation_stage *stage = &simulation->stage;
+	uint64_t due = stage->play.start_ns + stage->scenario->stop_ns;
+	uint64_t happening = scenario_play_next_happening(&stage->play);
 	if (happening < due)
 		due = happening;
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++)
+	for (unsigned i = 0; i < stage->scenario->part_count; i++)
 		if (simulation->parts[i].rings && simulation->parts[i].next_read_ns < due)
 			due = simulation->parts[i].next_read_ns;
 	return due;
 }
 
 /* Spends simulated time: reading takes time as on a real machine. */
-static void spend(struct simulation *simulation)
+static void spend(struct simulation_stage *stage)
 {
 	struct sim_phase phase = { .kind = SIM_WORK,
 				   .work = { .instructions = READ_INSTRUCTIONS,
 					     .mode = TALLY_MODE_KERNEL,
 					     .address = 0xffffffff81180000u } };
-	sim_do(simulation->machine, &phase);
+	sim_do(stage->machine, &phase);
 }
 
 static int drain_due(struct simulation *simulation, bool is_last)
 {
+	struct simulation_stage *stage = &simulation->stage;
 	bool has_any = false;
 	int code = 0;
-	for (unsigned i = 0; !code && i < simulation->scenario->part_count; i++) {
+	for (unsigned i = 0; !code && i < stage->scenario->part_count; i++) {
 		struct simulation_part *part = &simulation->parts[i];
-		if (!part->rings || (!is_last && part->next_read_ns > sim_now(simulation->machine)))
+		if (!part->rings || (!is_last && part->next_read_ns > sim_now(stage->machine)))
 			continue;
 		if (!has_any && !is_last)
-			spend(simulation);
+			spend(stage);
 		has_any = true;
-		code = simulation_drain(simulation, part);
+		code = simulation_drain(stage, part, &simulation->recording);
 	}
-	return !code && (has_any || is_last) ? simulation_drain_side_band(simulation) : code;
+	return !code && (has_any || is_last)
+		       ? simulation_drain_side_band(stage, &simulation->recording)
+		       : code;
 }
 
 static int watch_them(struct simulation *simulation)
 {
-	struct sim_machine *machine = simulation->machine;
-	uint64_t end = simulation->play.start_ns + simulation->scenario->stop_ns;
+	struct simulation_stage *stage = &simulation->stage;
+	struct sim_machine *machine = stage->machine;
+	uint64_t end = stage->play.start_ns + stage->scenario->stop_ns;
 	int code = 0;
-	while (!code && simulation->play.live && sim_now(machine) < end) {
+	while (!code && stage->play.live && sim_now(machine) < end) {
 		uint64_t due = next_due(simulation), now = sim_now(machine);
 		if (due > now)
 			sim_do(machine, &(struct sim_phase){ .kind = SIM_SLEEP, .ns = due - now });
-		if (simulation->play.live) {
-			scenario_play_happenings(&simulation->play);
+		if (stage->play.live) {
+			scenario_play_happenings(&stage->play);
 			code = drain_due(simulation, false);
 		}
 	}
@@ -335,35 +318,38 @@ static int watch_them(struct simulation *simulation)
 
 static int observe(struct simulation *simulation)
 {
-	int code = simulation_open_side_band(simulation);
-	if (!code && scenario_play_start(&simulation->play) < 0)
-		code = simulation_out_of_memory(simulation);
+	struct simulation_stage *stage = &simulation->stage;
+	int code = simulation_open_side_band(stage, &simulation->recording);
+	if (!code && scenario_play_start(&stage->play) < 0)
+		code = simulation_out_of_memory(stage);
 	if (!code)
 		code = open_parts(simulation);
 	if (!code)
-		code = simulation_recording_start(simulation);
+		code = simulation_recording_start(&simulation->recording, simulation->parts);
 	if (!code)
 		code = watch_them(simulation);
-	simulation->end_ns = sim_now(simulation->machine);
+	simulation->end_ns = sim_now(stage->machine);
 	if (!code)
 		code = drain_due(simulation, true);
-	for (unsigned i = 0; !code && i < simulation->scenario->part_count; i++)
+	for (unsigned i = 0; !code && i < stage->scenario->part_count; i++)
 		if (simulation->parts[i].is_counting)
-			finish_counts(simulation, &simulation->parts[i]);
+			finish_counts(stage, &simulation->parts[i]);
 		else if (simulation->parts[i].rings)
-			simulation_read_lost(simulation, &simulation->parts[i]);
+			simulation_read_lost(stage, &simulation->parts[i]);
 	return code;
 }
 
 static void close_all(struct simulation *simulation)
 {
+	struct simulation_stage *stage = &simulation->stage;
 	sim_watch_free(simulation->watch);
 	simulation->watch = NULL;
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++) {
-		struct simulation_part *part = &simulation->parts[i];
-		simulation_close_samples(simulation, part);
-	}
-	simulation_close_side_band(simulation);
+	for (unsigned i = 0; i < stage->scenario->part_count; i++)
+		simulation_close_samples(stage, &simulation->parts[i]);
+	simulation_close_side_band(stage, &simulation->recording);
+	for (unsigned i = 0; i < stage->scenario->part_count; i++)
+		if (simulation->parts[i].is_counting)
+			tally_counting_close(&simulation->parts[i].counting);
 }
 
 /* The observer's task.  The rows are read when all is over; here only what needs the machine is
@@ -371,46 +357,45 @@ static void close_all(struct simulation *simulation)
 static int observer_body(struct sim_machine *machine, void *argument)
 {
 	struct simulation *simulation = argument;
-	simulation->play.observer = sim_current(machine);
+	struct simulation_stage *stage = &simulation->stage;
+	stage->play.observer = sim_current(machine);
 	simulation->code = observe(simulation);
 	close_all(simulation);
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++)
-		if (simulation->parts[i].is_counting)
-			tally_counting_close(&simulation->parts[i].counting);
-	simulation->summary->tasks_left = simulation->play.live;
-	simulation->play.observer = NULL;
+	simulation->summary->tasks_left = stage->play.live;
+	stage->play.observer = NULL;
 	simulation->is_over = true;
 	return 0;
 }
 
-/* --- results -------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
-static const char *event_names(struct simulation *simulation, const struct simulation_part *part)
+static const char *event_names(struct simulation_stage *stage, const struct simulation_part *part)
 {
 	const char *names = "";
 	for (size_t i = 0; names && i < part->events.count; i++)
-		names = tally_arena_printf(&simulation->arena, "%s%s%s", names, i ? ", " : "",
+		names = tally_arena_printf(&stage->arena, "%s%s%s", names, i ? ", " : "",
 					   part->events.items[i].name);
-	return names ? names : part->part->text;
+	return names ? names : part->line->text;
 }
 
 static void give_results(struct simulation *simulation)
 {
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++) {
+	struct simulation_stage *stage = &simulation->stage;
+	for (unsigned i = 0; i < stage->scenario->part_count; i++) {
 		const struct simulation_part *part = &simulation->parts[i];
 		struct tally_simulation_result result = {
-			.part = part->part,
+			.part = part->line,
 			.target = part->target_text,
 			.elapsed_ns = simulation->summary->elapsed_ns,
 			.rows = part->is_counting ? part->counting.rows : NULL,
 			.row_count = part->is_counting ? part->events.count : 0,
-			.events = event_names(simulation, part),
+			.events = event_names(stage, part),
 			.samples = part->samples,
 			.lost = part->lost,
 			.lost_told = part->lost_told,
 			.throttled = part->throttled,
 		};
-		simulation->options->result(simulation->options->context, &result);
+		stage->options->result(stage->options->context, &result);
 	}
 }
 
@@ -426,93 +411,84 @@ static void on_begin(void *context, struct scenario_instance *instance)
 
 static int make_machine(struct simulation *simulation)
 {
-	simulation->machine = sim_new(&simulation->scenario->machine);
-	if (!simulation->machine ||
-	    scenario_play_init(&simulation->play, simulation->scenario, simulation->machine) < 0)
-		return simulation_out_of_memory(simulation);
-	simulation->is_playing = true;
-	simulation->play.on_begin = on_begin;
-	simulation->play.context = simulation;
-	simulation->provider = tally_provider_engine_new(sim_engine(simulation->machine), "sim",
-							 SIM_PAGE_SIZE);
-	if (!simulation->provider)
-		return simulation_out_of_memory(simulation);
-	int code = simulation->provider->ops->catalogue(simulation->provider,
-							&simulation->catalogue, simulation->err);
-	simulation->has_catalogue = !code;
-	if (simulation->options->tell &&
-	    !(simulation->watch = sim_watch_new(simulation->machine, tell_watched, simulation)))
-		return simulation_out_of_memory(simulation);
-	return code;
+	struct simulation_stage *stage = &simulation->stage;
+	int code = simulation_stage_init(stage);
+	if (code)
+		return code;
+	stage->play.on_begin = on_begin;
+	stage->play.context = &simulation->recording;
+	if (stage->options->tell &&
+	    !(simulation->watch = sim_watch_new(stage->machine, tell_watched, stage)))
+		return simulation_out_of_memory(stage);
+	return 0;
 }
 
 static int play(struct simulation *simulation)
 {
+	struct simulation_stage *stage = &simulation->stage;
 	struct sim_task_spec spec = { .comm = "tally",
 				      .program = sim_body_program,
 				      .release = sim_body_release,
-				      .cpu = (int)simulation->scenario->machine.cpus - 1,
+				      .cpu = (int)stage->scenario->machine.cpus - 1,
 				      .data = sim_body_new(observer_body, simulation) };
-	if (!spec.data || !sim_spawn(simulation->machine, NULL, &spec)) {
+	if (!spec.data || !sim_spawn(stage->machine, NULL, &spec)) {
 		if (spec.data)
 			sim_body_release(spec.data);
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(stage);
 	}
-	while (!simulation->is_over &&
-	       sim_run(simulation->machine, sim_now(simulation->machine) + MARGIN_NS))
+	while (!simulation->is_over && sim_run(stage->machine, sim_now(stage->machine) + MARGIN_NS))
 		;
 	return simulation->code;
 }
 
 static void summarize(struct simulation *simulation)
 {
+	struct simulation_stage *stage = &simulation->stage;
 	struct tally_simulation_summary *summary = simulation->summary;
-	summary->elapsed_ns = (double)(simulation->end_ns - simulation->play.start_ns);
-	summary->forks_refused = simulation->play.refused;
-	for (const struct scenario_instance *one = simulation->play.first; one; one = one->next)
+	summary->elapsed_ns = (double)(simulation->end_ns - stage->play.start_ns);
+	const struct tally_perfdata_writer *writer = simulation->recording.writer;
+	if (writer)
+		summary->bytes = tally_perfdata_writer_bytes(writer);
+	for (unsigned i = 0; writer && i < stage->scenario->part_count; i++)
+		summary->samples += simulation->parts[i].samples;
+	summary->forks_refused = stage->play.refused;
+	for (const struct scenario_instance *one = stage->play.first; one; one = one->next)
 		summary->tasks++;
-	snprintf(summary->object_path, sizeof(summary->object_path), "%s", simulation->object_path);
+	snprintf(summary->object_path, sizeof(summary->object_path), "%s",
+		 simulation->recording.object_path);
 }
 
 static void release(struct simulation *simulation)
 {
-	for (unsigned i = 0; simulation->parts && i < simulation->scenario->part_count; i++) {
+	for (unsigned i = 0; simulation->parts && i < simulation->stage.scenario->part_count; i++) {
 		if (simulation->parts[i].is_counting)
 			tally_counting_release(&simulation->parts[i].counting);
 		tally_target_release(&simulation->parts[i].target);
 		tally_event_list_release(&simulation->parts[i].events);
 	}
 	sim_watch_free(simulation->watch);
-	if (simulation->machine)
-		sim_free(simulation->machine);
-	if (simulation->is_playing)
-		scenario_play_release(&simulation->play);
-	if (simulation->provider)
-		simulation->provider->ops->release(simulation->provider);
-	if (simulation->has_catalogue)
-		tally_catalogue_release(&simulation->catalogue);
-	simulation_recording_release(simulation);
-	tally_arena_release(&simulation->arena);
+	simulation_recording_release(&simulation->recording);
+	simulation_stage_release(&simulation->stage);
 }
 
 int tally_simulation_run(const struct tally_simulation_options *options,
 			 struct tally_simulation_summary *summary, struct tally_error *err)
 {
-	struct simulation simulation = { .options = options,
-					 .summary = summary,
-					 .scenario = options->scenario,
-					 .err = err,
-					 .fd = -1 };
+	struct simulation simulation = {
+		.stage = { .options = options, .scenario = options->scenario, .err = err },
+		.recording = { .stage = &simulation.stage, .fd = -1 },
+		.summary = summary,
+	};
 	*summary = (struct tally_simulation_summary){ 0 };
 	int code = make_machine(&simulation);
 	if (!code)
 		code = prepare_parts(&simulation);
 	if (!code)
-		code = simulation_recording_begin(&simulation);
+		code = simulation_recording_begin(&simulation.recording);
 	if (!code)
 		code = play(&simulation);
 	if (!code)
-		code = simulation_recording_finish(&simulation);
+		code = simulation_recording_finish(&simulation.recording);
 	if (!code) {
 		summarize(&simulation);
 		give_results(&simulation);

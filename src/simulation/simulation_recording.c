@@ -1,9 +1,10 @@
-/* Writes a simulation's perf.data file, and the object with the names beside it. */
+/* Writes a simulation's perf.data file, and beside it the object with the names. */
 #include "simulation/simulation_state.h"
 
 #include "perfdata/feature.h"
 #include "tally/tracepoint.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,33 +15,162 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- the object ---------------------------------------------------------- */
+
+#define LOAD_ADDRESS 0x400000u
+
+enum { NOTHING, TEXT, SYMBOLS, STRINGS, SECTION_NAMES, SECTIONS };
+
+struct tables {
+	struct tally_buffer symbols, names;
+	uint64_t text_end;
+};
+
+static void add_symbol(struct tables *tables, const struct scenario_function *function)
+{
+	Elf64_Sym symbol = { .st_name = (Elf64_Word)tables->names.length,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_shndx = TEXT,
+			     .st_value = function->address,
+			     .st_size = function->size };
+	tally_buffer_append(&tables->symbols, &symbol, sizeof(symbol));
+	tally_buffer_append(&tables->names, function->name, strlen(function->name) + 1);
+	if (function->address + function->size > tables->text_end)
+		tables->text_end = function->address + function->size;
+}
+
+static void make_tables(const struct scenario *scenario, struct tables *tables)
+{
+	static const Elf64_Sym none;
+	tables->text_end = SCENARIO_CODE;
+	tally_buffer_append(&tables->symbols, &none, sizeof(none));
+	tally_buffer_char(&tables->names, 0);
+	for (unsigned i = 0; i < scenario->function_count; i++)
+		if (!scenario->functions[i].is_kernel)
+			add_symbol(tables, &scenario->functions[i]);
+}
+
+static void pad_to(struct tally_buffer *out, uint64_t offset)
+{
+	static const char zeroes[4096];
+	while (out->length < offset && !out->failed) {
+		uint64_t left = offset - out->length;
+		tally_buffer_append(out, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes));
+	}
+}
+
+static uint16_t machine_of(const struct scenario *scenario)
+{
+	return !strncmp(scenario->machine.model, "arm", 3) ||
+			       !strcmp(scenario->machine.model, "big.LITTLE")
+		       ? EM_AARCH64
+		       : EM_X86_64;
+}
+
+/* Makes an ELF object of the simulated program, so that readers of the recording find names.  It
+ * has no code: its .text is a hole in the file.  Its symbols are the scenario's functions. */
+static int make_object(const struct scenario *scenario, struct tally_buffer *out)
+{
+	static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";
+	struct tables tables = { 0 };
+	make_tables(scenario, &tables);
+	uint64_t text_offset = SCENARIO_CODE - LOAD_ADDRESS,
+		 text_size = tables.text_end - SCENARIO_CODE;
+	uint64_t symbols_at = text_offset + text_size,
+		 names_at = symbols_at + tables.symbols.length;
+	uint64_t sections_at = (names_at + tables.names.length + sizeof(section_names) + 7) & ~7ull;
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = machine_of(scenario),
+		.e_version = EV_CURRENT,
+		.e_entry = SCENARIO_CODE,
+		.e_phoff = sizeof(header),
+		.e_shoff = sections_at,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = SECTIONS,
+		.e_shstrndx = SECTION_NAMES,
+	};
+	const Elf64_Phdr load = { .p_type = PT_LOAD,
+				  .p_flags = PF_R | PF_X,
+				  .p_vaddr = LOAD_ADDRESS,
+				  .p_paddr = LOAD_ADDRESS,
+				  .p_filesz = symbols_at,
+				  .p_memsz = symbols_at,
+				  .p_align = 4096 };
+	const Elf64_Shdr sections[SECTIONS] = {
+		[TEXT] = { .sh_name = 1,
+			   .sh_type = SHT_PROGBITS,
+			   .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			   .sh_addr = SCENARIO_CODE,
+			   .sh_offset = text_offset,
+			   .sh_size = text_size,
+			   .sh_addralign = 16 },
+		[SYMBOLS] = { .sh_name = 7,
+			      .sh_type = SHT_SYMTAB,
+			      .sh_offset = symbols_at,
+			      .sh_size = tables.symbols.length,
+			      .sh_link = STRINGS,
+			      .sh_info = 1,
+			      .sh_addralign = 8,
+			      .sh_entsize = sizeof(Elf64_Sym) },
+		[STRINGS] = { .sh_name = 15,
+			      .sh_type = SHT_STRTAB,
+			      .sh_offset = names_at,
+			      .sh_size = tables.names.length,
+			      .sh_addralign = 1 },
+		[SECTION_NAMES] = { .sh_name = 23,
+				    .sh_type = SHT_STRTAB,
+				    .sh_offset = names_at + tables.names.length,
+				    .sh_size = sizeof(section_names),
+				    .sh_addralign = 1 },
+	};
+	tally_buffer_append(out, &header, sizeof(header));
+	tally_buffer_append(out, &load, sizeof(load));
+	pad_to(out, symbols_at);
+	tally_buffer_append(out, tables.symbols.bytes, tables.symbols.length);
+	tally_buffer_append(out, tables.names.bytes, tables.names.length);
+	tally_buffer_append(out, section_names, sizeof(section_names));
+	pad_to(out, sections_at);
+	tally_buffer_append(out, sections, sizeof(sections));
+	out->failed |= tables.symbols.failed || tables.names.failed;
+	tally_buffer_release(&tables.symbols);
+	tally_buffer_release(&tables.names);
+	return out->failed ? -ENOMEM : 0;
+}
+
+/* ---- the files ----------------------------------------------------------- */
+
 /* Returns -EINVAL unless the path is a regular file or doesn't exist.  /dev/null is refused as
  * well: root would leave a null.elf beside it. */
-static int check_regular(struct simulation *simulation, const char *path)
+static int check_regular(struct simulation_recording *recording, const char *path)
 {
 	struct stat there;
 	if (stat(path, &there) < 0 || S_ISREG(there.st_mode))
 		return 0;
-	tally_error_set(simulation->err, -EINVAL, "%s is not a regular file", path);
-	tally_error_hint(
-		simulation->err,
-		"-o FILE writes samples to FILE, and the functions' names to FILE.elf");
+	tally_error_set(recording->stage->err, -EINVAL, "%s is not a regular file", path);
+	tally_error_hint(recording->stage->err,
+			 "-o FILE writes samples to FILE, and the functions' names to FILE.elf");
 	return -EINVAL;
 }
 
-static int write_object(struct simulation *simulation)
+static int write_object(struct simulation_recording *recording)
 {
 	struct tally_buffer bytes = { 0 };
 	char relative[PATH_MAX], resolved[PATH_MAX];
-	if (snprintf(relative, sizeof(relative), "%s.elf", simulation->options->output_path) >=
-	    (int)sizeof(relative))
-		return tally_error_set(simulation->err, -ENAMETOOLONG,
+	if (snprintf(relative, sizeof(relative), "%s.elf",
+		     recording->stage->options->output_path) >= (int)sizeof(relative))
+		return tally_error_set(recording->stage->err, -ENAMETOOLONG,
 				       "the output's path is too long");
-	if (check_regular(simulation, relative) < 0)
+	if (check_regular(recording, relative) < 0)
 		return -EINVAL;
-	if (simulation_object_write(simulation->scenario, &bytes) < 0) {
+	if (make_object(recording->stage->scenario, &bytes) < 0) {
 		tally_buffer_release(&bytes);
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(recording->stage);
 	}
 	int fd = open(relative, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	ssize_t wrote = fd < 0 ? -1 : write(fd, bytes.bytes, bytes.length);
@@ -49,39 +179,39 @@ static int write_object(struct simulation *simulation)
 		close(fd);
 	tally_buffer_release(&bytes);
 	if (code < 0)
-		return tally_error_set(simulation->err, code, "%s can't be written: %s", relative,
-				       tally_errno_text(code));
+		return tally_error_set(recording->stage->err, code, "%s can't be written: %s",
+				       relative, tally_errno_text(code));
 	if (!realpath(relative, resolved))
-		return tally_error_set(simulation->err, -errno, "%s: %s", relative,
+		return tally_error_set(recording->stage->err, -errno, "%s: %s", relative,
 				       tally_errno_text(-errno));
-	snprintf(simulation->object_path, sizeof(simulation->object_path), "%s", resolved);
+	snprintf(recording->object_path, sizeof(recording->object_path), "%s", resolved);
 	return 0;
 }
 
-int simulation_recording_begin(struct simulation *simulation)
+int simulation_recording_begin(struct simulation_recording *recording)
 {
-	const char *path = simulation->options->output_path;
+	const char *path = recording->stage->options->output_path;
 	bool samples = false;
 	if (!path)
 		return 0;
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++)
-		samples |= simulation->scenario->parts[i].kind == SCENARIO_SAMPLE;
+	for (unsigned i = 0; i < recording->stage->scenario->part_count; i++)
+		samples |= recording->stage->scenario->parts[i].kind == SCENARIO_SAMPLE;
 	if (!samples) {
-		tally_error_set(simulation->err, -EINVAL,
+		tally_error_set(recording->stage->err, -EINVAL,
 				"nothing is sampled in %s: there is nothing to record",
-				simulation->options->scenario_name);
+				recording->stage->options->scenario_name);
 		tally_error_hint(
-			simulation->err,
+			recording->stage->err,
 			"add a line like 'sample cycles of TASK every 100000 with stacks', or leave -o out");
 		return -EINVAL;
 	}
-	if (check_regular(simulation, path) < 0)
+	if (check_regular(recording, path) < 0)
 		return -EINVAL;
-	simulation->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (simulation->fd < 0)
-		return tally_error_set(simulation->err, -errno, "%s can't be written: %s", path,
-				       tally_errno_text(-errno));
-	return write_object(simulation);
+	recording->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (recording->fd < 0)
+		return tally_error_set(recording->stage->err, -errno, "%s can't be written: %s",
+				       path, tally_errno_text(-errno));
+	return write_object(recording);
 }
 
 static void describe(struct tally_recorded_event *to, const struct simulation_source *source,
@@ -93,88 +223,89 @@ static void describe(struct tally_recorded_event *to, const struct simulation_so
 					     .id_count = source->id_count };
 }
 
-int simulation_recording_start(struct simulation *simulation)
+int simulation_recording_start(struct simulation_recording *recording,
+			       const struct simulation_part *parts)
 {
-	const struct scenario *scenario = simulation->scenario;
+	const struct scenario *scenario = recording->stage->scenario;
 	size_t count = 1;
-	if (simulation->fd < 0)
+	if (recording->fd < 0)
 		return 0;
 	for (unsigned i = 0; i < scenario->part_count; i++)
-		count += simulation->parts[i].rings ? simulation->parts[i].events.count : 0;
-	simulation->recorded = tally_arena_array(&simulation->arena, count,
-						 sizeof(*simulation->recorded));
-	if (!simulation->recorded)
-		return simulation_out_of_memory(simulation);
+		count += parts[i].rings ? parts[i].events.count : 0;
+	recording->recorded = tally_arena_array(&recording->stage->arena, count,
+						sizeof(*recording->recorded));
+	if (!recording->recorded)
+		return simulation_out_of_memory(recording->stage);
 	for (unsigned i = 0; i < scenario->part_count; i++)
-		for (size_t j = 0;
-		     simulation->parts[i].rings && j < simulation->parts[i].events.count; j++)
-			describe(&simulation->recorded[simulation->recorded_count++],
-				 &simulation->parts[i].sources[j],
-				 simulation->parts[i].events.items[j].name);
-	describe(&simulation->recorded[simulation->recorded_count++], &simulation->side_band,
+		for (size_t j = 0; parts[i].rings && j < parts[i].events.count; j++)
+			describe(&recording->recorded[recording->recorded_count++],
+				 &parts[i].sources[j], parts[i].events.items[j].name);
+	describe(&recording->recorded[recording->recorded_count++], &recording->side_band,
 		 "dummy:HG");
 	const struct tally_perfdata_options options = { .compression_level = 0 };
-	return tally_perfdata_writer_new(simulation->fd, simulation->recorded,
-					 simulation->recorded_count, &options, &simulation->writer,
-					 simulation->err);
+	return tally_perfdata_writer_new(recording->fd, recording->recorded,
+					 recording->recorded_count, &options, &recording->writer,
+					 recording->stage->err);
 }
 
-int simulation_recording_write(struct simulation *simulation, const void *records, size_t size)
+int simulation_recording_write(struct simulation_recording *recording, const void *records,
+			       size_t size)
 {
-	return simulation->writer
-		       ? tally_perfdata_write(simulation->writer, records, size, simulation->err)
-		       : 0;
+	return recording->writer ? tally_perfdata_write(recording->writer, records, size,
+							recording->stage->err)
+				 : 0;
 }
 
 /* Describes each kernel function as code made at run time, since no file has them. */
-static void name_kernel(struct simulation *simulation)
+static void name_kernel(struct simulation_recording *recording)
 {
-	const struct scenario *scenario = simulation->scenario;
+	const struct scenario *scenario = recording->stage->scenario;
 	for (unsigned i = 0; i < scenario->function_count; i++) {
 		const struct scenario_function *function = &scenario->functions[i];
 		if (function->is_kernel)
-			tally_engine_ksymbol(sim_engine(simulation->machine), function->address,
-					     (uint32_t)function->size, TALLY_KSYMBOL_OUT_OF_LINE,
-					     false, function->name);
+			tally_engine_ksymbol(sim_engine(recording->stage->machine),
+					     function->address, (uint32_t)function->size,
+					     TALLY_KSYMBOL_OUT_OF_LINE, false, function->name);
 	}
-	simulation->kernel_is_named = true;
+	recording->kernel_is_named = true;
 }
 
-void simulation_recording_map(struct simulation *simulation, struct scenario_instance *instance)
+void simulation_recording_map(struct simulation_recording *recording,
+			      struct scenario_instance *instance)
 {
-	if (!simulation->object_path[0])
+	if (!recording->object_path[0])
 		return;
-	if (!simulation->kernel_is_named)
-		name_kernel(simulation);
+	if (!recording->kernel_is_named)
+		name_kernel(recording);
 	struct stat file = { 0 };
-	stat(simulation->object_path, &file);
+	stat(recording->object_path, &file);
 	const struct tally_engine_mapping mapping = {
-		.address = 0x400000,
-		.length = SCENARIO_CODE_END - 0x400000,
+		.address = LOAD_ADDRESS,
+		.length = SCENARIO_CODE_END - LOAD_ADDRESS,
 		.inode = file.st_ino,
 		.protection = PROT_READ | PROT_EXEC,
 		.flags = MAP_PRIVATE,
-		.path = simulation->object_path,
+		.path = recording->object_path,
 	};
 	tally_engine_mmap_record(sim_engine_task(instance->task), &mapping);
 }
 
-/* --- features ------------------------------------------------------------- */
+/* ---- features ------------------------------------------------------------ */
 
-static int put(struct simulation *simulation, unsigned feature, struct tally_buffer *bytes)
+static int put(struct simulation_recording *recording, unsigned feature, struct tally_buffer *bytes)
 {
 	int code = bytes->failed
-			   ? simulation_out_of_memory(simulation)
-			   : tally_perfdata_write_feature(simulation->writer, feature, bytes->bytes,
-							  bytes->length, simulation->err);
+			   ? simulation_out_of_memory(recording->stage)
+			   : tally_perfdata_write_feature(recording->writer, feature, bytes->bytes,
+							  bytes->length, recording->stage->err);
 	tally_buffer_clear(bytes);
 	return code;
 }
 
-static int put_texts(struct simulation *simulation, struct tally_buffer *bytes)
+static int put_texts(struct simulation_recording *recording, struct tally_buffer *bytes)
 {
-	const char *model = simulation->scenario->machine.model;
-	bool is_arm = !strncmp(model, "arm", 3) || !strcmp(model, "big.LITTLE");
+	const struct scenario *scenario = recording->stage->scenario;
+	bool is_arm = machine_of(scenario) == EM_AARCH64;
 	/* No kernel has this release, so no reader takes this machine's kernel for the simulated
 	 * one. */
 	const struct { unsigned feature; const char *text;
@@ -183,60 +314,61 @@ static int put_texts(struct simulation *simulation, struct tally_buffer *bytes)
 		{ TALLY_FEATURE_OSRELEASE, "simulated" },
 		{ TALLY_FEATURE_ARCH, is_arm ? "aarch64" : "x86_64" },
 		{ TALLY_FEATURE_VERSION, "tally " TALLY_VERSION },
-		{ TALLY_FEATURE_CPUDESC, model },
+		{ TALLY_FEATURE_CPUDESC, scenario->machine.model },
 	};
 	int code = 0;
 	for (size_t i = 0; !code && i < sizeof(texts) / sizeof(texts[0]); i++) {
 		tally_feature_string(bytes, texts[i].text);
-		code = put(simulation, texts[i].feature, bytes);
+		code = put(recording, texts[i].feature, bytes);
 	}
 	return code;
 }
 
-static int put_command(struct simulation *simulation, struct tally_buffer *bytes)
+static int put_command(struct simulation_recording *recording, struct tally_buffer *bytes)
 {
-	int argc = simulation->options->argc;
-	const char **words = tally_arena_array(&simulation->arena, (size_t)argc + 1,
+	int argc = recording->stage->options->argc;
+	const char **words = tally_arena_array(&recording->stage->arena, (size_t)argc + 1,
 					       sizeof(*words));
 	if (!words)
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(recording->stage);
 	words[0] = "tally";
 	for (int i = 0; i < argc; i++)
-		words[i + 1] = simulation->options->argv[i];
+		words[i + 1] = recording->stage->options->argv[i];
 	tally_feature_string_list(bytes, words, (size_t)argc + 1);
-	return put(simulation, TALLY_FEATURE_CMDLINE, bytes);
+	return put(recording, TALLY_FEATURE_CMDLINE, bytes);
 }
 
-static int put_numbers(struct simulation *simulation, struct tally_buffer *bytes)
+static int put_numbers(struct simulation_recording *recording, struct tally_buffer *bytes)
 {
-	unsigned cpus = simulation->scenario->machine.cpus;
+	unsigned cpus = recording->stage->scenario->machine.cpus;
 	tally_feature_nrcpus(bytes, cpus, cpus);
-	int code = put(simulation, TALLY_FEATURE_NRCPUS, bytes);
-	tally_feature_event_desc(bytes, simulation->recorded, simulation->recorded_count);
+	int code = put(recording, TALLY_FEATURE_NRCPUS, bytes);
+	tally_feature_event_desc(bytes, recording->recorded, recording->recorded_count);
 	if (!code)
-		code = put(simulation, TALLY_FEATURE_EVENT_DESC, bytes);
+		code = put(recording, TALLY_FEATURE_EVENT_DESC, bytes);
 	tally_feature_u64(bytes, 1);
 	if (!code)
-		code = put(simulation, TALLY_FEATURE_CLOCKID, bytes);
-	if (!code && simulation->last_sample_ns) {
-		tally_feature_sample_time(bytes, simulation->first_sample_ns,
-					  simulation->last_sample_ns);
-		code = put(simulation, TALLY_FEATURE_SAMPLE_TIME, bytes);
+		code = put(recording, TALLY_FEATURE_CLOCKID, bytes);
+	if (!code && recording->last_sample_ns) {
+		tally_feature_sample_time(bytes, recording->first_sample_ns,
+					  recording->last_sample_ns);
+		code = put(recording, TALLY_FEATURE_SAMPLE_TIME, bytes);
 	}
 	return code;
 }
 
-static bool is_recorded(const struct simulation *simulation, const struct tally_trace_event *event)
+static bool is_recorded(const struct simulation_recording *recording,
+			const struct tally_trace_event *event)
 {
-	for (size_t i = 0; i < simulation->recorded_count; i++)
-		if (simulation->recorded[i].attr.type == TALLY_TYPE_TRACEPOINT &&
-		    simulation->recorded[i].attr.config == event->id)
+	for (size_t i = 0; i < recording->recorded_count; i++)
+		if (recording->recorded[i].attr.type == TALLY_TYPE_TRACEPOINT &&
+		    recording->recorded[i].attr.config == event->id)
 			return true;
 	return false;
 }
 
 /* Tracepoints of one group are registered together, so they are adjacent here. */
-static int put_tracepoints(struct simulation *simulation, struct tally_buffer *bytes)
+static int put_tracepoints(struct simulation_recording *recording, struct tally_buffer *bytes)
 {
 	enum { FORMATS_MAX = 64, FORMAT_BYTES = 8192 };
 	struct tally_tracing_format formats[FORMATS_MAX];
@@ -249,10 +381,10 @@ static int put_tracepoints(struct simulation *simulation, struct tally_buffer *b
 					   .header_page = page,
 					   .header_event = "# none\n" };
 	const struct tally_trace_event *event = NULL;
-	while ((event = tally_trace_next(sim_engine(simulation->machine), event))) {
-		char *text = is_recorded(simulation, event) && data.format_count < FORMATS_MAX ?
-				     tally_arena_alloc(&simulation->arena, FORMAT_BYTES) :
-				     NULL;
+	while ((event = tally_trace_next(sim_engine(recording->stage->machine), event))) {
+		char *text = is_recorded(recording, event) && data.format_count < FORMATS_MAX
+				     ? tally_arena_alloc(&recording->stage->arena, FORMAT_BYTES)
+				     : NULL;
 		long length = text ? tally_trace_format(event, text, FORMAT_BYTES) : -1;
 		if (length >= 0 && length < FORMAT_BYTES)
 			formats[data.format_count++] = (struct tally_tracing_format){
@@ -262,34 +394,31 @@ static int put_tracepoints(struct simulation *simulation, struct tally_buffer *b
 	if (!data.format_count)
 		return 0;
 	tally_feature_tracing_data(bytes, &data);
-	return put(simulation, TALLY_FEATURE_TRACING_DATA, bytes);
+	return put(recording, TALLY_FEATURE_TRACING_DATA, bytes);
 }
 
-int simulation_recording_finish(struct simulation *simulation)
+int simulation_recording_finish(struct simulation_recording *recording)
 {
 	struct tally_buffer bytes = { 0 };
-	if (!simulation->writer)
+	if (!recording->writer)
 		return 0;
-	int code = put_texts(simulation, &bytes);
+	int code = put_texts(recording, &bytes);
 	if (!code)
-		code = put_command(simulation, &bytes);
+		code = put_command(recording, &bytes);
 	if (!code)
-		code = put_numbers(simulation, &bytes);
+		code = put_numbers(recording, &bytes);
 	if (!code)
-		code = put_tracepoints(simulation, &bytes);
+		code = put_tracepoints(recording, &bytes);
 	if (!code)
-		code = tally_perfdata_finish(simulation->writer, simulation->err);
-	simulation->summary->bytes = tally_perfdata_writer_bytes(simulation->writer);
-	for (unsigned i = 0; i < simulation->scenario->part_count; i++)
-		simulation->summary->samples += simulation->parts[i].samples;
+		code = tally_perfdata_finish(recording->writer, recording->stage->err);
 	tally_buffer_release(&bytes);
 	return code;
 }
 
-void simulation_recording_release(struct simulation *simulation)
+void simulation_recording_release(struct simulation_recording *recording)
 {
-	if (simulation->writer)
-		tally_perfdata_writer_free(simulation->writer);
-	if (simulation->fd >= 0)
-		close(simulation->fd);
+	if (recording->writer)
+		tally_perfdata_writer_free(recording->writer);
+	if (recording->fd >= 0)
+		close(recording->fd);
 }

@@ -8,9 +8,9 @@
 
 enum { SIDE_BAND_PAGES = 256 };
 
-static unsigned cpus_of(const struct simulation *simulation)
+static unsigned cpus_of(const struct simulation_stage *stage)
 {
-	return simulation->scenario->machine.cpus;
+	return stage->scenario->machine.cpus;
 }
 
 static void set_clock(struct tally_attr *attr)
@@ -22,7 +22,7 @@ static void set_clock(struct tally_attr *attr)
 
 static void make_attr(const struct simulation_part *part, struct simulation_source *source)
 {
-	const struct scenario_part *line = part->part;
+	const struct scenario_part *line = part->line;
 	struct tally_attr *attr = &source->attr;
 	*attr = source->event->attr;
 	attr->sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
@@ -45,10 +45,10 @@ static void make_attr(const struct simulation_part *part, struct simulation_sour
 	attr->read_format |= TALLY_FORMAT_LOST;
 }
 
-static int open_on(struct simulation *simulation, struct simulation_source *source, pid_t pid,
+static int open_on(struct simulation_stage *stage, struct simulation_source *source, pid_t pid,
 		   unsigned cpu)
 {
-	struct tally_provider *provider = simulation->provider;
+	struct tally_provider *provider = stage->provider;
 	uint64_t id;
 	int handle = provider->ops->open(provider, &source->attr, pid, (int)cpu, -1,
 					 TALLY_FLAG_FD_CLOEXEC);
@@ -61,120 +61,116 @@ static int open_on(struct simulation *simulation, struct simulation_source *sour
 }
 
 /* Gives the event a ring: the first event of a CPU gets a new one, the others write to it. */
-static int give_ring(struct simulation *simulation, struct tally_ring *ring, int handle,
+static int give_ring(struct simulation_stage *stage, struct tally_ring *ring, int handle,
 		     unsigned cpu, unsigned pages)
 {
-	struct tally_provider *provider = simulation->provider;
+	struct tally_provider *provider = stage->provider;
 	if (ring->page)
 		return provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_OUTPUT,
 					    (void *)(uintptr_t)ring->handle, 0);
 	return tally_ring_open(ring, provider, handle, (int)cpu, pages);
 }
 
-static int make_source(struct simulation *simulation, struct simulation_source *source)
+static int make_source(struct simulation_stage *stage, struct simulation_source *source)
 {
-	source->handles = tally_arena_array(&simulation->arena, cpus_of(simulation),
+	source->handles = tally_arena_array(&stage->arena, cpus_of(stage),
 					    sizeof(*source->handles));
-	source->ids = tally_arena_array(&simulation->arena, cpus_of(simulation),
-					sizeof(*source->ids));
+	source->ids = tally_arena_array(&stage->arena, cpus_of(stage), sizeof(*source->ids));
 	if (!source->handles || !source->ids)
-		return simulation_out_of_memory(simulation);
-	for (unsigned cpu = 0; cpu < cpus_of(simulation); cpu++)
+		return simulation_out_of_memory(stage);
+	for (unsigned cpu = 0; cpu < cpus_of(stage); cpu++)
 		source->handles[cpu] = -1;
 	return 0;
 }
 
-static bool wants_cpu(const struct simulation *simulation, const struct simulation_part *part,
+static bool wants_cpu(const struct simulation_stage *stage, const struct simulation_part *part,
 		      unsigned cpu)
 {
-	return sim_cpu_online(simulation->machine, cpu) &&
-	       (part->part->cpu < 0 || part->part->cpu == (int)cpu);
+	return sim_cpu_online(stage->machine, cpu) &&
+	       (part->line->cpu < 0 || part->line->cpu == (int)cpu);
 }
 
 /* Opens an event on all CPUs.  The PMU of one core type is not on every CPU, so one CPU is
  * enough. */
-static int open_source(struct simulation *simulation, struct simulation_part *part,
+static int open_source(struct simulation_stage *stage, struct simulation_part *part,
 		       struct simulation_source *source)
 {
-	const struct scenario_instance *task = part->part->program >= 0
-						       ? scenario_play_find(&simulation->play,
-									    part->part->program)
+	const struct scenario_instance *task = part->line->program >= 0
+						       ? scenario_play_find(&stage->play,
+									    part->line->program)
 						       : NULL;
 	int refused = -ENODEV;
-	for (unsigned cpu = 0; cpu < cpus_of(simulation); cpu++) {
-		if (!wants_cpu(simulation, part, cpu))
+	for (unsigned cpu = 0; cpu < cpus_of(stage); cpu++) {
+		if (!wants_cpu(stage, part, cpu))
 			continue;
-		int code = open_on(simulation, source, task ? task->tid : -1, cpu);
+		int code = open_on(stage, source, task ? task->tid : -1, cpu);
 		if (!code)
-			code = give_ring(simulation, &part->rings[cpu], source->handles[cpu], cpu,
-					 part->part->pages);
+			code = give_ring(stage, &part->rings[cpu], source->handles[cpu], cpu,
+					 part->line->pages);
 		if (code < 0 && source->handles[cpu] >= 0)
-			return tally_error_set(simulation->err, code,
-					       "%.100s: line %u: no ring of %u pages for %s: %s",
-					       simulation->options->scenario_name,
-					       part->part->place.line, part->part->pages,
-					       source->event->name, tally_errno_text(code));
+			return tally_error_set(
+				stage->err, code, "%.100s: line %u: no ring of %u pages for %s: %s",
+				stage->options->scenario_name, part->line->place.line,
+				part->line->pages, source->event->name, tally_errno_text(code));
 		if (code < 0)
 			refused = code;
 	}
 	if (!source->id_count)
-		return tally_error_set(simulation->err, refused,
+		return tally_error_set(stage->err, refused,
 				       "%.100s: line %u: '%s' can't be sampled on this machine: %s",
-				       simulation->options->scenario_name,
-				       part->part->events_place.line, source->event->name,
-				       tally_errno_text(refused));
+				       stage->options->scenario_name, part->line->events_place.line,
+				       source->event->name, tally_errno_text(refused));
 	return 0;
 }
 
-static void enable(struct simulation *simulation, const struct simulation_source *source)
+static void enable(struct simulation_stage *stage, const struct simulation_source *source)
 {
-	for (unsigned cpu = 0; cpu < cpus_of(simulation); cpu++)
+	for (unsigned cpu = 0; cpu < cpus_of(stage); cpu++)
 		if (source->handles[cpu] >= 0)
-			simulation->provider->ops->ioctl(simulation->provider, source->handles[cpu],
-							 TALLY_IOCTL_ENABLE, NULL, 0);
+			stage->provider->ops->ioctl(stage->provider, source->handles[cpu],
+						    TALLY_IOCTL_ENABLE, NULL, 0);
 }
 
-static void set_next_read(struct simulation *simulation, struct simulation_part *part)
+static void set_next_read(struct simulation_stage *stage, struct simulation_part *part)
 {
-	uint64_t every = part->part->read_every_ns;
-	part->next_read_ns = every == UINT64_MAX ? UINT64_MAX
-						 : sim_now(simulation->machine) + every;
+	uint64_t every = part->line->read_every_ns;
+	part->next_read_ns = every == UINT64_MAX ? UINT64_MAX : sim_now(stage->machine) + every;
 }
 
-int simulation_open_samples(struct simulation *simulation, struct simulation_part *part)
+int simulation_open_samples(struct simulation_stage *stage, struct simulation_part *part)
 {
 	size_t count = part->events.count;
-	part->sources = tally_arena_array(&simulation->arena, count, sizeof(*part->sources));
-	struct tally_ring *rings = tally_arena_array(&simulation->arena, cpus_of(simulation),
-						     sizeof(*rings));
+	part->sources = tally_arena_array(&stage->arena, count, sizeof(*part->sources));
+	struct tally_ring *rings = tally_arena_array(&stage->arena, cpus_of(stage), sizeof(*rings));
 	if (!part->sources || !rings)
-		return simulation_out_of_memory(simulation);
+		return simulation_out_of_memory(stage);
 	int code = 0;
 	for (size_t i = 0; !code && i < count; i++) /* closing looks at all of them */
-		code = make_source(simulation, &part->sources[i]);
+		code = make_source(stage, &part->sources[i]);
 	if (!code)
 		part->rings = rings;
 	for (size_t i = 0; !code && i < count; i++) {
 		part->sources[i].event = &part->events.items[i];
 		make_attr(part, &part->sources[i]);
-		code = open_source(simulation, part, &part->sources[i]);
+		code = open_source(stage, part, &part->sources[i]);
 	}
 	for (size_t i = 0; !code && i < count; i++)
-		enable(simulation, &part->sources[i]);
-	set_next_read(simulation, part);
+		enable(stage, &part->sources[i]);
+	set_next_read(stage, part);
 	return code;
 }
 
-int simulation_open_side_band(struct simulation *simulation)
+int simulation_open_side_band(struct simulation_stage *stage,
+			      struct simulation_recording *recording)
 {
-	struct simulation_source *source = &simulation->side_band;
-	if (!simulation->writer && simulation->fd < 0)
+	struct simulation_source *source = &recording->side_band;
+	if (recording->fd < 0)
 		return 0;
-	int code = make_source(simulation, source);
-	simulation->side_rings = tally_arena_array(&simulation->arena, cpus_of(simulation),
-						   sizeof(*simulation->side_rings));
-	if (!simulation->side_rings)
-		return simulation_out_of_memory(simulation);
+	int code = make_source(stage, source);
+	recording->side_rings = tally_arena_array(&stage->arena, cpus_of(stage),
+						  sizeof(*recording->side_rings));
+	if (!recording->side_rings)
+		return simulation_out_of_memory(stage);
 	source->attr = (struct tally_attr){
 		.type = TALLY_TYPE_SOFTWARE,
 		.config = TALLY_SW_DUMMY,
@@ -187,21 +183,21 @@ int simulation_open_side_band(struct simulation *simulation)
 	};
 	set_clock(&source->attr);
 	source->written = source->attr;
-	for (unsigned cpu = 0; !code && cpu < cpus_of(simulation); cpu++) {
-		code = open_on(simulation, source, -1, cpu);
+	for (unsigned cpu = 0; !code && cpu < cpus_of(stage); cpu++) {
+		code = open_on(stage, source, -1, cpu);
 		if (!code)
-			code = tally_ring_open(&simulation->side_rings[cpu], simulation->provider,
+			code = tally_ring_open(&recording->side_rings[cpu], stage->provider,
 					       source->handles[cpu], (int)cpu, SIDE_BAND_PAGES);
 	}
-	return code < 0 ? tally_error_set(simulation->err, code,
+	return code < 0 ? tally_error_set(stage->err, code,
 					  "the recording's side-band events don't open: %s",
 					  tally_errno_text(code))
 			: 0;
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
-static void see_record(struct simulation *simulation, struct simulation_part *part,
+static void see_record(struct simulation_stage *stage, struct simulation_part *part,
 		       const void *bytes, size_t size)
 {
 	struct tally_record record;
@@ -210,33 +206,33 @@ static void see_record(struct simulation *simulation, struct simulation_part *pa
 	if (record.header.type == TALLY_RECORD_LOST) {
 		part->lost_told += record.lost.lost;
 		simulation_tell(
-			simulation,
+			stage,
 			"the ring of %s on cpu %u was full: a record says that %llu were lost, %llu so far",
 			part->target_text, record.sample_id.cpu,
 			(unsigned long long)record.lost.lost, (unsigned long long)part->lost_told);
 	} else if (record.header.type == TALLY_RECORD_THROTTLE) {
 		part->throttled++;
-		simulation_tell(simulation,
+		simulation_tell(stage,
 				"sampling of %s was throttled: too many interrupts in a tick",
 				part->target_text);
 	}
 }
 
 /* Every sample begins with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
-static void see_sample(struct simulation *simulation, struct simulation_part *part,
+static void see_sample(struct simulation_recording *recording, struct simulation_part *part,
 		       const void *bytes)
 {
 	uint64_t time;
 	memcpy(&time, (const uint8_t *)bytes + 32, sizeof(time));
-	if (!simulation->first_sample_ns || time < simulation->first_sample_ns)
-		simulation->first_sample_ns = time;
-	if (time > simulation->last_sample_ns)
-		simulation->last_sample_ns = time;
+	if (!recording->first_sample_ns || time < recording->first_sample_ns)
+		recording->first_sample_ns = time;
+	if (time > recording->last_sample_ns)
+		recording->last_sample_ns = time;
 	part->samples++;
 }
 
-static int drain_ring(struct simulation *simulation, struct simulation_part *part,
-		      struct tally_ring *ring)
+static int drain_ring(struct simulation_stage *stage, struct simulation_part *part,
+		      struct simulation_recording *recording, struct tally_ring *ring)
 {
 	const void *bytes;
 	size_t size;
@@ -246,72 +242,74 @@ static int drain_ring(struct simulation *simulation, struct simulation_part *par
 		struct tally_record_header header;
 		memcpy(&header, bytes, sizeof(header));
 		if (part && header.type == TALLY_RECORD_SAMPLE)
-			see_sample(simulation, part, bytes);
+			see_sample(recording, part, bytes);
 		else if (part)
-			see_record(simulation, part, bytes, size);
-		code = simulation_recording_write(simulation, bytes, size);
+			see_record(stage, part, bytes, size);
+		code = simulation_recording_write(recording, bytes, size);
 	}
 	tally_ring_release_read(ring);
 	return code;
 }
 
-int simulation_drain(struct simulation *simulation, struct simulation_part *part)
+int simulation_drain(struct simulation_stage *stage, struct simulation_part *part,
+		     struct simulation_recording *recording)
 {
 	int code = 0;
-	for (unsigned cpu = 0; !code && cpu < cpus_of(simulation); cpu++)
+	for (unsigned cpu = 0; !code && cpu < cpus_of(stage); cpu++)
 		if (part->rings[cpu].page)
-			code = drain_ring(simulation, part, &part->rings[cpu]);
-	set_next_read(simulation, part);
+			code = drain_ring(stage, part, recording, &part->rings[cpu]);
+	set_next_read(stage, part);
 	return code;
 }
 
-int simulation_drain_side_band(struct simulation *simulation)
+int simulation_drain_side_band(struct simulation_stage *stage,
+			       struct simulation_recording *recording)
 {
 	int code = 0;
-	for (unsigned cpu = 0; simulation->side_rings && !code && cpu < cpus_of(simulation); cpu++)
-		if (simulation->side_rings[cpu].page)
-			code = drain_ring(simulation, NULL, &simulation->side_rings[cpu]);
+	for (unsigned cpu = 0; recording->side_rings && !code && cpu < cpus_of(stage); cpu++)
+		if (recording->side_rings[cpu].page)
+			code = drain_ring(stage, NULL, recording, &recording->side_rings[cpu]);
 	return code;
 }
 
-void simulation_read_lost(struct simulation *simulation, struct simulation_part *part)
+void simulation_read_lost(struct simulation_stage *stage, struct simulation_part *part)
 {
 	struct { uint64_t value, id, lost; } words;
 	for (size_t i = 0; i < part->events.count; i++)
-		for (unsigned cpu = 0; cpu < cpus_of(simulation); cpu++)
+		for (unsigned cpu = 0; cpu < cpus_of(stage); cpu++)
 			if (part->sources[i].handles[cpu] >= 0 &&
-			    simulation->provider->ops->read(simulation->provider,
-							    part->sources[i].handles[cpu], &words,
-							    sizeof(words)) == sizeof(words))
+			    stage->provider->ops->read(stage->provider,
+						       part->sources[i].handles[cpu], &words,
+						       sizeof(words)) == sizeof(words))
 				part->lost += words.lost;
 }
 
-/* --- closing -------------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------- */
 
-static void close_source(struct simulation *simulation, struct simulation_source *source)
+static void close_source(struct simulation_stage *stage, struct simulation_source *source)
 {
-	for (unsigned cpu = 0; source->handles && cpu < cpus_of(simulation); cpu++)
+	for (unsigned cpu = 0; source->handles && cpu < cpus_of(stage); cpu++)
 		if (source->handles[cpu] >= 0)
-			simulation->provider->ops->close(simulation->provider,
-							 source->handles[cpu]);
+			stage->provider->ops->close(stage->provider, source->handles[cpu]);
 	source->handles = NULL;
 }
 
-static void close_rings(struct simulation *simulation, struct tally_ring *rings)
+static void close_rings(struct simulation_stage *stage, struct tally_ring *rings)
 {
-	for (unsigned cpu = 0; rings && cpu < cpus_of(simulation); cpu++)
+	for (unsigned cpu = 0; rings && cpu < cpus_of(stage); cpu++)
 		tally_ring_close(&rings[cpu]);
 }
 
-void simulation_close_samples(struct simulation *simulation, struct simulation_part *part)
+void simulation_close_samples(struct simulation_stage *stage, struct simulation_part *part)
 {
-	close_rings(simulation, part->rings);
+	close_rings(stage, part->rings);
 	for (size_t i = 0; part->sources && i < part->events.count; i++)
-		close_source(simulation, &part->sources[i]);
+		close_source(stage, &part->sources[i]);
 }
 
-void simulation_close_side_band(struct simulation *simulation)
+void simulation_close_side_band(struct simulation_stage *stage,
+				struct simulation_recording *recording)
 {
-	close_rings(simulation, simulation->side_rings);
-	close_source(simulation, &simulation->side_band);
+	close_rings(stage, recording->side_rings);
+	close_source(stage, &recording->side_band);
 }

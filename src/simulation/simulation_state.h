@@ -1,4 +1,4 @@
-/* Shared by the simulation's files. */
+/* Shared by the simulation's files.  Calls go down: simulation.c, _sampling, _recording, _stage. */
 #ifndef TALLY_SESSION_SIMULATION_STATE_H
 #define TALLY_SESSION_SIMULATION_STATE_H
 
@@ -20,7 +20,7 @@ struct simulation_source {
 };
 
 struct simulation_part {
-	const struct scenario_part *part;
+	const struct scenario_part *line;
 	const char *target_text;
 	struct tally_event_list events;
 	/* For a count. */
@@ -34,24 +34,22 @@ struct simulation_part {
 	uint64_t next_read_ns, samples, lost, lost_told, throttled;
 };
 
-struct simulation {
+/* The machine and what all parts share. */
+struct simulation_stage {
 	const struct tally_simulation_options *options;
-	struct tally_simulation_summary *summary;
 	const struct scenario *scenario;
 	struct sim_machine *machine;
 	struct scenario_play play;
 	struct tally_provider *provider;
-	struct tally_arena arena;
 	struct tally_catalogue catalogue;
-	bool has_catalogue, is_playing, is_over;
-	struct simulation_part *parts; /* in the scenario's order */
-	struct sim_watch *watch;
-	int code;                      /* the observer's result */
+	struct tally_arena arena;
 	struct tally_error *err;
-	uint64_t end_ns;
+	bool has_catalogue, is_playing;
+};
 
-	/* The recording. */
-	int fd;
+struct simulation_recording {
+	struct simulation_stage *stage;
+	int fd; /* −1: nothing is recorded */
 	struct tally_perfdata_writer *writer;
 	struct tally_recorded_event *recorded;
 	size_t recorded_count;
@@ -62,33 +60,56 @@ struct simulation {
 	bool kernel_is_named;
 };
 
-void simulation_tell(struct simulation *simulation, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-int simulation_out_of_memory(struct simulation *simulation);
+struct simulation {
+	struct simulation_stage stage;
+	struct simulation_recording recording;
+	struct simulation_part *parts; /* in the scenario's order */
+	struct tally_simulation_summary *summary;
+	struct sim_watch *watch;
+	bool is_over;
+	int code; /* the observer's result */
+	uint64_t end_ns;
+};
 
-/* simulation_sampling.c: opens a sample line's events on its task or CPUs, and enables them.  Call
- * it as the observer. */
-int simulation_open_samples(struct simulation *simulation, struct simulation_part *part);
-int simulation_open_side_band(struct simulation *simulation);
+/* ---- simulation_sampling.c ----------------------------------------------- */
+
+/* Opens a sample line's events on its task or CPUs, and enables them.  Call it as the observer. */
+int simulation_open_samples(struct simulation_stage *stage, struct simulation_part *part);
+int simulation_open_side_band(struct simulation_stage *stage,
+			      struct simulation_recording *recording);
 /* Reads the rings of a part and sets when the next read is due. */
-int simulation_drain(struct simulation *simulation, struct simulation_part *part);
-int simulation_drain_side_band(struct simulation *simulation);
+int simulation_drain(struct simulation_stage *stage, struct simulation_part *part,
+		     struct simulation_recording *recording);
+int simulation_drain_side_band(struct simulation_stage *stage,
+			       struct simulation_recording *recording);
 /* Call it after the last drain: reads how many samples the events themselves count as lost. */
-void simulation_read_lost(struct simulation *simulation, struct simulation_part *part);
-void simulation_close_samples(struct simulation *simulation, struct simulation_part *part);
-void simulation_close_side_band(struct simulation *simulation);
+void simulation_read_lost(struct simulation_stage *stage, struct simulation_part *part);
+void simulation_close_samples(struct simulation_stage *stage, struct simulation_part *part);
+void simulation_close_side_band(struct simulation_stage *stage,
+				struct simulation_recording *recording);
 
-/* simulation_recording.c */
+/* ---- simulation_recording.c ---------------------------------------------- */
+
 /* Makes the files.  Call it before anything runs. */
-int simulation_recording_begin(struct simulation *simulation);
-int simulation_recording_start(struct simulation *simulation); /* once the events have their ids */
-int simulation_recording_write(struct simulation *simulation, const void *records, size_t size);
-int simulation_recording_finish(struct simulation *simulation);
-void simulation_recording_release(struct simulation *simulation);
+int simulation_recording_begin(struct simulation_recording *recording);
+/* Call it once the events have their ids. */
+int simulation_recording_start(struct simulation_recording *recording,
+			       const struct simulation_part *parts);
+int simulation_recording_write(struct simulation_recording *recording, const void *records,
+			       size_t size);
+int simulation_recording_finish(struct simulation_recording *recording);
+void simulation_recording_release(struct simulation_recording *recording);
 /* Maps the program's functions.  Call it as the instance's task. */
-void simulation_recording_map(struct simulation *simulation, struct scenario_instance *instance);
+void simulation_recording_map(struct simulation_recording *recording,
+			      struct scenario_instance *instance);
 
-/* simulation_object.c: makes an ELF object with the scenario's functions as symbols. */
-int simulation_object_write(const struct scenario *scenario, struct tally_buffer *out);
+/* ---- simulation_stage.c -------------------------------------------------- */
+
+/* Makes the machine of `scenario`, and its provider. */
+int simulation_stage_init(struct simulation_stage *stage);
+void simulation_stage_release(struct simulation_stage *stage);
+void simulation_tell(struct simulation_stage *stage, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int simulation_out_of_memory(struct simulation_stage *stage);
 
 #endif
