@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "command/help_text.h"
 
+#include "base/buffer.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
 
@@ -325,17 +326,16 @@ static void put_integer(void *member, size_t size, unsigned long long number)
 }
 
 /* Finds one of the words that blanks separate; otherwise lists them in `wanted`: "a, b". */
-static int find_word(const char *words, const char *value, unsigned long long *index, char *wanted,
-		     size_t size)
+static int find_word(const char *words, const char *value, unsigned long long *index,
+		     struct tally_buffer *wanted)
 {
-	int used = 0;
 	*index = 0;
 	for (const char *word = words; *word; ++*index) {
 		size_t length = strcspn(word, " ");
 		if (strlen(value) == length && !strncmp(word, value, length))
 			return 0;
-		used += snprintf(wanted + used, size - (size_t)used, "%s%.*s", *index ? ", " : "",
-				 (int)length, word);
+		tally_buffer_text(wanted, *index ? ", " : "");
+		tally_buffer_append(wanted, word, length);
 		word += length + (word[length] == ' ');
 	}
 	return -EINVAL;
@@ -346,7 +346,8 @@ int tally_option_store(void *request, const struct tally_option *option, const c
 {
 	void *member = tally_option_member(request, option);
 	unsigned long long number = option->constant;
-	char shown[72], wanted[256];
+	struct tally_buffer wanted = { 0 };
+	char shown[72];
 	int result = 0;
 	if (option->letter)
 		snprintf(shown, sizeof(shown), "-%c", option->letter);
@@ -368,9 +369,10 @@ int tally_option_store(void *request, const struct tally_option *option, const c
 					  err);
 		break;
 	case TALLY_STORE_WORD:
-		if (find_word(option->words, value, &number, wanted, sizeof(wanted)) < 0)
+		if (find_word(option->words, value, &number, &wanted) < 0)
 			result = tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s",
-						 shown, value, wanted);
+						 shown, value, tally_buffer_string(&wanted));
+		tally_buffer_release(&wanted);
 	}
 	if (!result)
 		put_integer(member, option->size, number);

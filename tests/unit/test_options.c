@@ -146,6 +146,23 @@ static void wrong_values_are_misuse(void **state)
 	}
 }
 
+static void wrong_word_lists_all_words(void **state)
+{
+	(void)state;
+	char words[340] = "";
+	for (unsigned i = 0; i < 40; i++)
+		snprintf(words + strlen(words), sizeof(words) - strlen(words), "%sword-%02u",
+			 i ? " " : "", i);
+	const struct tally_option option = { .name = "long",
+					     TALLY_WORD(struct request, colour, words) };
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct request request = { .colour = GREEN };
+	assert_int_equal(tally_option_store(&request, &option, "none", &err), -22);
+	assert_non_null(strstr(err.message, "'none' is none of word-00, word-01, "));
+	assert_non_null(strstr(err.message, ", word-39"));
+	assert_int_equal(request.colour, GREEN);
+}
+
 static void rows_of_all_commands_are_sound(void **state)
 {
 	(void)state;
@@ -262,6 +279,7 @@ int main(void)
 		cmocka_unit_test(later_option_wins),
 		cmocka_unit_test(optional_argument_may_be_a_word_of_its_choices),
 		cmocka_unit_test(wrong_values_are_misuse),
+		cmocka_unit_test(wrong_word_lists_all_words),
 		cmocka_unit_test(rows_of_all_commands_are_sound),
 		cmocka_unit_test(compatibility_lists_the_options_of_perf),
 	};
