@@ -19,6 +19,16 @@ static void must(bool holds)
 		abort();
 }
 
+/* Checks that no column is shown whose PERF_SAMPLE_ bits the samples lack. */
+static void check_columns(uint32_t shown, uint64_t sample_type)
+{
+	const struct tally_script_row *columns[TALLY_SCRIPT_ROWS_MAX];
+	size_t count = tally_script_columns(columns);
+	for (size_t i = 0; i < count; i++)
+		must(!(shown & columns[i]->bit) || !columns[i]->attribute ||
+		     columns[i]->sample_type & sample_type);
+}
+
 static void check_events(const struct tally_script_fields *fields)
 {
 	for (uint32_t type = 0; type < 9; type++) {
@@ -30,6 +40,8 @@ static void check_events(const struct tally_script_fields *fields)
 		uint32_t shown = 0;
 		int result = tally_script_fields_of(fields, &event, &shown, &err);
 		must(result == 0 || (result < 0 && err.message[0]));
+		if (!result)
+			check_columns(shown, event.attr.sample_type);
 		must(result < 0 ||
 		     !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_WALL_TIME)));
 		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
