@@ -2,7 +2,7 @@
 
 #include "base/vector.h"
 #include "naming/names.h"
-#include "profile/class_table.h"
+#include "profile/profile.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* Facts: values that samples have besides their stacks, such as the branches that were taken
- * before, the cost of an access, and the source of its data.
+/* What samples have besides their stacks: facts, and the classes of samples that share them.
+ *
+ * Facts are values such as the branches that were taken before, the cost of an access, and the
+ * source of its data.
  *
  * A report may keep samples apart by them: they are the values of its keys of branches and samples
  * (sort_keys.h).  Facts that a report does not use are not read. */
@@ -10,6 +12,9 @@
 #include "profile/sort_keys.h"
 #include "recording/recording.h"
 #include "recording/trace_text.h"
+
+struct tally_class;
+struct tally_profile;
 
 enum { TALLY_FACTS = TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START };
 
@@ -75,5 +80,18 @@ uint32_t tally_fact_intern_data(struct tally_fact_reader *reader, uint32_t text,
 void tally_facts_shorten(const struct tally_fact_reader *reader, struct tally_fact_table *table);
 
 void tally_fact_reader_release(struct tally_fact_reader *reader);
+
+/* Returns the number of a class, or UINT32_MAX when memory is out.  `index` begins empty; the
+ * caller releases it.  Not thread-safe. */
+uint32_t tally_class_intern(struct tally_profile *profile, struct tally_map *index,
+			    const struct tally_class *class);
+
+/* _cgroup returns the path of the cgroup with this number: "unknown" and the number if no record
+ * names it, "N/A" if samples of the event have no cgroup.  _cgroup_namespace returns the namespace
+ * of a task's cgroups, as perf writes it.  Both are string ids of `tasks`; TALLY_STRING_NONE when
+ * memory is out. */
+uint32_t tally_class_cgroup(struct tally_tasks *tasks, const struct tally_recorded_event *event,
+			    uint64_t number);
+uint32_t tally_class_cgroup_namespace(struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
 
 #endif

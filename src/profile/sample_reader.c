@@ -20,7 +20,6 @@
 #include "base/vector.h"
 #include "perfdata/block.h"
 #include "profile/batch_pipe.h"
-#include "profile/class_table.h"
 #include "profile/row_maker.h"
 #include "profile/sample_facts.h"
 #include "profile/sample_parts.h"

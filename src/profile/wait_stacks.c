@@ -4,8 +4,8 @@
 #include "profile/wait_stacks.h"
 
 #include "base/vector.h"
-#include "profile/class_table.h"
 #include "naming/name_functions.h"
+#include "profile/sample_facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
