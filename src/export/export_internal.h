@@ -4,8 +4,8 @@
 
 #include "export/export.h"
 
-#define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed)                                     \
-	int tally_export_##name(const struct tally_samples *samples, uint32_t event,               \
+#define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed) \
+	int tally_export_##name(const struct tally_samples *samples, uint32_t event, \
 				struct tally_buffer *out);
 TALLY_EXPORT_FORMATS(TALLY_EXPORT_DECLARE, , )
 #undef TALLY_EXPORT_DECLARE
