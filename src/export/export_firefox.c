@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { VERSION = 48, RESOURCE_LIBRARY = 1 };
 
@@ -264,10 +263,13 @@ static double ms_since(const struct tally_samples *samples, uint64_t time)
 	return (double)(time - samples->samples.items[0].time) / 1e6;
 }
 
-static int put_samples(struct tally_json *json, struct thread_tables *tables, const uint32_t *order,
-		       size_t count, bool is_time)
+static int put_samples(struct tally_json *json, struct thread_tables *tables,
+		       const struct tally_export_threads *threads,
+		       const struct tally_export_thread *thread)
 {
 	const struct tally_one_sample *all = tables->samples->samples.items;
+	const uint32_t *order = threads->order + thread->first;
+	size_t count = thread->count;
 	struct tally_place_frames frames = { 0 };
 	struct column stacks = { 0 };
 	int result = 0;
@@ -277,7 +279,7 @@ static int put_samples(struct tally_json *json, struct thread_tables *tables, co
 	}
 	tally_json_object(json, "samples");
 	tally_json_u64(json, "length", count);
-	tally_json_text(json, "weightType", is_time ? "tracing-ms" : "samples");
+	tally_json_text(json, "weightType", threads->is_time ? "tracing-ms" : "samples");
 	put_column(json, "stack", &stacks);
 	tally_json_array(json, "time");
 	for (size_t i = 0; i < count; i++)
@@ -285,7 +287,7 @@ static int put_samples(struct tally_json *json, struct thread_tables *tables, co
 	tally_json_end(json);
 	tally_json_array(json, "weight");
 	for (size_t i = 0; i < count; i++)
-		if (is_time)
+		if (threads->is_time)
 			tally_json_double(json, NULL, (double)all[order[i]].period / 1e6);
 		else
 			tally_json_u64(json, NULL, 1);
@@ -296,11 +298,12 @@ static int put_samples(struct tally_json *json, struct thread_tables *tables, co
 	return result || tables->failed ? -ENOMEM : 0;
 }
 
-static int put_thread(struct tally_json *json, const struct tally_samples *samples, uint32_t event,
-		      const uint32_t *files, const struct tally_export_thread *thread,
-		      const uint32_t *order)
+static int put_thread(struct tally_json *json, const struct tally_export_threads *threads,
+		      const struct tally_export_thread *thread)
 {
-	struct thread_tables tables = { .samples = samples, .files = files };
+	const struct tally_samples *samples = threads->samples;
+	struct thread_tables tables = { .samples = samples, .files = threads->files };
+	uint64_t start = samples->samples.items[threads->order[thread->first]].time;
 	const char *comm;
 	const struct tally_thread *task = tally_export_task(samples, thread->thread, &comm);
 	char pid[16];
@@ -312,14 +315,11 @@ static int put_thread(struct tally_json *json, const struct tally_samples *sampl
 	tally_json_bool(json, "isMainThread", task->pid == task->tid);
 	tally_json_text(json, "pid", pid);
 	tally_json_u64(json, "tid", task->tid);
-	tally_json_double(json, "processStartupTime",
-			  ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_double(json, "processStartupTime", ms_since(samples, start));
 	tally_json_null(json, "processShutdownTime");
-	tally_json_double(json, "registerTime",
-			  ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_double(json, "registerTime", ms_since(samples, start));
 	tally_json_null(json, "unregisterTime");
-	int result = put_samples(json, &tables, order + thread->first, thread->count,
-				 tally_export_is_time(samples, event));
+	int result = put_samples(json, &tables, threads, thread);
 	put_code_tables(json, &tables);
 	put_empty_tables(json);
 	tally_json_array(json, "stringArray");
@@ -381,10 +381,7 @@ int tally_export_firefox(const struct tally_samples *samples, uint32_t event,
 {
 	struct tally_json json = { .out = out };
 	struct tally_export_threads threads;
-	uint32_t *files = tally_export_files(samples);
 	int result = tally_export_threads_make(samples, event, &threads);
-	if (!files)
-		result = -ENOMEM;
 	tally_json_object(&json, NULL);
 	put_meta(&json, samples, event);
 	put_constant(&json, "libs", 0, 0, true);
@@ -393,11 +390,9 @@ int tally_export_firefox(const struct tally_samples *samples, uint32_t event,
 	put_constant(&json, "counters", 0, 0, true);
 	tally_json_array(&json, "threads");
 	for (size_t i = 0; !result && i < threads.threads.count; i++)
-		result = put_thread(&json, samples, event, files, &threads.threads.items[i],
-				    threads.order);
+		result = put_thread(&json, &threads, &threads.threads.items[i]);
 	tally_json_end(&json);
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);
-	free(files);
 	return result || out->failed ? -ENOMEM : 0;
 }

@@ -36,9 +36,9 @@ static int by_weight(const void *left, const void *right)
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-static int gather(const struct tally_samples *samples, const struct ordered *ordered, size_t count,
-		  struct tally_export_threads *out)
+static int gather(const struct ordered *ordered, size_t count, struct tally_export_threads *out)
 {
+	const struct tally_one_sample *samples = out->samples->samples.items;
 	for (size_t i = 0; i < count; i++) {
 		size_t last = out->threads.count - 1;
 		if (!out->threads.count || out->threads.items[last].thread != ordered[i].thread) {
@@ -50,7 +50,7 @@ static int gather(const struct tally_samples *samples, const struct ordered *ord
 		}
 		out->order[i] = ordered[i].sample;
 		out->threads.items[last].count++;
-		out->threads.items[last].weight += samples->samples.items[ordered[i].sample].period;
+		out->threads.items[last].weight += samples[ordered[i].sample].period;
 	}
 	if (out->threads.count)
 		qsort(out->threads.items, out->threads.count, sizeof(*out->threads.items),
@@ -63,8 +63,11 @@ int tally_export_threads_make(const struct tally_samples *samples, uint32_t even
 {
 	size_t all = samples->samples.count, count = 0;
 	struct ordered *ordered = malloc((all + 1) * sizeof(*ordered));
-	*out = (struct tally_export_threads){ .order = malloc((all + 1) * sizeof(*out->order)) };
-	int result = ordered && out->order ? 0 : -ENOMEM;
+	*out = (struct tally_export_threads){ .samples = samples,
+					      .is_time = tally_export_is_time(samples, event),
+					      .files = tally_export_files(samples),
+					      .order = malloc((all + 1) * sizeof(*out->order)) };
+	int result = ordered && out->files && out->order ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < all; i++)
 		if (samples->samples.items[i].event == event)
 			ordered[count++] = (struct ordered){ samples->samples.items[i].thread,
@@ -72,13 +75,14 @@ int tally_export_threads_make(const struct tally_samples *samples, uint32_t even
 	if (!result && count)
 		qsort(ordered, count, sizeof(*ordered), by_thread);
 	if (!result)
-		result = gather(samples, ordered, count, out);
+		result = gather(ordered, count, out);
 	free(ordered);
 	return result;
 }
 
 void tally_export_threads_release(struct tally_export_threads *threads)
 {
+	free(threads->files);
 	free(threads->order);
 	tally_vector_release(&threads->threads);
 }

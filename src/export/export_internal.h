@@ -18,7 +18,11 @@ struct tally_export_thread {
 	uint64_t weight;
 };
 
+/* The samples of one event by thread, and what formats write with them. */
 struct tally_export_threads {
+	const struct tally_samples *samples;
+	bool is_time;    /* tally_export_is_time() */
+	uint32_t *files; /* tally_export_files() */
 	uint32_t *order; /* indices of samples */
 	/* the heaviest thread first */
 	struct { struct tally_export_thread *items; size_t count, capacity; } threads;

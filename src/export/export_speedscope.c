@@ -5,13 +5,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Writes every function as a frame; the function's id is the frame's number. */
-static void put_frames(const struct tally_samples *samples, const uint32_t *files,
-		       struct tally_json *json)
+static void put_frames(const struct tally_export_threads *threads, struct tally_json *json)
 {
-	const struct tally_names *names = &samples->recording->names;
+	const struct tally_names *names = &threads->samples->recording->names;
+	const uint32_t *files = threads->files;
 	tally_json_object(json, "shared");
 	tally_json_array(json, "frames");
 	for (uint32_t i = 0; i < names->functions.count; i++) {
@@ -28,10 +27,10 @@ static void put_frames(const struct tally_samples *samples, const uint32_t *file
 	tally_json_end(json);
 }
 
-static int put_samples(const struct tally_samples *samples,
-		       const struct tally_export_threads *threads,
+static int put_samples(const struct tally_export_threads *threads,
 		       const struct tally_export_thread *thread, struct tally_json *json)
 {
+	const struct tally_samples *samples = threads->samples;
 	struct tally_place_frames frames = { 0 };
 	int result = 0;
 	tally_json_array(json, "samples");
@@ -49,10 +48,10 @@ static int put_samples(const struct tally_samples *samples,
 	return result;
 }
 
-static int put_thread(const struct tally_samples *samples, uint32_t event,
-		      const struct tally_export_threads *threads,
+static int put_thread(const struct tally_export_threads *threads,
 		      const struct tally_export_thread *thread, struct tally_json *json)
 {
+	const struct tally_samples *samples = threads->samples;
 	const char *comm;
 	const struct tally_thread *task = tally_export_task(samples, thread->thread, &comm);
 	char name[128];
@@ -60,11 +59,10 @@ static int put_thread(const struct tally_samples *samples, uint32_t event,
 	tally_json_object(json, NULL);
 	tally_json_text(json, "type", "sampled");
 	tally_json_text(json, "name", name);
-	tally_json_text(json, "unit",
-			tally_export_is_time(samples, event) ? "nanoseconds" : "none");
+	tally_json_text(json, "unit", threads->is_time ? "nanoseconds" : "none");
 	tally_json_u64(json, "startValue", 0);
 	tally_json_u64(json, "endValue", thread->weight);
-	int result = put_samples(samples, threads, thread, json);
+	int result = put_samples(threads, thread, json);
 	tally_json_array(json, "weights");
 	for (size_t i = 0; i < thread->count; i++)
 		tally_json_u64(json, NULL,
@@ -79,23 +77,19 @@ int tally_export_speedscope(const struct tally_samples *samples, uint32_t event,
 {
 	struct tally_json json = { .out = out };
 	struct tally_export_threads threads;
-	uint32_t *files = tally_export_files(samples);
 	int result = tally_export_threads_make(samples, event, &threads);
-	if (!files)
-		result = -ENOMEM;
 	tally_json_object(&json, NULL);
 	tally_json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	tally_json_text(&json, "exporter", "tally " TALLY_VERSION);
 	tally_json_text(&json, "name", tally_export_event_name(samples, event));
 	tally_json_u64(&json, "activeProfileIndex", 0);
 	if (!result)
-		put_frames(samples, files, &json);
+		put_frames(&threads, &json);
 	tally_json_array(&json, "profiles");
 	for (size_t i = 0; !result && i < threads.threads.count; i++)
-		result = put_thread(samples, event, &threads, &threads.threads.items[i], &json);
+		result = put_thread(&threads, &threads.threads.items[i], &json);
 	tally_json_end(&json);
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);
-	free(files);
 	return result || out->failed ? -ENOMEM : 0;
 }
