@@ -1,7 +1,5 @@
 #include "abi/attr.h"
 
-#include <stddef.h>
-
 uint32_t tally_attr_size_needed(const struct tally_attr *attr)
 {
 	static const uint32_t sizes[] = { TALLY_ATTR_SIZE_VER0, TALLY_ATTR_SIZE_VER1,

@@ -1,7 +1,6 @@
 #include "base/word_list.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* If the pattern's next character matches the word's, moves both past it.  `?` matches any
  * character; a backslash makes the next character literal. */

@@ -1,6 +1,5 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
-#include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"

@@ -2,8 +2,6 @@
 
 #include "base/vector.h"
 
-#include <errno.h>
-
 /* Checks the syntax only: shares of the time need the recording's span, which is not known yet, so
  * any span will do. */
 int tally_filter_take_time(void *request, const struct tally_option *option, const char *value,

@@ -15,7 +15,6 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 struct listing {

@@ -3,7 +3,6 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "command/record_request.h"
-#include "counting/counting.h"
 #include "session/program.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 #include "timeline/timeline.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
-#include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/output_file.h"

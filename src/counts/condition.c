@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int complain(struct tally_error *err, const char *text, const char *at, const char *what)

@@ -5,7 +5,6 @@
 #include "event/event_parser.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -2,7 +2,6 @@
  * uncore_imc_0, uncore_imc_1). */
 #include "event/event_parser.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>

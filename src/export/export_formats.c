@@ -3,10 +3,7 @@
 #include "base/vector.h"
 #include "export/export_internal.h"
 
-#include "tally/perf_event.h"
-
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define ROW(name, suffix, opened, compressed) \

@@ -6,8 +6,6 @@
  */
 #include "export/export_internal.h"
 
-#include "base/vector.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

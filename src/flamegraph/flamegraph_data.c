@@ -29,8 +29,6 @@
 #include "flamegraph/flamegraph_colours.h"
 #include "output/flamegraph_text.h"
 
-#include "base/vector.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "output/fit_text.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ARGUMENTS_MAX = 4, WORTH_FILLING = 8 };

@@ -9,7 +9,6 @@
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zstd_errors.h>
 

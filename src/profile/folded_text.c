@@ -13,7 +13,6 @@
 #include "base/vector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct folded_reader {

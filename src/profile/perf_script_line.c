@@ -12,7 +12,6 @@
  */
 #include "profile/perf_script_line.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct cursor {

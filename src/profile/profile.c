@@ -1,8 +1,6 @@
 #include "profile/profile.h"
 
-#include "base/buffer.h"
 #include "base/vector.h"
-#include "naming/name_functions.h"
 #include "profile/fetch_names.h"
 #include "profile/hot_functions.h"
 #include "profile/idle.h"

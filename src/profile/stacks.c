@@ -8,7 +8,6 @@
 
 #include "base/vector.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,6 @@
 #include "session/event_filter.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

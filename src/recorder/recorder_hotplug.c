@@ -6,10 +6,7 @@
  */
 #include "recorder/recorder_state.h"
 
-#include "base/vector.h"
 #include "machine/cpu.h"
-
-#include <errno.h>
 
 struct cpus {
 	struct tally_recorder_events *events;

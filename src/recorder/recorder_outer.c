@@ -46,7 +46,6 @@
  */
 #include "recorder/recorder_outer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

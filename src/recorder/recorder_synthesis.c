@@ -13,7 +13,6 @@
 #include "machine/procfs.h"
 #include "object/module.h"
 #include "session/cgroup.h"
-#include "task/live_jits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,6 @@
 #include "provider/advice.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 
 static void make_attr(const struct tally_recorder_triggers *triggers,
 		      const struct tally_event *event, struct tally_attr *attr)

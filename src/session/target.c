@@ -2,7 +2,6 @@
 
 #include "base/vector.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>

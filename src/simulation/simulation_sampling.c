@@ -2,7 +2,6 @@
 #include "simulation/simulation_state.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -9,7 +9,6 @@
 #include "event/event.h"
 #include "stat/stat_view.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

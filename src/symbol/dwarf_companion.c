@@ -2,7 +2,6 @@
 
 #include "object/object.h"
 
-#include <dwarf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -5,7 +5,6 @@
  * those that cover the current address, the latest on top.
  */
 #include "base/digits.h"
-#include "base/vector.h"
 #include "symbol/symbol_table.h"
 
 #include <errno.h>

@@ -9,7 +9,6 @@
  */
 #include "symbol/symbol_table.h"
 
-#include "base/reader.h"
 #include "base/vector.h"
 #include "object/object.h"
 

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Shortens a compiled print format: fuses frequent sequences into one instruction each.
