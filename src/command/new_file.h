@@ -11,8 +11,6 @@
 
 #include "base/error.h"
 
-#include <stdbool.h>
-
 struct tally_new_file {
 	int fd;
 	char path[4096], folder[4096];

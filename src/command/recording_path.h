@@ -2,7 +2,6 @@
 #ifndef TALLY_COMMAND_RECORDING_PATH_H
 #define TALLY_COMMAND_RECORDING_PATH_H
 
-#include "base/error.h"
 #include "command/command.h"
 
 #include <stdbool.h>

@@ -2,7 +2,6 @@
 #ifndef TALLY_SESSION_STAT_RUN_H
 #define TALLY_SESSION_STAT_RUN_H
 
-#include "base/arena.h"
 #include "counts/counts.h"
 #include "session/control_fifo.h"
 #include "counting/counting.h"

@@ -6,9 +6,6 @@
 
 #include "base/buffer.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Escapes text for XML or HTML content and for quoted attributes. */
 void tally_flame_markup_text(struct tally_buffer *out, const char *text);
 

@@ -7,7 +7,6 @@
 #ifndef TALLY_SESSION_SIMULATION_H
 #define TALLY_SESSION_SIMULATION_H
 
-#include "base/arena.h"
 #include "counts/counts.h"
 #include "event/event.h"
 #include "sim/scenario_play.h"

@@ -9,7 +9,6 @@
 #define TALLY_SYMBOL_JIT_DUMP_H
 
 #include "base/error.h"
-#include "symbol/lines.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,6 @@
 
 #include "base/vector.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { TALLY_NESTED_NONE = UINT32_MAX };

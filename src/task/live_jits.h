@@ -7,7 +7,6 @@
 #ifndef TALLY_TASK_LIVE_JITS_H
 #define TALLY_TASK_LIVE_JITS_H
 
-#include "symbol/jit_dump.h"
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 

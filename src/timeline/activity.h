@@ -12,7 +12,6 @@
 #define TALLY_TIMELINE_ACTIVITY_H
 
 #include "base/buffer.h"
-#include "base/map.h"
 #include "recording/recording.h"
 
 struct tally_ran {
