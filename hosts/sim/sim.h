@@ -103,7 +103,7 @@ enum { SIM_PAGE_SIZE = 4096 };
 struct sim_signal_count {
 	unsigned count;
 	int last_code;
-	uint64_t last_data, last_address;
+	uint64_t last_data;
 };
 
 /* --- the machine ---------------------------------------------------------- */

@@ -212,7 +212,6 @@ static void deliver(struct sim_task *task, const struct tally_engine_signal *sig
 	count->count++;
 	count->last_code = signal->code;
 	count->last_data = signal->data;
-	count->last_address = signal->address;
 }
 
 static void signal_of(void *host, const struct tally_engine_signal *signal)

@@ -115,7 +115,7 @@ static int add_branches(struct tally_browse *browse, const struct tally_browse_l
 static int make_lines(struct tally_browse *browse)
 {
 	int result = 0;
-	browse->lines.count = browse->entries_shown = 0;
+	browse->lines.count = 0;
 	for (uint32_t i = 0; !result && i < browse->report.entries.count; i++) {
 		const struct tally_report_entry *entry = &browse->report.entries.items[i];
 		if (!passes(browse, entry))
@@ -125,7 +125,6 @@ static int make_lines(struct tally_browse *browse)
 		line.path = entry_path(browse, i);
 		line.is_open = line.can_open && is_open(browse, line.path);
 		result = tally_vector_push(&browse->lines, line);
-		browse->entries_shown++;
 		if (!result && line.is_open)
 			result = add_branches(browse, &line, entry->tree, UINT64_MAX, 0);
 	}

@@ -38,7 +38,6 @@ struct tally_browse {
 	const struct tally_report_options *options;
 	struct tally_report_options shown_options; /* options of the report that is shown */
 	struct { struct tally_browse_line *items; size_t count, capacity; } lines;
-	size_t entries_shown;
 	size_t cursor, top; /* cursor's line; first line on the screen */
 	size_t height;      /* lines that fit on the screen */
 	struct tally_browse_column columns[TALLY_SORT_KEYS];

@@ -211,7 +211,7 @@ struct engine_context {
 	uint64_t next_turn;
 	/* groups that are on: leaders, linked by active_link */
 	struct engine_list active_pinned, active_flexible;
-	unsigned event_count, active_count;
+	unsigned event_count;
 	uint64_t time; /* ns that it has been on a CPU, as of the operation in progress */
 	uint64_t offset;           /* host's clock minus `time`, in ns; valid while `running` */
 	bool running, dead;

@@ -9,7 +9,6 @@
 
 static void count_active(struct engine_event *event, struct engine_cpu *cpu, int more)
 {
-	event->context->active_count += (unsigned)more;
 	cpu->active[__builtin_ctzll(engine_pmu_bit(event->hw.pmu))] += (uint32_t)more;
 }
 

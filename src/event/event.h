@@ -127,7 +127,6 @@ struct tally_event {
 	bool has_period, has_frequency;
 	bool group_read;         /* :S — the leader samples, members are read */
 	bool weak_group;         /* :W — opened singly if the group doesn't fit */
-	bool from_glob;          /* one of many: left out if it can't be opened */
 	/* :P — the highest precise_ip that the PMU accepts; the attr has 0 */
 	bool precise_max;
 	bool host_guest_given;   /* H or G was given */

@@ -90,7 +90,6 @@ static int add_all(struct tally_event_parser *parser, struct tally_event_token t
 		if (code < 0)
 			return code;
 		struct tally_event *event = &parser->list->items[parser->list->count - 1];
-		event->from_glob = true;
 		if (!event->name)
 			event->name = tally_arena_printf(
 				parser->arena, "%s%.*s", catalogue->pmus[i].name,

@@ -99,7 +99,6 @@ static int add(struct tally_event_parser *parser, size_t position, const char *s
 						    TALLY_TYPE_TRACEPOINT, id);
 	if (!event)
 		return -ENOMEM;
-	event->from_glob = from_glob;
 	event->name = tally_arena_printf(parser->arena, "%s:%s", system, name);
 	return event->name ? 1 : tally_event_no_memory(parser);
 }

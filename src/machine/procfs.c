@@ -69,7 +69,6 @@ static void take_protection(struct line *line, struct tally_proc_map *out)
 /* The kernel escapes only newlines (seq_path with "\n"). */
 static void take_path(struct line *line, struct tally_proc_map *out)
 {
-	static const char mark[] = " (deleted)";
 	size_t length = 0;
 	while (line->at < line->end && *line->at == ' ')
 		line->at++;
@@ -79,8 +78,6 @@ static void take_path(struct line *line, struct tally_proc_map *out)
 		line->at += newline ? 4 : 1;
 	}
 	out->path[length] = 0;
-	out->deleted = length >= sizeof(mark) - 1 &&
-		       !strcmp(out->path + length - (sizeof(mark) - 1), mark);
 }
 
 static bool parse_map(struct line *line, struct tally_proc_map *out)

@@ -26,8 +26,6 @@ struct tally_proc_map {
 	/* As in the kernel's MMAP2 records: "/usr/bin/a b", "[heap]", "/memfd:x (deleted)", "" for
 	 * anonymous memory.  Newlines are those of the file's name, not escaped. */
 	char path[TALLY_PROC_PATH_MAX];
-	/* The path ends in " (deleted)".  A file that is really named so looks the same. */
-	bool deleted;
 };
 
 /* Parses the line at *text, which ends at `end` or at a newline, and moves *text behind it.  Skips

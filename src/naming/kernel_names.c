@@ -202,7 +202,6 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 	} else {
 		table->kept = table->symbols;
 		table->symbols = symbols;
-		table->is_vmlinux = false;
 		names->kernel_shift = 0;
 		see_reference(names, table, &text);
 	}
@@ -226,7 +225,6 @@ static int read_vmlinux(struct tally_names *names, struct tally_name_table *tabl
 	}
 	names->kernel_shift = names->vmlinux_shift;
 	table->differs = table->hidden = false;
-	table->is_vmlinux = true;
 	return 1;
 }
 

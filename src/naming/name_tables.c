@@ -178,15 +178,11 @@ static enum tally_frame_kind kind_of_path(const char *path)
 static void note_gap(struct tally_names *names, const struct tally_object_entry *entry,
 		     const char *path)
 {
-	if (names->packed)
-		return; /* the recording's own names lack it as well */
-	if (entry->state == TALLY_OBJECT_CHANGED) {
-		if (!names->gaps.changed_files++)
-			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s",
-				 path);
-	} else if (entry->state == TALLY_OBJECT_MISSING && path[0] == '/') {
-		names->gaps.missing_files++;
-	}
+	/* the recording's own names lack it as well */
+	if (names->packed || entry->state != TALLY_OBJECT_CHANGED)
+		return;
+	if (!names->gaps.changed_files++)
+		snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);
 }
 
 static bool is_same_file(const char *path, const struct stat *own)

@@ -30,7 +30,6 @@ struct tally_name_table {
 	bool is_listed;
 	/* with is_listed: the symbols' addresses minus the offsets in the file */
 	uint64_t listed_shift;
-	bool is_vmlinux; /* the kernel's symbols come from vmlinux */
 	/* the kernel has no symbols, for the reasons in struct tally_names_gaps */
 	bool differs, hidden;
 	uint32_t object; /* string id */

@@ -108,7 +108,6 @@ struct tally_nameless {
 struct tally_names_gaps {
 	size_t changed_files; /* files whose build-id differs from the recorded one */
 	char changed_file[256];
-	size_t missing_files;
 	size_t distrusted_maps;   /* /tmp/perf-PID.map files that another user wrote */
 	size_t map_lines_skipped; /* malformed lines of the maps that were read */
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */

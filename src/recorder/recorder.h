@@ -121,7 +121,6 @@ struct tally_recorder_status {
 	uint64_t stacks_deep;     /* of `stacks`: more frames than are kept */
 	uint64_t stacks_lost;     /* of `stacks`: ended where the caller is unknown */
 	double own_cpu_s;         /* the recorder's user and system time */
-	uint64_t wakeups;
 };
 
 struct tally_recorder; /* see recorder_state.h */

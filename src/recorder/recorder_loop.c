@@ -294,7 +294,6 @@ static int wait_for_records(struct loop *loop, struct tally_error *err)
 	if (ready < 0 && ready != -EINTR)
 		return tally_error_set(err, ready, "waiting for events failed: %s",
 				       tally_errno_text(ready));
-	loop->recorder->session.status.wakeups++;
 	return ready > 0;
 }
 

@@ -247,7 +247,6 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
 		counts->lost += record->lost.lost;
-		counts->lost_records++;
 		break;
 	case TALLY_RECORD_THROTTLE:
 		counts->throttled++;

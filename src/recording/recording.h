@@ -34,7 +34,6 @@ struct tally_recording_counts {
 	uint64_t records, samples;
 	uint64_t filtered;      /* samples left out by the filter */
 	uint64_t lost;          /* records that didn't fit in a ring, from LOST and LOST_SAMPLES */
-	uint64_t lost_records;  /* number of LOST records */
 	uint64_t throttled;
 	uint64_t undecodable;   /* records with malformed fields; skipped */
 	uint64_t stat_counts;   /* STAT records, from `perf stat record`, which takes no samples */
@@ -49,7 +48,6 @@ struct tally_recording_counts {
 	uint64_t stacks_cut;    /* part of `stacks`: the copy ended before the stack */
 	uint64_t stacks_lost;   /* part of `stacks`: they ended where nothing told the caller */
 	struct tally_cut_stacks {
-		uint64_t too_large; /* part of stacks_cut: no copy can be large enough */
 		/* part of stacks_cut: the kernel could not copy as much as requested; a larger
 		 * option won't help */
 		uint64_t ended;

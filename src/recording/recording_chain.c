@@ -166,7 +166,6 @@ static void count_cut(struct tally_recording *recording, struct tally_packed_nee
 	struct tally_recording_counts *counts = &recording->counts;
 	counts->stacks_cut++;
 	counts->cut.ended += need.bytes == 0;
-	counts->cut.too_large += need.bytes > STACK_COPY_MAX;
 	if (need.bytes > STACK_COPY_MAX || need.bytes == 0)
 		return;
 	counts->cut.is_at_least |= !need.is_at_most;
