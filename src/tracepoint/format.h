@@ -71,33 +71,17 @@ void tally_tracepoint_free(struct tally_tracepoint *tracepoint);
 const struct tally_tracepoint_field *tally_tracepoint_field(
 	const struct tally_tracepoint *tracepoint, const char *name);
 
-/* Get the field's number (1, 2, 4 or 8 bytes), unsigned or sign-extended.  Return false when it is
- * no number or not within the `size` bytes. */
+/* Gets the field's number (1, 2, 4 or 8 bytes), not sign-extended.  Returns false when it is no
+ * number or not within the `size` bytes. */
 bool tally_tracepoint_u64(const struct tally_tracepoint *tracepoint,
 			  const struct tally_tracepoint_field *field, const void *raw, size_t size,
 			  uint64_t *value);
-bool tally_tracepoint_i64(const struct tally_tracepoint *tracepoint,
-			  const struct tally_tracepoint_field *field, const void *raw, size_t size,
-			  int64_t *value);
 
 /* Gets the field's bytes in place: for __data_loc and __rel_loc the bytes that they refer to,
  * otherwise the field itself.  Returns false when they are not within the `size` bytes. */
 bool tally_tracepoint_bytes(const struct tally_tracepoint *tracepoint,
 			    const struct tally_tracepoint_field *field, const void *raw,
 			    size_t size, const void **bytes, size_t *length);
-
-/* The same for text, up to the first NUL; the text is not NUL-terminated within `length`. */
-bool tally_tracepoint_string(const struct tally_tracepoint *tracepoint,
-			     const struct tally_tracepoint_field *field, const void *raw,
-			     size_t size, const char **text, size_t *length);
-
-/* Return the number of elements of an array field (1 for others), and get one of them by index. */
-size_t tally_tracepoint_elements(const struct tally_tracepoint *tracepoint,
-				 const struct tally_tracepoint_field *field, const void *raw,
-				 size_t size);
-bool tally_tracepoint_element(const struct tally_tracepoint *tracepoint,
-			      const struct tally_tracepoint_field *field, const void *raw,
-			      size_t size, size_t index, uint64_t *value);
 
 /* Reads a number of 1, 2, 4 or 8 bytes at `offset`.  Returns false for other sizes or beyond the
  * end. */

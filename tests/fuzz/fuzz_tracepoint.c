@@ -11,14 +11,13 @@ static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t
 {
 	for (size_t i = 0; i < tracepoint->field_count; i++) {
 		const struct tally_tracepoint_field *field = &tracepoint->fields[i];
-		uint64_t value;
-		int64_t number;
-		const char *text;
+		const void *value;
+		uint64_t number;
 		size_t length;
-		tally_tracepoint_i64(tracepoint, field, raw, size, &number);
-		tally_tracepoint_string(tracepoint, field, raw, size, &text, &length);
-		size_t count = tally_tracepoint_elements(tracepoint, field, raw, size);
-		tally_tracepoint_element(tracepoint, field, raw, size, count / 2, &value);
+		tally_tracepoint_u64(tracepoint, field, raw, size, &number);
+		if (tally_tracepoint_bytes(tracepoint, field, raw, size, &value, &length) &&
+		    length > (size_t)(raw + size - (const uint8_t *)value))
+			abort();
 	}
 }
 
