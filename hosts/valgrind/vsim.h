@@ -4,8 +4,8 @@
  *
  *   vsim_plan.h        the memory that tally and the tool share
  *   vsim_main.c        registration with Valgrind's core, options, start and end
- *   vsim_instrument.c  adds counting to a program's code, one straight run at a time
- *   vsim_ask.c         adds comparisons that decide whether the model must be called
+ *   vsim_instrument.c  adds counting to a program's code, one straight run at a time, and
+ *                      comparisons that decide whether the model must be called
  *   vsim_decode.h      which instructions branch, which read memory: plain C, no Valgrind
  *   vsim_run.c         what generated code calls: finds the sampled instruction, feeds the model
  *   vsim_model.h       caches, TLBs, predictors: plain C, no Valgrind

@@ -18,7 +18,9 @@
  * When stderr is closed, the core's log still uses descriptor 2 and withholds it from the program:
  * the program then could not open a file, such as a library, as descriptor 2.  And LD_PRELOAD names
  * the core's preloaded object, which is empty here, where some programs look (AddressSanitizer must
- * come first).  Both are corrected before the program begins. */
+ * come first).  Both are corrected before the program begins.
+ *
+ * The core also lacks memcmp(), which compilers call implicitly. */
 #include "valgrind/vsim.h"
 
 #include "pub_tool_basics.h"
@@ -107,4 +109,11 @@ void vsim_core_restore(void)
 			remove_variable(variable);
 		else
 			variable++;
+}
+
+int memcmp(const void *a, const void *b, SizeT size);
+
+int memcmp(const void *a, const void *b, SizeT size)
+{
+	return VG_(memcmp)(a, b, size);
 }

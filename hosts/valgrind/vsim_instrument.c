@@ -52,7 +52,176 @@
  *   by elements under a mask, and whole states of the FPU, are one access.  A failed
  *   compare-and-swap's exit from the block never happens: no other thread runs between two
  *   instructions of a block. */
-#include "valgrind/vsim_builder.h"
+#include "valgrind/vsim_run.h"
+
+#include "pub_tool_hashtable.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+
+#include <libvex_guest_amd64.h>
+
+enum { STEPS_MAX = 512, ACCESSES_MAX = 200, LINES_MAX = 64 };
+#define SHADOW(field) ((Int)(2 * sizeof(VexGuestAMD64State) + offsetof(struct vsim_shadow, field)))
+
+_Static_assert(sizeof(struct vsim_shadow) <= sizeof(VexGuestAMD64State),
+	       "it fits into the shadow registers");
+
+/* Kinds that need data and code caches; only data; only code; lines of code. */
+static const uint64_t shared_kinds = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES |
+				     1ull << VSIM_L2_LOAD_MISSES | 1ull << VSIM_L2_STORE_MISSES |
+				     1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES |
+				     1ull << VSIM_LLC_LOAD_MISSES | 1ull << VSIM_LLC_STORE_MISSES |
+				     1ull << VSIM_DTLB_LOAD_WALKS | 1ull << VSIM_DTLB_STORE_WALKS |
+				     1ull << VSIM_ITLB_WALKS | 1ull << VSIM_EST_CYCLES;
+static const uint64_t data_kinds = 1ull << VSIM_L1D_LOAD_MISSES | 1ull << VSIM_L1D_STORE_MISSES |
+				   1ull << VSIM_DTLB_LOAD_MISSES | 1ull << VSIM_DTLB_STORE_MISSES;
+static const uint64_t code_kinds = 1ull << VSIM_L1I_MISSES | 1ull << VSIM_ITLB_MISSES;
+static const uint64_t line_kinds = 1ull << VSIM_L1I_LOADS | 1ull << VSIM_ITLB_LOADS;
+
+/* Memory that a block's generated code refers to.  It is freed when the block is discarded. */
+struct piece {
+	struct piece *next;
+};
+struct block {
+	VgHashNode node; /* key: the block's address */
+	struct piece *pieces;
+	/* The run that the block's first alarm finds by the block's address alone, or NULL. */
+	const struct vsim_run *first_run;
+};
+
+/* A temporary, expressed as another temporary plus a constant. */
+struct known {
+	IRTemp base;
+	int64_t offset;
+};
+
+/* An access of the run whose line the generated code has compared. */
+struct compared {
+	IRTemp base; /* IRTemp_INVALID: the address is a constant, in `offset` */
+	int64_t offset;
+	uint32_t size;
+	uint8_t slot;
+};
+
+/* The state of one block of code while code is added to it. */
+struct builder {
+	struct vsim *sim;
+	const struct vsim_cpu *cpu;
+	IRSB *in, *out;
+	struct known *known; /* indexed by temporary of `in` */
+	struct block *block;
+	/* upper bounds of the block's additions to the lower halves: vsim_run.h */
+	unsigned low_halves[3];
+
+	/* The current instruction. */
+	uint64_t ip, target;
+	unsigned length;
+	enum vsim_flow flow;
+	bool loaded, stored;  /* masked vector accesses count only once */
+	IRExpr *load_address; /* address of its last plain load */
+
+	/* The current run. */
+	bool is_first_run; /* the first run of the block */
+	uint64_t start;
+	enum vsim_mark mark; /* the mark at its first instruction */
+	unsigned step_count;
+	struct vsim_step steps[STEPS_MAX];
+	IRExpr *difference; /* differences so far, or'ed; NULL: nothing compared yet */
+	unsigned access_count, line_count, slot_count, compared_count;
+	uint64_t line_address;
+	struct vsim_access accesses[ACCESSES_MAX];
+	struct compared compared[ACCESSES_MAX];
+};
+
+static bool wants(const struct builder *b, uint64_t kinds)
+{
+	return (b->cpu->wanted & kinds) != 0;
+}
+
+static void *keep(struct builder *b, size_t size)
+{
+	struct piece *piece = VG_(calloc)("vsim.block", 1, sizeof(*piece) + size);
+	piece->next = b->block->pieces;
+	b->block->pieces = piece;
+	return piece + 1;
+}
+
+/* One access in the IR.  `guard` is NULL if it always happens. */
+struct data {
+	IRExpr *address, *guard;
+	Int size;
+	bool is_store, counted;
+};
+
+/* --- IR ------------------------------------------------------------------- */
+
+static IRExpr *assign(struct builder *b, IRType type, IRExpr *value)
+{
+	IRTemp temporary = newIRTemp(b->out->tyenv, type);
+	addStmtToIRSB(b->out, IRStmt_WrTmp(temporary, value));
+	return IRExpr_RdTmp(temporary);
+}
+
+static IRExpr *constant(uint64_t value)
+{
+	return IRExpr_Const(IRConst_U64(value));
+}
+
+static IRExpr *address_of(const void *pointer)
+{
+	return constant((uint64_t)(uintptr_t)pointer);
+}
+
+static IRExpr *op(struct builder *b, IROp operation, IRExpr *left, IRExpr *right)
+{
+	return assign(b, Ity_I64, IRExpr_Binop(operation, left, right));
+}
+
+static IRExpr *shift(struct builder *b, IROp operation, IRExpr *value, unsigned bits)
+{
+	return bits ? op(b, operation, value, IRExpr_Const(IRConst_U8((UChar)bits))) : value;
+}
+
+static IRExpr *load(struct builder *b, IRExpr *address)
+{
+	return assign(b, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, address));
+}
+
+static void store(struct builder *b, IRExpr *address, IRExpr *value)
+{
+	addStmtToIRSB(b->out, IRStmt_Store(Iend_LE, address, value));
+}
+
+static IRExpr *get(struct builder *b, Int offset)
+{
+	return assign(b, Ity_I64, IRExpr_Get(offset, Ity_I64));
+}
+
+static void put(struct builder *b, Int offset, IRExpr *value)
+{
+	addStmtToIRSB(b->out, IRStmt_Put(offset, value));
+}
+
+static void call(struct builder *b, Int by_register, const HChar *name, void *function,
+		 IRExpr **arguments, IRExpr *guard)
+{
+	static const Int unwound[] = { offsetof(VexGuestAMD64State, guest_RIP),
+				       offsetof(VexGuestAMD64State, guest_RSP),
+				       offsetof(VexGuestAMD64State, guest_RBP) };
+	IRDirty *dirty = unsafeIRDirty_0_N(by_register, name, VG_(fnptr_to_fnentry)(function),
+					   arguments);
+	dirty->guard = guard;
+	dirty->nFxState = 3;
+	for (unsigned i = 0; i < 3; i++) {
+		dirty->fxState[i].fx = Ifx_Read;
+		dirty->fxState[i].offset = (UShort)unwound[i];
+		dirty->fxState[i].size = 8;
+		dirty->fxState[i].nRepeats = dirty->fxState[i].repeatLen = 0;
+	}
+	addStmtToIRSB(b->out, IRStmt_Dirty(dirty));
+}
 
 /* --- what a run counts ---------------------------------------------------- */
 
@@ -134,6 +303,189 @@ static void add_instruction_if(struct builder *b, IRExpr *condition)
 		alarm_below_zero(b, sum, keep_run(b, b->ip, 1, &step));
 	else
 		b->low_halves[0]++;
+}
+
+/* --- questions to the model --------------------------------------------- */
+
+static void differs(struct builder *b, IRExpr *difference)
+{
+	b->difference = b->difference ? op(b, Iop_Or64, b->difference, difference) : difference;
+}
+
+/* Ends the run's questions: emits one call of the model for the whole run, taken if any comparison
+ * differed.  `outcome` is that of the run's branch, or NULL. */
+static void ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
+{
+	if (!b->access_count && flow == VSIM_FLOW_ON)
+		return;
+	struct vsim_batch *batch = keep(b,
+					sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
+	*batch = (struct vsim_batch){
+		.sim = b->sim,
+		.branch = flow == VSIM_FLOW_CONDITIONAL ? vsim_model_branch(b->cpu->model, b->ip)
+							: 0,
+		.start = b->start,
+		.line_address = b->line_address,
+		.branch_offset = (uint16_t)(b->ip - b->start),
+		.flow = (uint8_t)flow,
+		.lines = (uint8_t)b->line_count,
+		.count = (uint8_t)b->access_count,
+		.count_lines = (b->cpu->sampled & line_kinds) != 0,
+	};
+	VG_(memcpy)(batch->accesses, b->accesses, b->access_count * sizeof(b->accesses[0]));
+	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpNE64, b->difference, constant(0)));
+	call(b, 3, "vsim_run_batch", &vsim_run_batch,
+	     mkIRExprVec_3(IRExpr_GSPTR(), address_of(batch), outcome ? outcome : constant(0)),
+	     guard);
+	b->difference = NULL;
+	b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
+}
+
+static struct compared place_of(const struct builder *b, const IRExpr *address, uint32_t size)
+{
+	if (address->tag == Iex_Const)
+		return (struct compared){ IRTemp_INVALID, (int64_t)address->Iex.Const.con->Ico.U64,
+					  size, 0 };
+	const struct known *known = &b->known[address->Iex.RdTmp.tmp];
+	return (struct compared){ known->base, known->offset, size, 0 };
+}
+
+/* Compares: is the last byte's line the recent line at the first byte's place? */
+static void compare_line(struct builder *b, const struct data *data, uint32_t size)
+{
+	const struct vsim_recent *recent = &b->cpu->data_recent;
+	if (recent->size_max && size > recent->size_max) {
+		differs(b, constant(1));
+		return;
+	}
+	tl_assert(recent->line_shift >= 3);
+	IRExpr *index = op(b, Iop_And64, shift(b, Iop_Shr64, data->address, recent->line_shift - 3),
+			   constant(recent->mask << 3));
+	IRExpr *used = load(b, op(b, Iop_Add64, index, address_of(recent->recent)));
+	IRExpr *last = size == 1 ? data->address
+				 : op(b, Iop_Add64, data->address, constant(size - 1));
+	IRExpr *difference = op(b, Iop_Xor64, used, shift(b, Iop_Shr64, last, recent->line_shift));
+	if (data->guard)
+		difference = assign(b, Ity_I64, IRExpr_ITE(data->guard, difference, constant(0)));
+	differs(b, difference);
+}
+
+static const struct compared *compared_before(const struct builder *b, const struct compared *place)
+{
+	for (unsigned i = 0; i < b->compared_count; i++) {
+		const struct compared *earlier = &b->compared[i];
+		int64_t delta = place->offset - earlier->offset;
+		if (earlier->base == place->base && delta >= 0 &&
+		    delta + place->size <= earlier->size)
+			return earlier;
+	}
+	return NULL;
+}
+
+static void ask_access(struct builder *b, const struct data *data)
+{
+	uint32_t size = data->size > 4096 ? 4096 : (uint32_t)data->size;
+	if (data->size < 1)
+		size = 1;
+	if (b->access_count == ACCESSES_MAX || b->slot_count == VSIM_SLOTS)
+		ask(b, VSIM_FLOW_ON, NULL);
+	struct compared place = place_of(b, data->address, size);
+	const struct compared *earlier = data->guard ? NULL : compared_before(b, &place);
+	struct vsim_access *access = &b->accesses[b->access_count++];
+	*access = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start),
+					.size = (uint16_t)size,
+					.store = data->is_store };
+	if (earlier) {
+		access->slot = earlier->slot;
+		access->delta = (int16_t)(place.offset - earlier->offset);
+		return;
+	}
+	access->slot = place.slot = (uint8_t)b->slot_count++;
+	IRExpr *address = data->address;
+	if (data->guard)
+		address = assign(b, Ity_I64,
+				 IRExpr_ITE(data->guard, address, constant(VSIM_NO_ADDRESS)));
+	else
+		b->compared[b->compared_count++] = place;
+	put(b, SHADOW(address) + (Int)(access->slot * sizeof(uint64_t)), address);
+	compare_line(b, data, size);
+}
+
+/* Compares the lines that hold the run's instructions.  Call it at the run's beginning. */
+static void ask_lines(struct builder *b)
+{
+	const struct vsim_recent *recent = &b->cpu->code_recent;
+	if (b->cpu->sampled & line_kinds)
+		differs(b, constant(1));
+	for (unsigned i = 0; i < b->line_count; i++) {
+		uint64_t line = (b->line_address >> recent->line_shift) + i;
+		IRExpr *used = load(b, address_of(&recent->recent[line & recent->mask]));
+		differs(b, op(b, Iop_Xor64, used, constant(line)));
+	}
+}
+
+static void ask_conditional(struct builder *b, const IRStmt *leaving)
+{
+	struct vsim_conditional *all = vsim_model_conditionals(b->cpu->model);
+	IRExpr *taken = assign(b, Ity_I64, IRExpr_Unop(Iop_1Uto64, leaving->Ist.Exit.guard));
+	if (leaving->Ist.Exit.dst->Ico.U64 != b->target)
+		taken = op(b, Iop_Xor64, taken, constant(1));
+	IRExpr *outcomes = op(b, Iop_Or64,
+			      shift(b, Iop_Shl64, load(b, address_of(&all->history)), 1), taken);
+	store(b, address_of(&all->history), outcomes);
+	IRExpr *index = op(b, Iop_Xor64, op(b, Iop_And64, outcomes, constant(all->history_mask)),
+			   constant(vsim_model_branch(b->cpu->model, b->ip)));
+	IRExpr *byte = assign(
+		b, Ity_I8,
+		IRExpr_Load(Iend_LE, Ity_I8, op(b, Iop_Add64, index, address_of(all->counters))));
+	differs(b, assign(b, Ity_I64, IRExpr_Unop(Iop_8Uto64, byte)));
+	ask(b, VSIM_FLOW_CONDITIONAL, taken);
+}
+
+static IRExpr *return_entry(struct builder *b, struct vsim_returns *returns, IRExpr *top)
+{
+	return op(b, Iop_Add64, shift(b, Iop_Shl64, top, 3), address_of(returns->entry));
+}
+
+static void model_call(struct builder *b, uint64_t return_address)
+{
+	struct vsim_returns *returns = vsim_model_returns(b->cpu->model);
+	IRExpr *top = load(b, address_of(&returns->top));
+	store(b, return_entry(b, returns, top), constant(return_address));
+	store(b, address_of(&returns->top),
+	      op(b, Iop_And64, op(b, Iop_Add64, top, constant(1)), constant(returns->mask)));
+}
+
+static void model_return(struct builder *b, IRExpr *target)
+{
+	struct vsim_returns *returns = vsim_model_returns(b->cpu->model);
+	IRExpr *top = op(b, Iop_And64,
+			 op(b, Iop_Sub64, load(b, address_of(&returns->top)), constant(1)),
+			 constant(returns->mask));
+	store(b, address_of(&returns->top), top);
+	differs(b, op(b, Iop_Xor64, load(b, return_entry(b, returns, top)), target));
+}
+
+/* Ends a block that has no conditional branch at its end. */
+static void ask_end(struct builder *b, unsigned length)
+{
+	bool indirect = wants(b, 1ull << VSIM_INDIRECT_MISSES | 1ull << VSIM_EST_CYCLES);
+	bool returns = wants(b, 1ull << VSIM_RETURN_MISSES | 1ull << VSIM_EST_CYCLES);
+	IRExpr *target = b->in->next;
+	if (returns && (b->flow == VSIM_FLOW_CALL || b->flow == VSIM_FLOW_INDIRECT_CALL))
+		model_call(b, b->ip + length);
+	if (returns && b->flow == VSIM_FLOW_RETURN && b->in->jumpkind == Ijk_Ret) {
+		model_return(b, target);
+		ask(b, VSIM_FLOW_RETURN, target);
+	} else if (indirect &&
+		   (b->flow == VSIM_FLOW_INDIRECT_CALL || b->flow == VSIM_FLOW_INDIRECT_JUMP)) {
+		differs(b,
+			op(b, Iop_Xor64,
+			   load(b, address_of(vsim_model_target(b->cpu->model, b->ip))), target));
+		ask(b, b->flow, target);
+	} else {
+		ask(b, VSIM_FLOW_ON, NULL);
+	}
 }
 
 /* --- data ----------------------------------------------------------------- */
@@ -332,7 +684,7 @@ static void begin_run(struct builder *b)
 		put(b, SHADOW(run_fp), get(b, offsetof(VexGuestAMD64State, guest_RBP)));
 	}
 	if (wants(b, shared_kinds | code_kinds) || (b->cpu->sampled & line_kinds))
-		vsim_ask_lines(b);
+		ask_lines(b);
 	else
 		b->line_count = b->access_count = 0;
 }
@@ -345,9 +697,9 @@ static void end_run(struct builder *b, const IRStmt *leaving)
 	if (!b->cpu->model)
 		return;
 	if (foreseen && b->flow == VSIM_FLOW_CONDITIONAL)
-		vsim_ask_conditional(b, leaving);
+		ask_conditional(b, leaving);
 	else
-		vsim_ask(b, VSIM_FLOW_ON, NULL);
+		ask(b, VSIM_FLOW_ON, NULL);
 }
 
 /* Writes statements [at, end) and the run's additions. */
@@ -369,7 +721,7 @@ static void write_run(struct builder *b, Int at, Int end, bool data)
 		if (ends_run(b, statement))
 			end_run(b, statement);
 		if (data)
-			accesses_of(b, statement, vsim_ask_access);
+			accesses_of(b, statement, ask_access);
 		addStmtToIRSB(b->out, statement);
 	}
 }
@@ -459,7 +811,7 @@ static void write_block(struct builder *b)
 		b->is_first_run = false;
 		at = end;
 		if (b->access_count && at < b->in->stmts_used)
-			vsim_ask(b, VSIM_FLOW_ON, NULL);
+			ask(b, VSIM_FLOW_ON, NULL);
 		if (b->mark == VSIM_MARK_BEGIN)
 			reach(b, b->mark, NULL);
 	}
@@ -471,7 +823,7 @@ static void write_block(struct builder *b)
 		if (b->in->stmts[i]->tag == Ist_IMark)
 			length = b->in->stmts[i]->Ist.IMark.len;
 	if (b->cpu->model)
-		vsim_ask_end(b, length);
+		ask_end(b, length);
 	if ((b->flow == VSIM_FLOW_RETURN || b->flow == VSIM_FLOW_INDIRECT_JUMP) &&
 	    vsim_region_sees_returns(b->sim)) {
 		IRExpr *sp = get(b, offsetof(VexGuestAMD64State, guest_RSP));

@@ -14,8 +14,8 @@
  * value at the function's beginning.  longjmp and exceptions are covered, since both set the stack
  * pointer and end in a return or an indirect jump.  A change to another stack (coroutines, a signal
  * handler on a stack that lies higher) is mistaken for a return. */
-#include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
+#include "valgrind/vsim_run.h"
 
 #include "pub_tool_debuginfo.h"
 #include "pub_tool_libcbase.h"

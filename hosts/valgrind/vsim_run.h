@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The contract between vsim_instrument.c, which writes code, and vsim_run.c, which that code
- * calls. */
+ * The contract between vsim_instrument.c, which writes code, and the files that this code calls:
+ * vsim_run.c and vsim_region.c. */
 #ifndef TALLY_VALGRIND_VSIM_RUN_H
 #define TALLY_VALGRIND_VSIM_RUN_H
 
@@ -76,5 +76,25 @@ const struct vsim_run *vsim_instrument_first_run(Addr address);
 void vsim_run_alarm_first(void);
 VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run);
 VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome);
+
+/* --- vsim_region.c: counts only inside a region ------------------------- */
+
+enum vsim_mark {
+	VSIM_MARK_NONE,
+	VSIM_MARK_BEGIN, /* after this instruction */
+	VSIM_MARK_END,   /* before this one */
+	/* before this one, a function's first; the guest's stack pointer is up to date */
+	VSIM_MARK_ENTER,
+	/* After a return or an indirect jump, if the guest's stack pointer is above
+	 * sim->region_sp. */
+	VSIM_MARK_LEAVE
+};
+
+/* Returns the mark of the instruction at `address`. */
+enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length,
+				bool begins_block);
+/* True if each return and indirect jump must be checked. */
+bool vsim_region_sees_returns(const struct vsim *sim);
+VG_REGPARM(1) void vsim_region_reached(UWord mark);
 
 #endif
