@@ -417,7 +417,7 @@ size_t vsim_geometry_format(const struct vsim_geometry *geometry, char *text, si
 	return used;
 }
 
-/* --- a machine's caches ------------------------------------------------- */
+/* --- a machine's caches --------------------------------------------------- */
 
 /* The model can't have all caches that exist: sliced caches have sets that are no power of two, and
  * a hypervisor may hide the ways.  Sizes matter most, so the number of ways is adapted to them. */

@@ -305,7 +305,7 @@ static void add_instruction_if(struct builder *b, IRExpr *condition)
 		b->low_halves[0]++;
 }
 
-/* --- questions to the model --------------------------------------------- */
+/* --- questions to the model ----------------------------------------------- */
 
 static void differs(struct builder *b, IRExpr *difference)
 {

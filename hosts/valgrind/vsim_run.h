@@ -77,7 +77,7 @@ void vsim_run_alarm_first(void);
 VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run);
 VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome);
 
-/* --- vsim_region.c: counts only inside a region ------------------------- */
+/* --- vsim_region.c: counts only inside a region --------------------------- */
 
 enum vsim_mark {
 	VSIM_MARK_NONE,
