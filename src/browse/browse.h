@@ -1,7 +1,7 @@
 /* Browses a report on a screen: handles keys and draws. The keys are those of less(1) and of perf's
  * browser. */
-#ifndef TALLY_OUTPUT_BROWSE_H
-#define TALLY_OUTPUT_BROWSE_H
+#ifndef TALLY_BROWSE_H
+#define TALLY_BROWSE_H
 
 #include "browse/browse_model.h"
 #include "browse/screen.h"

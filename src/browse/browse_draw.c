@@ -5,8 +5,9 @@
  *     lines
  *     keys, input or a message; and the position in the report
  */
-#include "browse/browse_row.h"
+#include "browse/browse.h"
 
+#include "base/buffer.h"
 #include "base/number_text.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
@@ -23,8 +24,80 @@ enum {
 	HEAD_ROWS = 2,
 	SHARE_WIDTH = 8,
 	ERROR_WIDTH = 7,
-	HINTS_MIN = 15
+	HINTS_MIN = 15,
+	ELLIPSIS = 2
 };
+
+/* ---- a row of the screen ------------------------------------------------- */
+
+/* The row is put together from left to right. */
+struct drawn_row {
+	struct tally_screen *screen;
+	const char *search; /* highlighted in the text */
+	int y, x, columns;
+	unsigned style; /* style of the whole row: TALLY_STYLE_CURSOR or 0 */
+};
+
+static void put_raw(struct drawn_row *row, unsigned style, const char *text)
+{
+	char clean[TALLY_REPORT_CELL_BYTES];
+	size_t n = 0;
+	for (; *text && n + 1 < sizeof(clean); text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c < 0x80 || !row->screen->ascii)
+			clean[n++] = c < ' ' ? ' ' : (char)c;
+		else if (c >= 0xc0) /* begins a character that this terminal may lack */
+			clean[n++] = '?';
+	}
+	clean[n] = '\0';
+	if (!*clean)
+		return;
+	row->screen->ops->put(row->screen, row->y, row->x, style | row->style, clean);
+	row->x += tally_text_width(clean);
+}
+
+static void put_marked(struct drawn_row *row, unsigned style, const char *text)
+{
+	const char *match = tally_browse_match(text, row->search);
+	char before[TALLY_REPORT_CELL_BYTES], word[TALLY_BROWSE_WORD_BYTES];
+	if (!match) {
+		put_raw(row, style, text);
+		return;
+	}
+	snprintf(before, sizeof(before), "%.*s", (int)(match - text), text);
+	snprintf(word, sizeof(word), "%.*s", (int)strlen(row->search), match);
+	put_raw(row, style, before);
+	put_raw(row, style | TALLY_STYLE_MATCH, word);
+	put_raw(row, style, match + strlen(word));
+}
+
+/* Puts text in `width` columns, or in those left in the row: cut, or padded with blanks. */
+static void row_put(struct drawn_row *row, unsigned style, const char *text, int width)
+{
+	int left = row->columns - row->x;
+	width = width < left ? width : left;
+	if (width <= 0)
+		return;
+	struct tally_buffer fitted = { 0 };
+	if (width <= ELLIPSIS && tally_text_width(text) > width)
+		text = "";
+	int used = tally_fit_text(&fitted, text, width, row->screen->ascii);
+	put_marked(row, style, tally_buffer_string(&fitted));
+	tally_buffer_release(&fitted);
+	if (used < width) {
+		char blanks[8];
+		for (int n = width - used; n > 0; n -= (int)sizeof(blanks) - 1) {
+			snprintf(blanks, sizeof(blanks), "%*s",
+				 n < (int)sizeof(blanks) - 1 ? n : (int)sizeof(blanks) - 1, "");
+			put_raw(row, style, blanks);
+		}
+	}
+}
+
+static void row_put_rest(struct drawn_row *row, unsigned style, const char *text)
+{
+	row_put(row, style, text, row->columns - row->x);
+}
 
 /* Which of an entry's columns fit on the screen. */
 struct fit {
@@ -54,36 +127,36 @@ static int lead_width(const struct fit *fit)
 	       (fit->waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
-static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser,
+static void put_share(struct drawn_row *row, const struct tally_browser *browser,
 		      const struct fit *fit, uint64_t weight, uint64_t samples)
 {
 	char text[32];
 	double percent = percent_of(browser, weight);
 	snprintf(text, sizeof(text), "%7.2f%%", percent);
-	tally_row_put(row, heat(percent), text, SHARE_WIDTH);
+	row_put(row, heat(percent), text, SHARE_WIDTH);
 	if (!fit->errors)
 		return;
 	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH,
 		 tally_report_error(&browser->browse.report, weight, samples));
-	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
+	row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
 /* Puts a right-aligned cell of a column of waits. */
-static void put_right(struct tally_drawn_row *row, unsigned style, const char *text)
+static void put_right(struct drawn_row *row, unsigned style, const char *text)
 {
 	int width = tally_text_width(text),
 	    blanks = width < TALLY_WAIT_WIDTH ? TALLY_WAIT_WIDTH - width : 0;
-	tally_row_put(row, style, "", blanks);
-	tally_row_put(row, style, text, TALLY_WAIT_WIDTH - blanks);
+	row_put(row, style, "", blanks);
+	row_put(row, style, text, TALLY_WAIT_WIDTH - blanks);
 }
 
-static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, const char *title,
+static void put_share_title(struct drawn_row *row, const struct fit *fit, const char *title,
 			    bool sorted)
 {
-	tally_row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
+	row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
 	if (fit->errors)
-		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±",
-			      ERROR_WIDTH);
+		row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±",
+			ERROR_WIDTH);
 }
 
 /* Chooses the share columns. On a narrow screen the errors go first, then the share that entries
@@ -141,26 +214,26 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 			}
 }
 
-static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser,
+static void put_titles(struct drawn_row *row, const struct tally_browser *browser,
 		       const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
-	tally_row_put(row, TALLY_STYLE_DIM, "", 1);
+	row_put(row, TALLY_STYLE_DIM, "", 1);
 	if (fit->total)
 		put_share_title(row, fit, "   TOTAL", !browser->options->by_self);
 	if (fit->self)
 		put_share_title(row, fit, "    SELF", browser->options->by_self);
 	for (unsigned i = 0; fit->waits && i < TALLY_WAIT_COLUMNS; i++)
 		put_right(row, TALLY_STYLE_DIM, tally_report_wait_title(i));
-	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
+	row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_row(browse->columns[i].key)->title,
-			      fit->widths[i]);
-		tally_row_put(row, TALLY_STYLE_DIM, "", fit->widths[i] ? GAP : 0);
+		row_put(row, TALLY_STYLE_DIM, tally_sort_row(browse->columns[i].key)->title,
+			fit->widths[i]);
+		row_put(row, TALLY_STYLE_DIM, "", fit->widths[i] ? GAP : 0);
 	}
 }
 
-static const char *marker(const struct tally_drawn_row *row, bool can_open, bool is_open)
+static const char *marker(const struct drawn_row *row, bool can_open, bool is_open)
 {
 	if (!can_open)
 		return " ";
@@ -169,13 +242,13 @@ static const char *marker(const struct tally_drawn_row *row, bool can_open, bool
 	return is_open ? "▾" : "▸";
 }
 
-static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser,
+static void put_entry(struct drawn_row *row, const struct tally_browser *browser,
 		      const struct tally_browse_line *line, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	const struct tally_report_entry *entry = &browse->report.entries.items[line->entry];
 	char cell[TALLY_REPORT_CELL_BYTES];
-	tally_row_put(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
+	row_put(row, TALLY_STYLE_DIM, marker(row, line->can_open, line->is_open), 1);
 	if (fit->total)
 		put_share(row, browser, fit, entry->total, entry->total_samples);
 	if (fit->self)
@@ -184,17 +257,17 @@ static void put_entry(struct tally_drawn_row *row, const struct tally_browser *b
 		tally_report_wait_cell(entry, browser->options->children, i, cell, sizeof(cell));
 		put_right(row, TALLY_STYLE_PLAIN, cell);
 	}
-	tally_row_put(row, 0, "", GAP);
+	row_put(row, 0, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(browse->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		tally_row_put(row, TALLY_STYLE_PLAIN, cell,
-			      last ? row->columns - row->x : fit->widths[i]);
-		tally_row_put(row, 0, "", fit->widths[i] ? GAP : 0);
+		row_put(row, TALLY_STYLE_PLAIN, cell,
+			last ? row->columns - row->x : fit->widths[i]);
+		row_put(row, 0, "", fit->widths[i] ? GAP : 0);
 	}
 }
 
-static void put_branch(struct tally_drawn_row *row, const struct tally_browser *browser,
+static void put_branch(struct drawn_row *row, const struct tally_browser *browser,
 		       const struct tally_browse_line *line)
 {
 	enum { START = 4, LEVEL = 2, SHARE = 10 };
@@ -207,36 +280,36 @@ static void put_branch(struct tally_drawn_row *row, const struct tally_browser *
 	    from = line->indent > levels ? line->indent - levels : 0;
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
-	tally_row_put(row, 0, "", START);
+	row_put(row, 0, "", START);
 	for (int i = from; i < line->indent; i++)
-		tally_row_put(row, TALLY_STYLE_DIM,
-			      !(line->rails >> i & 1) ? ""
-			      : ascii                 ? "|"
-						      : "│",
-			      LEVEL);
+		row_put(row, TALLY_STYLE_DIM,
+			!(line->rails >> i & 1) ? ""
+			: ascii                 ? "|"
+						: "│",
+			LEVEL);
 	if (line->is_straight) {
-		tally_row_put(row, 0, "", LEVEL);
+		row_put(row, 0, "", LEVEL);
 	} else {
 		char share[32];
 		double percent = percent_of(browser, line->branch->weight);
-		tally_row_put(row, TALLY_STYLE_DIM,
-			      line->is_last ? (ascii ? "`" : "└")
-			      : ascii       ? "|"
-					    : "├",
-			      1);
-		tally_row_put(row, TALLY_STYLE_DIM,
-			      line->can_open ? marker(row, true, line->is_open)
-			      : ascii        ? "-"
-					     : "─",
-			      LEVEL);
+		row_put(row, TALLY_STYLE_DIM,
+			line->is_last ? (ascii ? "`" : "└")
+			: ascii       ? "|"
+				      : "├",
+			1);
+		row_put(row, TALLY_STYLE_DIM,
+			line->can_open ? marker(row, true, line->is_open)
+			: ascii        ? "-"
+				       : "─",
+			LEVEL);
 		int length = snprintf(share, sizeof(share), "%.2f%%", percent);
-		tally_row_put(row, heat(percent), share, length + 1);
+		row_put(row, heat(percent), share, length + 1);
 	}
 	tally_report_function(names, function, name, sizeof(name) - sizeof(" (inlined)"));
-	tally_row_put(row, TALLY_STYLE_PLAIN, name, tally_text_width(name));
+	row_put(row, TALLY_STYLE_PLAIN, name, tally_text_width(name));
 	if (function != UINT32_MAX && names->functions.items[function].kind == TALLY_FRAME_INLINED)
-		tally_row_put(row, TALLY_STYLE_DIM, " (inlined)", 10);
-	tally_row_put_rest(row, 0, "");
+		row_put(row, TALLY_STYLE_DIM, " (inlined)", 10);
+	row_put_rest(row, 0, "");
 }
 
 static bool is_filtered(const struct tally_browse *browse)
@@ -244,24 +317,24 @@ static bool is_filtered(const struct tally_browse *browse)
 	return browse->filter[0] || browse->object != TALLY_STRING_NONE;
 }
 
-static void put_nothing(struct tally_drawn_row *row, const struct tally_browser *browser)
+static void put_nothing(struct drawn_row *row, const struct tally_browser *browser)
 {
 	const struct tally_browse *browse = &browser->browse;
 	bool filtered = is_filtered(browse);
-	tally_row_put(row, 0, "", GAP);
-	tally_row_put_rest(row, TALLY_STYLE_DIM,
-			   filtered                ? "nothing passes the filter; Esc shows all"
-			   : browse->report.hidden ? "all rows are below the limit; P changes it"
-			   : browser->live         ? "nothing was sampled yet"
-						   : "no samples");
+	row_put(row, 0, "", GAP);
+	row_put_rest(row, TALLY_STYLE_DIM,
+		     filtered                ? "nothing passes the filter; Esc shows all"
+		     : browse->report.hidden ? "all rows are below the limit; P changes it"
+		     : browser->live         ? "nothing was sampled yet"
+					     : "no samples");
 }
 
 static void put_lines(struct tally_browser *browser, int rows, int columns, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
-	struct tally_drawn_row row = { .screen = browser->screen,
-				       .search = browse->search,
-				       .columns = columns };
+	struct drawn_row row = { .screen = browser->screen,
+				 .search = browse->search,
+				 .columns = columns };
 	int y = HEAD_ROWS;
 	for (size_t i = browse->top; i < browse->lines.count && y < rows - 1; i++, y++) {
 		const struct tally_browse_line *line = &browse->lines.items[i];
@@ -273,7 +346,7 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		else
 			put_entry(&row, browser, line, fit);
 	}
-	row = (struct tally_drawn_row){
+	row = (struct drawn_row){
 		.screen = browser->screen, .search = "", .columns = columns, .y = y
 	};
 	if (!browse->lines.count)
@@ -282,8 +355,8 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		char text[TALLY_BROWSER_TEXT_BYTES];
 		snprintf(text, sizeof(text), "%s more%s", tally_number(browse->report.hidden),
 			 browser->options->limit ? "" : " below the limit; P changes it");
-		tally_row_put(&row, 0, "", GAP);
-		tally_row_put_rest(&row, TALLY_STYLE_DIM, text);
+		row_put(&row, 0, "", GAP);
+		row_put_rest(&row, TALLY_STYLE_DIM, text);
 	}
 }
 
@@ -345,7 +418,7 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 	};
 	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES],
 		place[TALLY_BROWSER_TEXT_BYTES] = "";
-	struct tally_drawn_row row = {
+	struct drawn_row row = {
 		.screen = browser->screen, .search = "", .y = rows - 1, .columns = columns
 	};
 	describe_place(browser, place, sizeof(place));
@@ -361,9 +434,136 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 		if (browser->mode == prompts[i].mode)
 			snprintf(text, sizeof(text), " %s%s%s", prompts[i].prompt, browser->input,
 				 browser->screen->ascii ? "_" : "▏");
-	tally_row_put(&row, TALLY_STYLE_BAR, text, columns - width);
+	row_put(&row, TALLY_STYLE_BAR, text, columns - width);
 	if (width)
-		tally_row_put_rest(&row, TALLY_STYLE_BAR, place);
+		row_put_rest(&row, TALLY_STYLE_BAR, place);
+}
+
+/* ---- boxes: the help, the menu ------------------------------------------- */
+
+static void put_edge(struct drawn_row *row, const char *left, const char *middle, const char *right,
+		     int width)
+{
+	row_put(row, TALLY_STYLE_DIM, left, 1);
+	for (int i = 0; i < width - 2; i++)
+		row_put(row, TALLY_STYLE_DIM, middle, 1);
+	row_put(row, TALLY_STYLE_DIM, right, 1);
+}
+
+/* Draws lines in a frame in the middle of the screen. In a line "key\ttext" the key is
+ * highlighted. */
+static void put_box(struct tally_browser *browser, int rows, int columns, const char *const *lines,
+		    size_t count, size_t chosen)
+{
+	enum { KEY_WIDTH = 13 };
+	bool ascii = browser->screen->ascii;
+	int widest = 0, shown = (int)count < rows - 2 ? (int)count : rows - 2;
+	for (size_t i = 0; i < count; i++) {
+		const char *tab = strchr(lines[i], '\t');
+		int width = tab ? KEY_WIDTH + tally_text_width(tab + 1)
+				: tally_text_width(lines[i]);
+		widest = width > widest ? width : widest;
+	}
+	int width = widest + 4 < columns ? widest + 4 : columns;
+	int x = (columns - width) / 2, y = (rows - shown - 2) / 2;
+	struct drawn_row row = {
+		.screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x
+	};
+	put_edge(&row, ascii ? "+" : "╭", ascii ? "-" : "─", ascii ? "+" : "╮", width);
+	for (int i = 0; i < shown; i++) {
+		const char *tab = strchr(lines[i], '\t');
+		row.y = y + 1 + i;
+		row.x = x;
+		row_put(&row, TALLY_STYLE_DIM, ascii ? "|" : "│", 2);
+		row.columns = x + width - 2;
+		row.style = (size_t)i == chosen ? TALLY_STYLE_CURSOR : 0;
+		if (tab) {
+			char key[TALLY_BROWSER_TEXT_BYTES];
+			snprintf(key, sizeof(key), "%.*s", (int)(tab - lines[i]), lines[i]);
+			row_put(&row, TALLY_STYLE_BOLD, key, KEY_WIDTH);
+		}
+		row_put_rest(&row, TALLY_STYLE_PLAIN, tab ? tab + 1 : lines[i]);
+		row.columns = x + width;
+		row.style = 0;
+		row_put(&row, TALLY_STYLE_DIM, ascii ? " |" : " │", 2);
+	}
+	row.y = y + 1 + shown;
+	row.x = x;
+	put_edge(&row, ascii ? "+" : "╰", ascii ? "-" : "─", ascii ? "+" : "╯", width);
+}
+
+static const struct {
+	const char *text;
+	bool in_report, in_live, of_stacks;
+} help[] = {
+	{ "j k\tdown, up (also the arrows)", true, true, false },
+	{ "PgUp PgDn\ta page (also b, Space)", true, true, false },
+	{ "g G\tfirst line, last line (Home, End)", true, true, false },
+	{ "Enter +\topen or close a call tree", true, true, true },
+	{ "Right Left\topen; close, or go to the parent", true, true, true },
+	{ "e E\topen all trees, close all", true, true, true },
+	{ "c\ttrees of callers, or of callees", true, true, true },
+	{ "/ n N\tsearch; the next, the one before", true, true, false },
+	{ "f\tfilter rows by a word", true, true, false },
+	{ "d\tonly this object, or all again", true, true, false },
+	{ "P\thide rows below a percentage", true, true, false },
+	{ "s\tcolumns and order", true, true, false },
+	{ "t\tseparate or merge threads", true, true, false },
+	{ "Tab\tthe next event", true, true, false },
+	{ "a\tannotate the function", true, false, false },
+	{ "p\tpause, or go on", false, true, false },
+	{ "z\tclear all samples", false, true, false },
+	{ "Esc\tclear filter and search; then quit", true, true, false },
+	{ "q Ctrl-C\tleave", true, true, false },
+};
+
+static void put_help(struct tally_browser *browser, int rows, int columns)
+{
+	const char *lines[sizeof(help) / sizeof(help[0])];
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof(help) / sizeof(help[0]); i++)
+		if ((browser->live ? help[i].in_live : help[i].in_report) &&
+		    (browser->has_stacks || !help[i].of_stacks))
+			lines[count++] = help[i].text;
+	/* Lines that don't fit are reached with the keys that move the cursor. */
+	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
+	browser->menu = browser->menu < most ? browser->menu : (unsigned)most;
+	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);
+	const char *more = browser->screen->ascii ? " j: more " : " j ↓ more ";
+	if (browser->menu < most && columns > 2 * tally_text_width(more)) {
+		struct drawn_row row = { .screen = browser->screen,
+					 .search = "",
+					 .columns = columns,
+					 .y = rows - 1,
+					 .x = columns / 2 - 4 };
+		row_put(&row, TALLY_STYLE_BOLD, more, tally_text_width(more));
+	}
+}
+
+static void put_menu(struct tally_browser *browser, int rows, int columns)
+{
+	char texts[TALLY_BROWSER_MENU_LINES][64];
+	const char *lines[TALLY_BROWSER_MENU_LINES];
+	for (unsigned i = 0; i < TALLY_BROWSER_MENU_LINES; i++) {
+		struct tally_browser_choice choice = tally_browser_choice(browser, i);
+		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ',
+			 choice.name, choice.letter);
+		lines[i] = texts[i];
+	}
+	/* On a low screen, shows the lines up to the chosen one. */
+	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1,
+		 from = browser->menu < room ? 0 : browser->menu - room + 1;
+	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from,
+		browser->menu - from);
+}
+
+/* Draws the box of the current mode over the lines, if it has one. */
+static void draw_box(struct tally_browser *browser, int rows, int columns)
+{
+	if (browser->mode == TALLY_BROWSER_HELP)
+		put_help(browser, rows, columns);
+	if (browser->mode == TALLY_BROWSER_COLUMNS)
+		put_menu(browser, rows, columns);
 }
 
 void tally_browser_draw(struct tally_browser *browser)
@@ -374,19 +574,19 @@ void tally_browser_draw(struct tally_browser *browser)
 	ops->size(browser->screen, &rows, &columns);
 	ops->clear(browser->screen);
 	if (rows >= ROWS_MIN && columns > 0) {
-		struct tally_drawn_row row = { .screen = browser->screen,
-					       .search = "",
-					       .columns = columns };
+		struct drawn_row row = { .screen = browser->screen,
+					 .search = "",
+					 .columns = columns };
 		tally_browse_resize(&browser->browse, (size_t)(rows - HEAD_ROWS - 1));
 		fit_shares(browser, columns, &fit);
 		fit_columns(browser, columns, &fit);
-		tally_row_put_rest(&row, TALLY_STYLE_BOLD, browser->title);
+		row_put_rest(&row, TALLY_STYLE_BOLD, browser->title);
 		row.y = 1;
 		row.x = 0;
 		put_titles(&row, browser, &fit);
 		put_lines(browser, rows, columns, &fit);
 		put_footer(browser, rows, columns);
-		tally_browser_draw_box(browser, rows, columns);
+		draw_box(browser, rows, columns);
 	}
 	ops->show(browser->screen);
 }

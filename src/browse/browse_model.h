@@ -5,8 +5,8 @@
  * above are open. The report's data, its options and its names must outlive the tally_browse, or
  * last until the next tally_browse_set(). Functions that return an int return 0 or -ENOMEM.
  */
-#ifndef TALLY_OUTPUT_BROWSE_MODEL_H
-#define TALLY_OUTPUT_BROWSE_MODEL_H
+#ifndef TALLY_BROWSE_MODEL_H
+#define TALLY_BROWSE_MODEL_H
 
 #include "base/map.h"
 #include "report/report_model.h"

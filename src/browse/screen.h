@@ -1,6 +1,6 @@
 /* A terminal's screen: cells to write text to, and keys. */
-#ifndef TALLY_OUTPUT_SCREEN_H
-#define TALLY_OUTPUT_SCREEN_H
+#ifndef TALLY_BROWSE_SCREEN_H
+#define TALLY_BROWSE_SCREEN_H
 
 #include "base/error.h"
 
