@@ -4,8 +4,8 @@
  * embedded script draws: zoom, search, filters, themes. The same stacks and options give the same
  * bytes.
  */
-#ifndef TALLY_OUTPUT_FLAMEGRAPH_H
-#define TALLY_OUTPUT_FLAMEGRAPH_H
+#ifndef TALLY_FLAMEGRAPH_H
+#define TALLY_FLAMEGRAPH_H
 
 #include "base/buffer.h"
 #include "base/error.h"

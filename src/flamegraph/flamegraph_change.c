@@ -3,7 +3,7 @@
  * all others pale. A change within the sampling error has no colour. The test is Agresti and
  * Caffo's interval for the difference of two shares, which follows Wilson's idea and is simple
  * enough to repeat in the script. */
-#include "flamegraph/flamegraph_change.h"
+#include "flamegraph/flamegraph_internal.h"
 
 #include <errno.h>
 #include <math.h>

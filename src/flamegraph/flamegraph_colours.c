@@ -2,7 +2,7 @@
  * darker or shifted in hue. Kinds differ in lightness as well as in hue, so that people who can't
  * tell red from green can tell them apart. Every fill has a contrast of at least 4.5 to 1 with its
  * text (WCAG 2.2, 1.4.3), which a test computes. */
-#include "flamegraph/flamegraph_colours.h"
+#include "flamegraph/flamegraph_internal.h"
 
 const struct tally_flame_theme tally_flame_light = {
 	.fills = {

@@ -24,11 +24,10 @@
  * `hidden` is the weight of children that are lighter than `left.below` and so not in the file. The
  * file's size is bounded: omissions are counted, and shown as such.
  */
-#include "flamegraph/flamegraph_parts.h"
+#include "flamegraph/flamegraph_internal.h"
 
-#include "flamegraph/flamegraph_colours.h"
+#include "base/vector.h"
 #include "output/flamegraph_text.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* The static picture, for viewers without scripts: at most TALLY_FLAME_BOXES_MAX boxes, each at
  * least min_width_px wide. Narrower neighbours are drawn as one grey box or left out. Deep rows
  * that hold almost no weight are left out. A line below the picture says how much is missing. */
-#include "flamegraph/flamegraph_parts.h"
+#include "flamegraph/flamegraph_internal.h"
 
 #include "base/number_text.h"
-#include "flamegraph/flamegraph_colours.h"
 #include "output/flamegraph_text.h"
 
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* Builds the trees by sorting (profile/stack_sort.h). Stacks are sorted under their commands by the
  * ranks of their frames, so that siblings come sorted by name. The stacks of each thread are then
- * in order as well, so that one sort serves both trees (flamegraph_writer.h). Each thread's nodes
- * are written to an array of their own. Large inputs use one CPU thread for each tree. */
-#include "flamegraph/flamegraph_tree.h"
+ * in order as well, so that one sort serves both trees. Each thread's nodes are written to an array
+ * of their own. Large inputs use one CPU thread for each tree. */
+#include "flamegraph/flamegraph_internal.h"
 
 #include "base/threads.h"
 #include "base/vector.h"
-#include "flamegraph/flamegraph_writer.h"
 #include "profile/call_tree.h"
+#include "profile/stack_sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,6 +56,199 @@ static uint32_t *rank_frames(const struct tally_stacks *stacks)
 	free(sorted);
 	return ranks;
 }
+
+/* --- writing nodes -------------------------------------------------------- */
+
+/* Writes nodes in preorder, without those that are certainly too light for the file.
+ *
+ * A file holds some 300,000 of possibly millions of nodes: the heaviest. Which these are is known
+ * only at the end, but many can be excluded early. Once 300,000 nodes have a total of more than 5,
+ * those of 5 or less are out. So each node is counted by its total when it ends, in eight buckets
+ * for each power of two. These counts raise the bound, and a node that ends below it is removed.
+ *
+ * The picture needs the positions of the remaining nodes and the size of the gaps. So neighbours
+ * that are left out become one node, a run, with their weight and the number of their frames. */
+
+enum { BUCKETS = 496, EXACT = 16, PARTS = 8, EXACT_BITS = 4, PART_BITS = 3 };
+
+/* Tracks which nodes are certainly not among the `nodes_max` heaviest. */
+struct flame_pruning {
+	size_t nodes_max;
+	uint64_t least; /* lighter nodes are left out */
+	unsigned bucket;
+	uint64_t above; /* nodes in the buckets above `bucket` */
+	uint64_t counts[BUCKETS];
+};
+
+/* Sums over all nodes, left out or not, and the frames of the codes. */
+struct flame_sums {
+	struct flame_pruning pruning;
+	const uint32_t *frame_of; /* frame, by code − 1 */
+	uint64_t *level_weights;  /* weight by depth, up to TALLY_FLAME_DEPTH_MAX */
+	bool *used;               /* by frame: it has a node */
+	uint32_t depth_max;
+};
+
+struct flame_open {
+	uint32_t node;
+	/* the run directly before the next child; otherwise NO_RUN */
+	uint32_t run;
+	uint64_t frames; /* frames in the subtree, itself included */
+};
+
+/* The nodes of one slot; the first is the slot's own. */
+struct flame_writer {
+	struct {
+		struct tally_flame_node *items;
+		size_t count, capacity;
+	} nodes;
+	struct {
+		struct flame_open *items;
+		size_t count, capacity;
+	} path;
+	const struct tally_packed_stack *before;
+	size_t stacks; /* number of stacks to come, if known */
+};
+
+static unsigned bucket_of(uint64_t total)
+{
+	if (total < EXACT)
+		return (unsigned)total;
+	unsigned power = 63 - (unsigned)__builtin_clzll(total);
+	return EXACT + (power - EXACT_BITS) * PARTS +
+	       (unsigned)(total >> (power - PART_BITS) & (PARTS - 1));
+}
+
+static uint64_t least_of_bucket(unsigned bucket)
+{
+	if (bucket < EXACT)
+		return bucket;
+	unsigned power = (bucket - EXACT) / PARTS + EXACT_BITS;
+	return (PARTS + (uint64_t)(bucket - EXACT) % PARTS) << (power - PART_BITS);
+}
+
+static void pruning_init(struct flame_pruning *pruning, size_t nodes_max)
+{
+	*pruning = (struct flame_pruning){ .nodes_max = nodes_max, .least = 1 };
+}
+
+static void count_node(struct flame_pruning *pruning, uint64_t total)
+{
+	unsigned bucket = bucket_of(total);
+	if (bucket <= pruning->bucket)
+		return;
+	pruning->counts[bucket]++;
+	for (pruning->above++; pruning->above > pruning->nodes_max;) {
+		/* More than nodes_max nodes weigh at least this bucket's least total: a node that
+		 * weighs just that is not among the heaviest. */
+		pruning->least = least_of_bucket(++pruning->bucket) + 1;
+		pruning->above -= pruning->counts[pruning->bucket];
+	}
+}
+
+static int open_node(struct flame_writer *writer, uint32_t id)
+{
+	struct tally_flame_node node = { .id = id, .depth = (uint32_t)writer->path.count + 1 };
+	struct flame_open open = { .node = (uint32_t)writer->nodes.count,
+				   .run = NO_RUN,
+				   .frames = 1 };
+	if (writer->nodes.count >= UINT32_MAX - 1 || tally_vector_push(&writer->path, open) < 0)
+		return -ENOMEM;
+	return tally_vector_push(&writer->nodes, node);
+}
+
+static int leave_out(struct flame_writer *writer, const struct flame_open *open)
+{
+	struct flame_open *above = &writer->path.items[writer->path.count - 1];
+	struct tally_flame_node node = writer->nodes.items[open->node];
+	writer->nodes.count = open->node;
+	if (above->run == NO_RUN) {
+		struct tally_flame_node run = { .id = TALLY_FLAME_RUN,
+						.depth = node.depth,
+						.end = open->node + 1 };
+		above->run = open->node;
+		if (tally_vector_push(&writer->nodes, run) < 0)
+			return -ENOMEM;
+	}
+	struct tally_flame_node *run = &writer->nodes.items[above->run];
+	run->total += node.total;
+	run->self += open->frames;
+	return 0;
+}
+
+/* Ends the open nodes after the first `left`. */
+static int close_nodes(struct flame_writer *writer, struct flame_sums *sums, size_t left)
+{
+	while (writer->path.count > left) {
+		struct flame_open open = writer->path.items[--writer->path.count];
+		struct tally_flame_node *node = &writer->nodes.items[open.node];
+		node->end = (uint32_t)writer->nodes.count;
+		sums->level_weights[node->depth] += node->total;
+		if (!writer->path.count)
+			return 0;
+		struct flame_open *above = &writer->path.items[writer->path.count - 1];
+		struct tally_flame_node *parent = &writer->nodes.items[above->node];
+		parent->total = tally_sum_capped(parent->total, node->total);
+		above->frames += open.frames;
+		count_node(&sums->pruning, node->total);
+		if (node->total >= sums->pruning.least)
+			above->run = NO_RUN;
+		else if (leave_out(writer, &open) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Reserved memory that stays untouched costs nothing; growing an array does. */
+static int make_room(struct flame_writer *writer, const struct flame_pruning *pruning)
+{
+	enum { A_STACK = 2, A_KEPT_NODE = 4 }; /* nodes */
+	size_t most = pruning->nodes_max < SIZE_MAX / A_KEPT_NODE ? pruning->nodes_max * A_KEPT_NODE
+								  : SIZE_MAX;
+	size_t nodes = writer->stacks * A_STACK;
+	return tally_vector_reserve(&writer->nodes, nodes < most ? nodes : most);
+}
+
+/* Adds the slot's next stack. Returns 0 or -ENOMEM. */
+static int writer_add(struct flame_writer *writer, struct flame_sums *sums, uint32_t slot,
+		      const struct tally_stack_sort *sort, const struct tally_packed_stack *stack,
+		      uint64_t weight)
+{
+	uint32_t common = writer->before ? tally_stack_sort_common(sort, writer->before, stack) : 0;
+	if (!writer->before &&
+	    (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0))
+		return -ENOMEM;
+	writer->before = stack;
+	if (close_nodes(writer, sums, common + 1u) < 0)
+		return -ENOMEM;
+	for (uint32_t at = common; at < stack->frames; at++) {
+		uint32_t frame = sums->frame_of[tally_stack_sort_code(sort, stack, at) - 1];
+		sums->used[frame] = true;
+		if (open_node(writer, frame) < 0)
+			return -ENOMEM;
+	}
+	if (writer->path.count > sums->depth_max)
+		sums->depth_max = (uint32_t)writer->path.count;
+	struct tally_flame_node *leaf =
+		&writer->nodes.items[writer->path.items[writer->path.count - 1].node];
+	leaf->self = tally_sum_capped(leaf->self, weight);
+	leaf->total = tally_sum_capped(leaf->total, weight);
+	return 0;
+}
+
+/* Closes all nodes after the last stack. Returns 0 or -ENOMEM. */
+static int writer_end(struct flame_writer *writer, struct flame_sums *sums)
+{
+	return close_nodes(writer, sums, 0);
+}
+
+static void writer_release(struct flame_writer *writer)
+{
+	tally_vector_release(&writer->nodes);
+	tally_vector_release(&writer->path);
+}
+
+/* --- slots ---------------------------------------------------------------- */
 
 /* A thread while slots are assigned. */
 struct candidate {
@@ -163,8 +356,8 @@ static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 struct tree_maker {
 	struct tally_flame_tree *tree;
 	uint32_t *slot_of; /* slot by thread */
-	struct tally_flame_writer *writers; /* by slot */
-	struct tally_flame_sums sums;
+	struct flame_writer *writers; /* by slot */
+	struct flame_sums sums;
 };
 
 struct maker {
@@ -321,8 +514,8 @@ static void *write_nodes(void *argument)
 		uint32_t slot = one->slot_of[stack->class];
 		if (maker->unit != 1)
 			weight /= maker->unit;
-		writing->status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot,
-							 sort, packed, weight);
+		writing->status = writer_add(&one->writers[slot], &one->sums, slot, sort, packed,
+					     weight);
 	}
 	return NULL;
 }
@@ -380,7 +573,7 @@ struct joined {
 
 /* Appends a slot's nodes to the tree. Leaves out nodes that were kept when they ended but are too
  * light now that `least` is final. */
-static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer,
+static int join_slot(struct tally_flame_tree *tree, const struct flame_writer *writer,
 		     uint64_t least)
 {
 	const struct tally_flame_tree from = { .nodes = { .items = writer->nodes.items,
@@ -429,18 +622,18 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 	struct tally_flame_tree *tree = one->tree;
 	struct tally_flame_node all = { 0 };
 	for (size_t slot = 0; slot < tree->slots.count; slot++)
-		if (tally_flame_writer_end(&one->writers[slot], &one->sums) < 0)
+		if (writer_end(&one->writers[slot], &one->sums) < 0)
 			return -ENOMEM;
 	tree->least = one->sums.pruning.least;
 	if (tally_vector_push(&tree->nodes, all) < 0)
 		return -ENOMEM;
 	for (size_t slot = 0; slot < tree->slots.count; slot++) {
-		struct tally_flame_writer *writer = &one->writers[slot];
+		struct flame_writer *writer = &one->writers[slot];
 		if (join_slot(tree, writer, tree->least) < 0)
 			return -ENOMEM;
 		if (writer->nodes.count)
 			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
-		tally_flame_writer_release(writer);
+		writer_release(writer);
 	}
 	all.end = (uint32_t)tree->nodes.count;
 	tree->nodes.items[0] = all;
@@ -487,8 +680,8 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
 	/* If the trees are equal, one serves as both. */
 	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1]
 										: nodes_max[0];
-	tally_flame_pruning_init(&maker->trees[0].sums.pruning, comm_max);
-	tally_flame_pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
+	pruning_init(&maker->trees[0].sums.pruning, comm_max);
+	pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
 	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < maker->tree_count; i++)
@@ -516,7 +709,7 @@ int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_fla
 	for (unsigned i = 0; i < 2; i++) {
 		struct tree_maker *one = &maker.trees[i];
 		for (size_t slot = 0; one->writers && slot < one->tree->slots.count; slot++)
-			tally_flame_writer_release(&one->writers[slot]);
+			writer_release(&one->writers[slot]);
 		free(one->writers);
 		free(one->slot_of);
 		free(one->sums.used);

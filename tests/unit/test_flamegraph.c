@@ -1,11 +1,10 @@
 #include "test.h"
 
 #include "base/vector.h"
-#include "output/function_name.h"
 #include "flamegraph/flamegraph.h"
-#include "flamegraph/flamegraph_colours.h"
-#include "flamegraph/flamegraph_parts.h"
+#include "flamegraph/flamegraph_internal.h"
 #include "output/flamegraph_text.h"
+#include "output/function_name.h"
 
 #include <errno.h>
 #include <math.h>
