@@ -499,10 +499,9 @@ static int lines(struct scenario_parser *parser)
 		parser->line_start = parser->at;
 		parser->line_end = newline ? newline : parser->end;
 		scenario_next(parser);
-		bool is_empty = !parser->word.length && !parser->word.is_quoted;
-		int code = is_empty          ? 0
-			   : parser->program ? scenario_step(parser)
-					     : outer_line(parser);
+		int code = 0;
+		if (parser->word.length || parser->word.is_quoted)
+			code = parser->program ? scenario_step(parser) : outer_line(parser);
 		if (code)
 			return code;
 		parser->at = newline ? newline + 1 : parser->end;

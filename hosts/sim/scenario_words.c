@@ -166,9 +166,11 @@ struct number {
 
 static bool digit_of(char c, unsigned base, unsigned *digit)
 {
-	*digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-		 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-					: 16;
+	*digit = 16;
+	if (c >= '0' && c <= '9')
+		*digit = (unsigned)(c - '0');
+	else if (c >= 'a' && c <= 'f')
+		*digit = (unsigned)(c - 'a' + 10);
 	return *digit < base;
 }
 

@@ -100,12 +100,16 @@ static void identify(struct sim_task *task, const struct sim_task *parent,
 	task->identity.pid = task->process->pid;
 	/* The parent of a forked child is the caller's process; a thread has the parent of its
 	 * process. */
-	task->identity.parent_pid = !parent        ? 1
-				    : spec->thread ? parent->identity.parent_pid
-						   : parent->identity.pid;
-	task->identity.parent_tid = !parent        ? 1
-				    : spec->thread ? parent->identity.parent_tid
-						   : parent->identity.tid;
+	if (!parent) {
+		task->identity.parent_pid = 1;
+		task->identity.parent_tid = 1;
+	} else if (spec->thread) {
+		task->identity.parent_pid = parent->identity.parent_pid;
+		task->identity.parent_tid = parent->identity.parent_tid;
+	} else {
+		task->identity.parent_pid = parent->identity.pid;
+		task->identity.parent_tid = parent->identity.tid;
+	}
 	task->parent_tid = parent ? parent->identity.tid : 0;
 	const char *comm = parent ? parent->identity.comm : "task";
 	if (spec->comm)

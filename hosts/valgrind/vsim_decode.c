@@ -126,7 +126,11 @@ static struct opcode split(const uint8_t *bytes, unsigned length)
 	}
 	if (first == 0x0f) {
 		first = byte_at(bytes, ++at, length);
-		op.map = first == 0x38 ? MAP_0F38 : first == 0x3a ? MAP_0F3A : MAP_0F;
+		op.map = MAP_0F;
+		if (first == 0x38)
+			op.map = MAP_0F38;
+		else if (first == 0x3a)
+			op.map = MAP_0F3A;
 		at += op.map != MAP_0F;
 	}
 	op.opcode = byte_at(bytes, at, length);

@@ -130,12 +130,25 @@ static int64_t take_number(struct piece *piece, int64_t most)
 	return value;
 }
 
+/* Returns the bits by which a suffix shifts a number: 10 for K, 20 for M, else 0. */
+static int shift_of(char suffix)
+{
+	switch (suffix) {
+	case 'K':
+		return 10;
+	case 'M':
+		return 20;
+	default:
+		return 0;
+	}
+}
+
 static int64_t take_amount(struct piece *piece)
 {
 	int64_t value = take_number(piece, 1 << 30);
 	if (value < 0 || !piece->length)
 		return value;
-	int shift = piece->text[0] == 'K' ? 10 : piece->text[0] == 'M' ? 20 : 0;
+	int shift = shift_of(piece->text[0]);
 	if (shift)
 		piece->text++, piece->length--;
 	return value << shift;
@@ -377,8 +390,11 @@ static int format_cache(const struct vsim_geometry *geometry, const struct key *
 		return snprintf(text, size, "%s = none\n", key->name);
 	if (key->type == VALUE_CACHE) {
 		amount *= geometry->line_bytes;
-		suffix = amount % (1 << 20) == 0 ? "M" : amount % 1024 == 0 ? "K" : "";
-		amount >>= suffix[0] == 'M' ? 20 : suffix[0] == 'K' ? 10 : 0;
+		if (amount % (1 << 20) == 0)
+			suffix = "M";
+		else if (amount % 1024 == 0)
+			suffix = "K";
+		amount >>= shift_of(suffix[0]);
 	}
 	return snprintf(text, size, "%s = %llu%s %u-way\n", key->name, (unsigned long long)amount,
 			suffix, cache->ways);
@@ -435,9 +451,11 @@ static bool take_cache(const struct vsim_cache_described *described, uint32_t li
 		       uint32_t sets_max, uint32_t lines_max, struct vsim_cache_geometry *cache)
 {
 	uint64_t lines = described->size_bytes / line_bytes;
-	uint64_t ways = described->ways ? described->ways : cache->ways ? cache->ways : 8;
+	uint64_t ways = described->ways ? described->ways : cache->ways;
 	if (!lines)
 		return false;
+	if (!ways)
+		ways = 8;
 	if (lines > lines_max)
 		lines = lines_max;
 	if (ways > VSIM_WAYS_MAX)

@@ -221,9 +221,9 @@ unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
 	uint64_t context = vsim_long_context(ip, outcomes >> 1, predictor->opinion_bits);
 	struct vsim_tagged *tagged = &predictor->by_long_history[context >> VSIM_TAG_BITS];
 	bool known = tagged->tag == (uint8_t)context;
-	uint8_t believed = vsim_counter_sure(counter) ? counter
-			   : known                    ? tagged->counter
-						      : *by_branch;
+	uint8_t believed = known ? tagged->counter : *by_branch;
+	if (vsim_counter_sure(counter))
+		believed = counter;
 	bool wrong = (believed >= 2) != taken;
 	if (known)
 		vsim_counter_learn(&tagged->counter, taken);

@@ -169,10 +169,11 @@ enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned l
 	const uint8_t *bytes = (const uint8_t *)address;
 	if (!sim->plan || !sim->plan->region_only)
 		return VSIM_MARK_NONE;
-	if (length == sizeof(mark) + 1 && !VG_(memcmp)(bytes, mark, sizeof(mark)))
-		return bytes[6] == 'B'   ? VSIM_MARK_BEGIN
-		       : bytes[6] == 'E' ? VSIM_MARK_END
-					 : VSIM_MARK_NONE;
+	if (length == sizeof(mark) + 1 && !VG_(memcmp)(bytes, mark, sizeof(mark))) {
+		if (bytes[6] == 'B')
+			return VSIM_MARK_BEGIN;
+		return bytes[6] == 'E' ? VSIM_MARK_END : VSIM_MARK_NONE;
+	}
 	uint32_t functions = begins_block ? functions_at(sim->plan, address) : 0;
 	/* code is translated just before it runs for the first time */
 	note_began(sim->plan, functions);

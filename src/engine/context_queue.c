@@ -125,9 +125,12 @@ void engine_queue_walk_begin(struct engine_queue_walk *walk, const struct engine
 		context->by_cpu ? &context->by_cpu[cpu & (context->by_cpu_size - 1)] : NULL;
 	walk->cpu = (int)cpu;
 	walk->head[0] = pinned ? &any->pinned : &any->flexible;
-	walk->head[1] = !bound ? walk->head[0] : pinned ? &bound->pinned : &bound->flexible;
 	walk->at[0] = walk->head[0]->next;
-	walk->at[1] = bound ? walk->head[1]->next : walk->head[1];
+	walk->head[1] = walk->at[1] = walk->head[0];
+	if (bound) {
+		walk->head[1] = pinned ? &bound->pinned : &bound->flexible;
+		walk->at[1] = walk->head[1]->next;
+	}
 }
 
 struct engine_event *engine_queue_walk_next(struct engine_queue_walk *walk)

@@ -42,6 +42,15 @@ static ON_THE_WAY bool somebody_wants_record(const struct tally_trace_lists *lis
 	return false;
 }
 
+static inline uint8_t flags_of(int level)
+{
+	if (level == TALLY_LEVEL_NMI)
+		return FLAG_NMI | FLAG_HARDIRQ;
+	if (level == TALLY_LEVEL_HARDIRQ)
+		return FLAG_HARDIRQ;
+	return level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+}
+
 static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct tally_engine *engine,
 				    int level, void *record)
 {
@@ -50,9 +59,7 @@ static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct ta
 	/* the padding behind the data is within these bytes */
 	__builtin_memset((uint8_t *)record + hit->size - 8, 0, 8);
 	common->common_type = (uint16_t)hit->event->id;
-	common->common_flags = level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
-			       level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
-			       level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+	common->common_flags = flags_of(level);
 	common->common_pid = task ? task->identity.tid : 0;
 }
 

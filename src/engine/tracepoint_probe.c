@@ -27,9 +27,10 @@ void trace_tell_alone(struct tally_trace_event *event)
 	bool alone = probes && probes->count == 1 &&
 		     probes->list[0].function == event->of->perf_probe &&
 		     probes->list[0].data == event;
-	uint32_t told = !alone                                    ? 0
-			: event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED
-								  : TALLY_TRACE_ALONE;
+	uint32_t told = 0;
+	if (alone)
+		told = event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED
+							       : TALLY_TRACE_ALONE;
 	__atomic_store_n(&event->perf_alone, told, __ATOMIC_RELEASE);
 }
 

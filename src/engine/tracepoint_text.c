@@ -104,9 +104,11 @@ static void put_number(struct tally_trace_text *text, const struct conversion *h
 	bool hex = how->kind == 'x' || how->kind == 'X' || how->kind == 'p';
 	char digits[24], prefix[3];
 	long count = 0, prefix_length = 0;
-	uint64_t rest = value;
-	for (; rest; rest = hex ? rest >> 4 : how->kind == 'o' ? rest >> 3 : rest / 10)
-		digits[count++] = digit[hex ? rest & 15 : how->kind == 'o' ? rest & 7 : rest % 10];
+	unsigned bits = hex ? 4 : 0; /* of a digit; 0: decimal */
+	if (how->kind == 'o')
+		bits = 3;
+	for (uint64_t rest = value; rest; rest = bits ? rest >> bits : rest / 10)
+		digits[count++] = digit[bits ? rest & ((1u << bits) - 1) : rest % 10];
 	if (negative)
 		prefix[prefix_length++] = '-';
 	else if ((how->plus || how->space) && (how->kind == 'd' || how->kind == 'i'))
@@ -186,9 +188,9 @@ static uint64_t next_unsigned(struct arguments *arguments, const struct conversi
 	if (how->longs == 1)
 		return va_arg(arguments->list, unsigned long);
 	unsigned value = va_arg(arguments->list, unsigned);
-	return how->shorts >= 2 ? (unsigned char)value
-	       : how->shorts    ? (unsigned short)value
-				: value;
+	if (how->shorts >= 2)
+		return (unsigned char)value;
+	return how->shorts ? (unsigned short)value : value;
 }
 
 /* Returns false if the conversion is unknown. */
