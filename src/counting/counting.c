@@ -59,7 +59,9 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	struct tally_count *row = &c->rows[part * c->options->event_count + i];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_TOOL;
 	row->name = event->name;
-	row->unit = is_clock ? "ns" : event->unit ? event->unit : "";
+	row->unit = event->unit ? event->unit : "";
+	if (is_clock)
+		row->unit = "ns";
 	row->scale = event->scale > 0 ? event->scale : 1;
 	row->type = event->attr.type;
 	row->config = event->attr.config;

@@ -219,7 +219,9 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 	const char *fallback = tally_counting_needs_usage(c)
 				       ? "; the counts shown are from resource usage"
 				       : "";
-	const char *name = code == -ENOSYS ? "ENOSYS" : code == -EPERM ? "EPERM" : "EACCES";
+	const char *name = code == -EPERM ? "EPERM" : "EACCES";
+	if (code == -ENOSYS)
+		name = "ENOSYS";
 	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback,
 				  advice_on(c, arena, event));
 }

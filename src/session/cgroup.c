@@ -148,7 +148,9 @@ static int list(struct listing *listing, int fd, size_t length)
 		close(fd);
 		return 0;
 	}
-	int result = id ? listing->visit(listing->context, id, length ? listing->path : "/") : 0;
+	int result = 0;
+	if (id)
+		result = listing->visit(listing->context, id, length ? listing->path : "/");
 	for (const struct dirent *entry; !result && (entry = readdir(folder));)
 		result = list_child(listing, folder, entry, length);
 	closedir(folder);

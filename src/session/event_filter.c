@@ -49,12 +49,11 @@ int tally_event_filter_assign(struct tally_event_list *events, size_t first, con
 static enum tally_filter_kind kind_of(const struct tally_tracepoint_field *field)
 {
 	bool is_text = field->is_string || (field->is_pointer && !strcmp(field->type, "char *"));
-	if (field->place == TALLY_FIELD_DATA_LOC)
-		return is_text                          ? TALLY_FILTER_DYNAMIC_STRING
-		       : strstr(field->type, "cpumask") ? TALLY_FILTER_CPUMASK
-							: TALLY_FILTER_OTHER;
+	bool is_dynamic = field->place == TALLY_FIELD_DATA_LOC;
 	if (is_text)
-		return TALLY_FILTER_STRING;
+		return is_dynamic ? TALLY_FILTER_DYNAMIC_STRING : TALLY_FILTER_STRING;
+	if (is_dynamic)
+		return strstr(field->type, "cpumask") ? TALLY_FILTER_CPUMASK : TALLY_FILTER_OTHER;
 	return field->is_array || field->size_bytes > 8 ? TALLY_FILTER_OTHER : TALLY_FILTER_NUMBER;
 }
 

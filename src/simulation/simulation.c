@@ -225,9 +225,9 @@ static void remark(struct simulation_stage *stage, struct simulation_part *part,
 	uint64_t truth;
 	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(stage, part, row, &truth))
 		return;
-	double error = truth        ? 100 * fabs(row->value - (double)truth) / (double)truth
-		       : row->value ? 100
-				    : 0;
+	double error = row->value != 0 ? 100 : 0;
+	if (truth)
+		error = 100 * fabs(row->value - (double)truth) / (double)truth;
 	row->reason = row->raw == truth && !row->was_scaled
 			      ? "exactly what it did"
 			      : tally_arena_printf(&stage->arena, "truly %s, %.2f %% off",

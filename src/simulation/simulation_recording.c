@@ -174,7 +174,9 @@ static int write_object(struct simulation_recording *recording)
 	}
 	int fd = open(relative, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	ssize_t wrote = fd < 0 ? -1 : write(fd, bytes.bytes, bytes.length);
-	int code = wrote == (ssize_t)bytes.length ? 0 : wrote < 0 ? -errno : -EIO;
+	int code = wrote < 0 ? -errno : 0;
+	if (!code && wrote != (ssize_t)bytes.length)
+		code = -EIO;
 	if (fd >= 0)
 		close(fd);
 	tally_buffer_release(&bytes);

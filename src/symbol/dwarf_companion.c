@@ -131,12 +131,10 @@ static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_
 static bool join(char path[PATH_MAX], const char *directory, size_t directory_length,
 		 const char *name)
 {
+	int precision = directory_length < PATH_MAX ? (int)directory_length : PATH_MAX;
 	int length = name[0] == '/' || directory_length == 0
 			     ? snprintf(path, PATH_MAX, "%s", name)
-			     : snprintf(path, PATH_MAX, "%.*s/%s",
-					directory_length < PATH_MAX ? (int)directory_length
-								    : PATH_MAX,
-					directory, name);
+			     : snprintf(path, PATH_MAX, "%.*s/%s", precision, directory, name);
 	return length > 0 && length < PATH_MAX;
 }
 

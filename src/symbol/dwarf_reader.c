@@ -609,12 +609,14 @@ static struct tally_dwarf_value *place_of(struct root *root, uint16_t name)
 static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 		       const struct tally_dwarf_contribution *contribution)
 {
-	bool is_new = unit->version >= 5;
 	/* Without an attribute, the section (or the contribution) has a single table, which begins
 	 * behind its header. */
-	uint64_t str_offsets_header = is_new ? (unit->offset_size == 8 ? 16 : 8) : 0;
-	uint64_t rnglists_header = is_new ? (unit->offset_size == 8 ? 20 : 12) : 0;
-	uint64_t addr_header = is_new ? 8 : 0;
+	uint64_t str_offsets_header = 0, rnglists_header = 0, addr_header = 0;
+	if (unit->version >= 5) {
+		str_offsets_header = unit->offset_size == 8 ? 16 : 8;
+		rnglists_header = unit->offset_size == 8 ? 20 : 12;
+		addr_header = 8;
+	}
 	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
 							     : str_offsets_header;
 	unit->rnglists_base = root->rnglists_base.form ? root->rnglists_base.number

@@ -226,8 +226,9 @@ static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
 
 static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
 {
-	return modrm >> 6 == 3 ? (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u)
-			       : (unsigned)NEITHER;
+	if (modrm >> 6 != 3)
+		return NEITHER;
+	return (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u);
 }
 
 /* Returns the register that an opcode behind 0f writes. */
