@@ -344,9 +344,11 @@ static int put_function(struct page *page)
 				   : -ENOMEM;
 	if (!result) {
 		put_head(page);
-		const char *shape = !with_source || !with_code ? " one"
-				    : has_any_source(page)     ? ""
-							       : " bare";
+		const char *shape = "";
+		if (!with_source || !with_code)
+			shape = " one";
+		else if (!has_any_source(page))
+			shape = " bare";
 		tally_buffer_printf(page->out, "<div class=\"panes%s\">\n", shape);
 		if (with_source)
 			put_source(page);

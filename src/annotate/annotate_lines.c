@@ -79,10 +79,15 @@ bool tally_annotate_next_block(const struct tally_annotation *annotation,
 		sources, tally_strings_text(&annotation->strings, out->file));
 	uint32_t first = lines[begin].line, last = lines[out->end - 1].line;
 	bool is_known = file && first <= file->count;
-	out->first = is_known && first > AROUND ? first - AROUND : is_known ? 1 : first;
-	out->last = is_known && last + AROUND <= file->count ? last + AROUND
-		    : is_known && last < file->count         ? file->count
-							     : last;
+	out->first = first;
+	out->last = last;
+	if (is_known) {
+		out->first = first > AROUND ? first - AROUND : 1;
+		if (last + AROUND <= file->count)
+			out->last = last + AROUND;
+		else if (last < file->count)
+			out->last = file->count;
+	}
 	return true;
 }
 

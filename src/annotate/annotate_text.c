@@ -37,10 +37,11 @@ static void colour(const struct writer *writer, const char *code)
 
 static const char *heat(double percent)
 {
-	return percent >= 10    ? "\x1b[1;31m"
-	       : percent >= 3   ? "\x1b[31m"
-	       : percent >= 0.5 ? "\x1b[33m"
-				: DIM;
+	if (percent >= 10)
+		return "\x1b[1;31m";
+	if (percent >= 3)
+		return "\x1b[31m";
+	return percent >= 0.5 ? "\x1b[33m" : DIM;
 }
 
 /* Puts text that fits the rest of the line; `used` columns are taken already. */
@@ -72,11 +73,10 @@ static const char *plus_minus(const struct writer *writer)
 /* Returns put_weight()'s width in columns. */
 static int weight_width(const struct writer *writer)
 {
-	return 8 +
-	       (!writer->with_error   ? 0
-		: writer->view->ascii ? 7
-				      : 6) +
-	       (writer->view->with_samples ? 10 : 0);
+	int width = writer->view->with_samples ? 18 : 8;
+	if (writer->with_error)
+		width += writer->view->ascii ? 7 : 6;
+	return width;
 }
 
 /* ---- head ---------------------------------------------------------------- */
@@ -225,13 +225,12 @@ static void put_arrows(const struct writer *writer, size_t row, bool above)
 			writer->out,
 			line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above),
 				   ascii));
+	const char *end = " ";
 	if (!above && tally_arrow_arrives(arrows, row))
-		tally_buffer_text(writer->out, ascii ? ">" : "▸");
-	else
-		tally_buffer_text(writer->out,
-				  !above && tally_arrow_leaves(arrows, writer->annotation, row)
-					  ? ascii ? "-" : "─"
-					  : " ");
+		end = ascii ? ">" : "▸";
+	else if (!above && tally_arrow_leaves(arrows, writer->annotation, row))
+		end = ascii ? "-" : "─";
+	tally_buffer_text(writer->out, end);
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, ' ');
 }

@@ -281,27 +281,20 @@ static void put_branch(struct drawn_row *row, const struct tally_browser *browse
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
 	row_put(row, 0, "", START);
+	const char *rail = ascii ? "|" : "│", *joint = ascii ? "|" : "├", *tip = ascii ? "-" : "─";
+	if (line->is_last)
+		joint = ascii ? "`" : "└";
+	if (line->can_open)
+		tip = marker(row, true, line->is_open);
 	for (int i = from; i < line->indent; i++)
-		row_put(row, TALLY_STYLE_DIM,
-			!(line->rails >> i & 1) ? ""
-			: ascii                 ? "|"
-						: "│",
-			LEVEL);
+		row_put(row, TALLY_STYLE_DIM, line->rails >> i & 1 ? rail : "", LEVEL);
 	if (line->is_straight) {
 		row_put(row, 0, "", LEVEL);
 	} else {
 		char share[32];
 		double percent = percent_of(browser, line->branch->weight);
-		row_put(row, TALLY_STYLE_DIM,
-			line->is_last ? (ascii ? "`" : "└")
-			: ascii       ? "|"
-				      : "├",
-			1);
-		row_put(row, TALLY_STYLE_DIM,
-			line->can_open ? marker(row, true, line->is_open)
-			: ascii        ? "-"
-				       : "─",
-			LEVEL);
+		row_put(row, TALLY_STYLE_DIM, joint, 1);
+		row_put(row, TALLY_STYLE_DIM, tip, LEVEL);
 		int length = snprintf(share, sizeof(share), "%.2f%%", percent);
 		row_put(row, heat(percent), share, length + 1);
 	}
@@ -320,13 +313,13 @@ static bool is_filtered(const struct tally_browse *browse)
 static void put_nothing(struct drawn_row *row, const struct tally_browser *browser)
 {
 	const struct tally_browse *browse = &browser->browse;
-	bool filtered = is_filtered(browse);
+	const char *why = browser->live ? "nothing was sampled yet" : "no samples";
+	if (is_filtered(browse))
+		why = "nothing passes the filter; Esc shows all";
+	else if (browse->report.hidden)
+		why = "all rows are below the limit; P changes it";
 	row_put(row, 0, "", GAP);
-	row_put_rest(row, TALLY_STYLE_DIM,
-		     filtered                ? "nothing passes the filter; Esc shows all"
-		     : browse->report.hidden ? "all rows are below the limit; P changes it"
-		     : browser->live         ? "nothing was sampled yet"
-					     : "no samples");
+	row_put_rest(row, TALLY_STYLE_DIM, why);
 }
 
 static void put_lines(struct tally_browser *browser, int rows, int columns, const struct fit *fit)

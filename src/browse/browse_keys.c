@@ -270,9 +270,9 @@ static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t 
 	if (key == 'a')
 		snprintf(browser->message, sizeof(browser->message),
 			 "annotate needs a recording: tally record -p PID");
-	return key == 'p'   ? TALLY_WISH_PAUSE
-	       : key == 'z' ? TALLY_WISH_RESET
-			    : tree_key(browser, key);
+	if (key == 'p')
+		return TALLY_WISH_PAUSE;
+	return key == 'z' ? TALLY_WISH_RESET : tree_key(browser, key);
 }
 
 static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t key)
@@ -305,9 +305,9 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	default:
 		if (move_key(browse, key))
 			return TALLY_WISH_NONE;
-		return browser->live ? live_key(browser, key)
-		       : key == 'a'  ? TALLY_WISH_ANNOTATE
-				     : tree_key(browser, key);
+		if (browser->live)
+			return live_key(browser, key);
+		return key == 'a' ? TALLY_WISH_ANNOTATE : tree_key(browser, key);
 	}
 	return TALLY_WISH_NONE;
 }

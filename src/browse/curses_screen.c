@@ -189,9 +189,9 @@ static uint32_t get_key(struct tally_screen *screen, int timeout_ms)
 		raise(SIGTSTP);
 		return TALLY_KEY_RESIZE;
 	}
-	return code == '\r'                ? TALLY_KEY_ENTER
-	       : code == 0x7f || code == 8 ? TALLY_KEY_BACKSPACE
-					   : code;
+	if (code == '\r')
+		return TALLY_KEY_ENTER;
+	return code == 0x7f || code == 8 ? TALLY_KEY_BACKSPACE : code;
 }
 
 static void suspend(struct tally_screen *screen)

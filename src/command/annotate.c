@@ -181,7 +181,9 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
 	/* "[object]" names hundreds of places without a symbol */
 	bool is_one = !request->choice.name || request->choice.name[0] == '[';
-	size_t wanted = request->functions ? request->functions : is_one ? 1 : hot.count;
+	size_t wanted = is_one ? 1 : hot.count;
+	if (request->functions)
+		wanted = request->functions;
 	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
 		struct tally_annotation one;
 		result = tally_annotation_make(profile, event, &hot.items[i], &request->making,
@@ -219,6 +221,14 @@ static int write_json(const struct annotations *all, const struct request *reque
 	tally_json_end(&json);
 	tally_json_end(&json);
 	return out->failed ? -ENOMEM : 0;
+}
+
+static int write_functions(const struct annotations *all, const struct request *request,
+			   struct tally_buffer *out)
+{
+	if (request->html)
+		return tally_annotate_html(all->items, all->count, &request->view, out);
+	return request->json ? write_json(all, request, out) : write_text(all, request, out);
 }
 
 /* A reader that closes standard output early is not an error. */
@@ -325,10 +335,7 @@ static int show(const struct tally_command *command, struct request *request,
 	request->view.recorded_ns = recorded_until(profile->recording,
 						   tally_recording_path(request->input));
 	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	if (!result &&
-	    (request->html   ? tally_annotate_html(all.items, all.count, &request->view, &out)
-	     : request->json ? write_json(&all, request, &out)
-			     : write_text(&all, request, &out)) < 0)
+	if (!result && write_functions(&all, request, &out) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result)
 		result = write_out(request->output, &out, &err);

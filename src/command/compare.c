@@ -143,9 +143,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (compare.wants_json && compare.wants_markdown)
 		return tally_command_misuse(command, "choose either JSON or Markdown");
 	int result = compare_files(&compare, paths, &err);
-	int status = result < 0                      ? fail(command, &err)
-		     : compare.comparison.has_failed ? TALLY_EXIT_FAILURE
-						     : TALLY_EXIT_OK;
+	int status = compare.comparison.has_failed ? TALLY_EXIT_FAILURE : TALLY_EXIT_OK;
+	if (result < 0)
+		status = fail(command, &err);
 	tally_saved_comparison_release(&compare.comparison);
 	tally_saved_counts_release(&compare.old);
 	tally_saved_counts_release(&compare.new);

@@ -198,10 +198,12 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 			continue;
 		/* A letter's argument may follow directly or as the next word; a name's also after
 		 * "=". */
-		printf("\t\t'*%s%s[", forms[f],
-		       option->kind == TALLY_ARGUMENT_NONE       ? ""
-		       : option->kind == TALLY_ARGUMENT_OPTIONAL ? (f ? "=-" : "-")
-								 : (f ? "=" : "+"));
+		const char *joint = "";
+		if (option->kind == TALLY_ARGUMENT_REQUIRED)
+			joint = f ? "=" : "+";
+		else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
+			joint = f ? "=-" : "-";
+		printf("\t\t'*%s%s[", forms[f], joint);
 		print_quoted(option->help, "[]\\:", "'\\''");
 		printf("]");
 		if (option->kind != TALLY_ARGUMENT_NONE) {

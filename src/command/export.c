@@ -126,7 +126,9 @@ static int export_samples(const struct tally_command *command, const struct requ
 	char named[64];
 	uint32_t event;
 	snprintf(named, sizeof(named), "profile%s", format->suffix);
-	const char *path = request->output ? request->output : isatty(STDOUT_FILENO) ? named : "-";
+	const char *path = request->output;
+	if (!path)
+		path = isatty(STDOUT_FILENO) ? named : "-";
 	bool compress = ends_in(path, ".gz") || (!strcmp(path, "-") && format->compressed);
 	int result = choose_event(samples, request->event, &event, err);
 	if (!result)

@@ -114,10 +114,10 @@ static const char *const endings[] = { ".svg", ".html", ".htm", NULL };
 
 static void choose_output(struct flamegraph *graph)
 {
+	if (!graph->output && !isatty(STDOUT_FILENO))
+		graph->output = "-";
 	if (!graph->output)
-		graph->output = isatty(STDOUT_FILENO)
-					? graph->is_html ? "flamegraph.html" : "flamegraph.svg"
-					: "-";
+		graph->output = graph->is_html ? "flamegraph.html" : "flamegraph.svg";
 	if (!graph->has_format)
 		graph->is_html = tally_output_ends_in(graph->output, endings + 1);
 }

@@ -16,7 +16,9 @@ enum {
 static unsigned help_width(void)
 {
 	unsigned width = tally_terminal_columns(STDOUT_FILENO, WIDTH_MAX);
-	return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+	if (width < WIDTH_MIN)
+		return WIDTH_MIN;
+	return width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
 static unsigned columns_of(const char *text, size_t length)

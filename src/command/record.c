@@ -171,15 +171,12 @@ static void say_result(const struct record_request *request, const struct tally_
 	if (shows_progress(request))
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
+		const char *file = *request->named_output ? request->named_output : request->output;
 		tally_size_text(status->bytes, size);
 		fprintf(stderr,
 			"tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
 			tally_number(status->samples), plural(status->samples), status->seconds,
-			size,
-			request->pipe            ? "the pipe"
-			: *request->named_output ? request->named_output
-						 : request->output,
-			status->own_cpu_s);
+			size, request->pipe ? "the pipe" : file, status->own_cpu_s);
 		if (status->samples)
 			fprintf(stderr, " (%.1f us a sample)",
 				status->own_cpu_s * 1e6 / (double)status->samples);

@@ -256,9 +256,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_buffer_release(&sim.text);
 	if (code < 0)
 		tally_command_fail(command, &err);
-	return !code                                                  ? TALLY_EXIT_OK
-	       : sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE
-								      : TALLY_EXIT_FAILURE;
+	if (!code)
+		return TALLY_EXIT_OK;
+	return sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE
+								    : TALLY_EXIT_FAILURE;
 }
 
 const struct tally_command tally_command_sim = {

@@ -67,10 +67,13 @@ static int take_target(void *taker, const struct tally_option *option, const cha
 {
 	struct tally_target *target = &((struct stat_command *)taker)->target;
 	struct tally_error why = TALLY_ERROR_NONE;
-	int letter = option->letter;
-	int result = letter == 'p'   ? tally_target_add_pids(target, value, &why)
-		     : letter == 't' ? tally_target_add_threads(target, value, &why)
-				     : tally_target_set_cpus(target, value, &why);
+	int letter = option->letter, result;
+	if (letter == 'p')
+		result = tally_target_add_pids(target, value, &why);
+	else if (letter == 't')
+		result = tally_target_add_threads(target, value, &why);
+	else
+		result = tally_target_set_cpus(target, value, &why);
 	return result < 0 ? tally_error_set(err, result, "option -%c: %s", letter, why.message) : 0;
 }
 
@@ -136,7 +139,9 @@ static int take_csv(void *taker, const struct tally_option *option, const char *
 	struct stat_command *stat = taker;
 	(void)option, (void)err;
 	stat->ops = &tally_stat_view_csv;
-	stat->view.separator = !strcmp(value, "\\t") ? "\t" : *value ? value : ",";
+	stat->view.separator = *value ? value : ",";
+	if (!strcmp(value, "\\t"))
+		stat->view.separator = "\t";
 	return 0;
 }
 

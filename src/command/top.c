@@ -320,12 +320,12 @@ static void describe(const struct top_request *top, char *out, size_t size)
 		snprintf(idle, sizeof(idle), ", and %.0f%% idle (--idle)",
 			 100 * (double)none->period / (double)(none->period + top->report.period));
 	uint64_t samples = top->stdio ? top->report.samples : top->taken;
+	const char *state = top->is_narrowed ? " (the system is not allowed)" : "";
+	if (top->is_paused)
+		state = ", paused";
 	snprintf(out, size, "%s sample%s of %s in %.1f s%s%s, %s%s", tally_number(samples),
 		 samples == 1 ? "" : "s", event, top->status.seconds - top->before.seconds, idle,
-		 lost, target,
-		 top->is_paused     ? ", paused"
-		 : top->is_narrowed ? " (the system is not allowed)"
-				    : "");
+		 lost, target, state);
 }
 
 /* True if all target tasks have ended. */
@@ -497,7 +497,9 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 static int wait_a_little(struct top_request *top, struct loop *loop)
 {
 	double left_ms = (loop->next - now_s()) * 1000;
-	int timeout_ms = left_ms < 1 ? 1 : left_ms < LOOK_MS ? (int)left_ms : LOOK_MS;
+	int timeout_ms = LOOK_MS;
+	if (left_ms < LOOK_MS)
+		timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
 	if (top->stdio) {
 		struct pollfd signals = { .fd = top->signals.fd, .events = POLLIN };
 		poll(&signals, 1, timeout_ms);
@@ -542,12 +544,11 @@ static void set_up(struct top_request *top)
 	top->sums = (struct tally_live_sums){ .names = &top->names,
 					      .with_stacks = top->stacks,
 					      .frames_max = top->frames_max };
+	size_t rows = top->stdio ? TEXT_ROWS : 0;
 	top->options = (struct tally_report_options){ .by_self = true,
 						      .percent_min = top->percent_min,
 						      .leaves_out_idle = !top->shows_idle,
-						      .limit = top->limit   ? top->limit
-							       : top->stdio ? TEXT_ROWS
-									    : 0,
+						      .limit = top->limit ? top->limit : rows,
 						      .children = top->stacks && !top->no_totals,
 						      .tree = top->stacks && !top->stdio
 								      ? TALLY_TREE_CALLEE

@@ -103,11 +103,11 @@ enum tally_condition_result tally_condition_judge(const struct tally_condition *
 						  const struct tally_figure *new,
 						  const struct tally_change *change, double scale)
 {
-	double value = condition->kind == TALLY_LIMIT_RELATIVE
-			       ? change->relative
-			       : scale * (condition->kind == TALLY_LIMIT_DIFFERENCE
-						  ? change->difference
-						  : new->mean);
+	double value = scale * new->mean;
+	if (condition->kind == TALLY_LIMIT_RELATIVE)
+		value = change->relative;
+	else if (condition->kind == TALLY_LIMIT_DIFFERENCE)
+		value = scale * change->difference;
 	bool holds = condition->is_above ? value > condition->limit : value < condition->limit;
 	holds |= condition->or_equal && value == condition->limit;
 	if (!holds)

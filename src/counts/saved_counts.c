@@ -146,8 +146,10 @@ static const char *join_command(struct reading *reading, const struct tally_json
 	for (size_t i = 0; i < count && i < 64 && !reading->failed; i++) {
 		const char *word = tally_json_string(reading->document,
 						     tally_json_item(reading->document, words, i));
-		line = i ? tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?")
-			 : keep(reading, word);
+		if (i)
+			line = tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?");
+		else
+			line = keep(reading, word);
 		reading->failed |= !line;
 	}
 	return reading->failed ? "" : line;

@@ -9,9 +9,9 @@ static const char *name_of(const struct tally_match *match,
 			   const struct tally_diff_options *options,
 			   const struct tally_diff_entry *entry)
 {
-	uint32_t string = options->by_symbol   ? entry->symbol
-			  : options->by_object ? entry->object
-					       : entry->comm;
+	uint32_t string = options->by_object ? entry->object : entry->comm;
+	if (options->by_symbol)
+		string = entry->symbol;
 	return string == TALLY_STRING_NONE ? NULL
 					   : tally_strings_text(&match->names.strings, string);
 }
@@ -42,11 +42,13 @@ static enum tally_condition_result judge_entry(const struct tally_condition *con
 {
 	const struct tally_share_difference *difference = &entry->change;
 	const struct tally_figure new = { .mean = difference->new };
+	double relative = 0;
+	if (difference->difference != 0)
+		relative = difference->old > 0 ? difference->difference / difference->old
+					       : INFINITY;
 	const struct tally_change change = {
 		.difference = difference->difference,
-		.relative = !difference->difference ? 0
-			    : difference->old > 0   ? difference->difference / difference->old
-						    : INFINITY,
+		.relative = relative,
 		.significance = entry->is_change ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE,
 	};
 	return tally_condition_judge(condition, &new, &change, 1);

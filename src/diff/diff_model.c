@@ -208,9 +208,9 @@ static void compare(struct maker *maker, size_t index, struct tally_share *share
 	add_up(shares, old, &entry->old_weight, &entry->old_samples);
 	add_up(shares + old, runs - old, &entry->new_weight, &entry->new_samples);
 	unsigned sides = maker->sides.items[maker->entry_places.items[index]];
-	entry->presence = sides == 3   ? TALLY_DIFF_BOTH
-			  : sides == 1 ? TALLY_DIFF_ONLY_OLD
-				       : TALLY_DIFF_ONLY_NEW;
+	entry->presence = TALLY_DIFF_BOTH;
+	if (sides != 3)
+		entry->presence = sides == 1 ? TALLY_DIFF_ONLY_OLD : TALLY_DIFF_ONLY_NEW;
 	tell_former_name(maker, index, entry);
 }
 

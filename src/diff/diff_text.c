@@ -39,11 +39,11 @@ static void put_weight(struct tally_buffer *out, double weight, const struct tal
 		return;
 	}
 	tally_flame_weight(&number, fabs(weight), diff->new.unit, "");
-	tally_buffer_printf(out, "%s%s",
-			    weight < 0 ? "-"
-			    : has_sign ? "+"
-				       : "",
-			    tally_buffer_string(&number));
+	if (weight < 0)
+		tally_buffer_char(out, '-');
+	else if (has_sign)
+		tally_buffer_char(out, '+');
+	tally_buffer_text(out, tally_buffer_string(&number));
 	tally_buffer_release(&number);
 }
 
@@ -121,6 +121,12 @@ static void put_names(const struct tally_diff_view *view, const struct tally_dif
 	tally_buffer_release(&text);
 }
 
+static const char *const remarks[] = {
+	[TALLY_DIFF_BOTH] = "",
+	[TALLY_DIFF_ONLY_OLD] = "removed",
+	[TALLY_DIFF_ONLY_NEW] = "added",
+};
+
 static void diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
 		       const struct tally_diff_entry *entry, struct diff_cells *out)
 {
@@ -138,10 +144,7 @@ static void diff_cells(const struct tally_diff *diff, const struct tally_diff_vi
 	keep(&text, out->text[TALLY_DIFF_INTERVAL]);
 	put_weight(&text, entry->weight.difference, diff, true);
 	keep(&text, out->text[TALLY_DIFF_WEIGHT]);
-	tally_buffer_text(&text, !entry->is_change                        ? "noise"
-				 : entry->presence == TALLY_DIFF_ONLY_NEW ? "added"
-				 : entry->presence == TALLY_DIFF_ONLY_OLD ? "removed"
-									  : "");
+	tally_buffer_text(&text, entry->is_change ? remarks[entry->presence] : "noise");
 	keep(&text, out->text[TALLY_DIFF_REMARK]);
 	tally_buffer_release(&text);
 	put_names(view, entry, out);
@@ -413,10 +416,8 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
 		diff_cells(diff, view, entry, cells);
-		put_line(&table, cells,
-			 !entry->is_change              ? "\033[2m"
-			 : entry->change.difference > 0 ? "\033[31m"
-							: "\033[34m");
+		const char *colour = entry->change.difference > 0 ? "\033[31m" : "\033[34m";
+		put_line(&table, cells, entry->is_change ? colour : "\033[2m");
 	}
 	diff_notes(diff, view, &notes);
 	tally_buffer_char(out, '\n');

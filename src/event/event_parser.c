@@ -371,11 +371,9 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 		TALLY_EVENT_HARDWARE, TALLY_EVENT_SOFTWARE, TALLY_EVENT_TRACEPOINT,
 		TALLY_EVENT_CACHE, TALLY_EVENT_RAW, TALLY_EVENT_BREAKPOINT,
 	};
+	enum tally_event_kind kind = type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU;
 	tally_event_take(parser);
-	return tally_event_add(parser, type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU,
-			       (uint32_t)type, config)
-		       ? 0
-		       : -ENOMEM;
+	return tally_event_add(parser, kind, (uint32_t)type, config) ? 0 : -ENOMEM;
 }
 
 /* Adds a PMU's event or a tracepoint given by its bare name.  Returns the number of events

@@ -66,8 +66,9 @@ static void write_theme(struct tally_buffer *out, const char *name,
 {
 	tally_buffer_printf(out, "\"%s\":{\"fills\":[", name);
 	for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++) {
+		tally_buffer_text(out, kind ? ",[" : "[");
 		for (unsigned shade = 0; shade < TALLY_FLAME_SHADES; shade++)
-			tally_buffer_printf(out, "%s\"#%06x\"", shade ? "," : kind ? ",[" : "[",
+			tally_buffer_printf(out, "%s\"#%06x\"", shade ? "," : "",
 					    theme->fills[kind][shade]);
 		tally_buffer_char(out, ']');
 	}

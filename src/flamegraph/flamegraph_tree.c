@@ -540,9 +540,9 @@ static int write_command(struct maker *maker, struct tally_stack_sort *sort, siz
 			write_nodes(&writings[i]);
 	if (has_thread)
 		pthread_join(thread, NULL);
-	return writings[0].status       ? writings[0].status
-	       : maker->tree_count == 2 ? writings[1].status
-					: 0;
+	if (writings[0].status || maker->tree_count < 2)
+		return writings[0].status;
+	return writings[1].status;
 }
 
 static int write_trees(struct maker *maker)

@@ -249,9 +249,10 @@ static void finding_paranoid(const struct tally_machine_facts *facts, struct tal
 		return;
 	bool closed_whole = level > 2 && facts->own;
 	finding->state = closed_whole ? TALLY_FINDING_MISSING : TALLY_FINDING_LIMITED;
-	tally_finding_cause(finding, "without CAP_PERFMON, this level closes %s",
-			    closed_whole ? "everything, on this distribution's kernel"
-					 : closed[level < 2 ? level : 2]);
+	const char *what = closed[level < 2 ? level : 2];
+	if (closed_whole)
+		what = "everything, on this distribution's kernel";
+	tally_finding_cause(finding, "without CAP_PERFMON, this level closes %s", what);
 	if (level > 1)
 		tally_cure_paranoid(finding, facts, 1, "opens the kernel's side of your programs");
 	if (level > 0)

@@ -102,13 +102,25 @@ static int read_memory(const struct tally_names *names, const struct tally_name_
 	return why;
 }
 
+static const char *kcore_lack(int why)
+{
+	switch (why) {
+	case -ESTALE:
+		return "/proc/kcore is of another kernel";
+	case -ENOENT:
+		return "this kernel has no /proc/kcore";
+	case -EACCES:
+	case -EPERM:
+		return "only root can read /proc/kcore";
+	default:
+		return "/proc/kcore doesn't have it";
+	}
+}
+
 static void say_missing(const struct tally_names *names, const char *module, int why,
 			struct tally_function_code *code)
 {
-	const char *kcore = why == -ESTALE                    ? "/proc/kcore is of another kernel"
-			    : why == -ENOENT                  ? "this kernel has no /proc/kcore"
-			    : why == -EACCES || why == -EPERM ? "only root can read /proc/kcore"
-							      : "/proc/kcore doesn't have it";
+	const char *kcore = kcore_lack(why);
 	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
 	if (module) {
 		code_because(

@@ -231,10 +231,10 @@ static const char *started_path(const struct tally_mapped_file *file, const char
 		return NULL;
 	memcpy(folder, path, (size_t)(slash - path));
 	folder[slash - path] = '\0';
-	if (strlen(file->started_as) + 1 == sizeof(file->started_as))
-		return find_cut_name(*folder ? folder : "/", file->started_as, &own, out, size)
-			       ? out
-			       : NULL;
+	if (strlen(file->started_as) + 1 == sizeof(file->started_as)) {
+		const char *in = *folder ? folder : "/";
+		return find_cut_name(in, file->started_as, &own, out, size) ? out : NULL;
+	}
 	int length = snprintf(out, size, "%s/%s", folder, file->started_as);
 	return length > 0 && (size_t)length < size && is_same_file(out, &own) ? out : NULL;
 }

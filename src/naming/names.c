@@ -292,9 +292,9 @@ uint32_t tally_names_file(const struct tally_names *names, const struct tally_pl
 	if (place->file == TALLY_FILE_NONE || place->file == TALLY_FILE_KERNEL)
 		return place->file;
 	const struct tally_mapped_file *file = &names->tasks->files.items[place->file];
-	return file->is_symbol   ? TALLY_FILE_NONE
-	       : file->is_kernel ? TALLY_FILE_KERNEL
-				 : place->file;
+	if (file->is_symbol)
+		return TALLY_FILE_NONE;
+	return file->is_kernel ? TALLY_FILE_KERNEL : place->file;
 }
 
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,

@@ -97,9 +97,11 @@ const struct tally_packed_code *tally_names_recorded_code(struct tally_names *na
 struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file)
 {
 	bool is_file = file < names->tasks->files.count;
-	struct tally_build_id id = is_file ? names->tasks->files.items[file].build_id
-				   : file == TALLY_FILE_KERNEL ? names->kernel_build_id
-							       : (struct tally_build_id){ 0 };
+	struct tally_build_id id = { 0 };
+	if (is_file)
+		id = names->tasks->files.items[file].build_id;
+	else if (file == TALLY_FILE_KERNEL)
+		id = names->kernel_build_id;
 	const struct tally_packed_object *packed = !id.size && names->packed
 							   ? tally_packed_names_object(
 								     names->packed, names->tasks,
@@ -122,8 +124,7 @@ static uint32_t intern_text(struct tally_names *names, const char *text)
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
 	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
-	uint32_t id = text ? tally_strings_intern(&names->strings, readable ? readable : text)
-			   : TALLY_STRING_NONE;
+	uint32_t id = intern_text(names, readable ? readable : text);
 	free(readable);
 	return id;
 }

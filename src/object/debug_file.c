@@ -81,15 +81,13 @@ bool tally_search_kept_path(const struct tally_object_search *search,
 			    const struct tally_build_id *id, const char *name, char *path)
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1];
-	const char *home = getenv("HOME");
-	if (id->size < 2)
+	const char *root = search->build_ids ? search->build_ids : getenv("HOME");
+	if (id->size < 2 || !root)
 		return false;
 	tally_build_id_format(id, hex);
-	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s",
-						  search->build_ids, hex, hex + 2, name)
-				       : snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s",
-						  home ? home : "", hex, hex + 2, name);
-	return (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
+	int length = snprintf(path, PATH_MAX, "%s%s/.build-id/%.2s/%s/%s", root,
+			      search->build_ids ? "" : "/.debug", hex, hex + 2, name);
+	return length < PATH_MAX && access(path, R_OK) == 0;
 }
 
 static struct tally_object *open_debug_by_build_id(const char *root,

@@ -22,9 +22,9 @@ static const char *type_name(uint64_t flags)
 
 static void put_flags(uint64_t flags, struct tally_buffer *out)
 {
-	char prediction = flags & TALLY_BRANCH_MISPREDICTED ? 'M'
-			  : flags & TALLY_BRANCH_PREDICTED  ? 'P'
-							    : '-';
+	char prediction = flags & TALLY_BRANCH_PREDICTED ? 'P' : '-';
+	if (flags & TALLY_BRANCH_MISPREDICTED)
+		prediction = 'M';
 	tally_buffer_printf(
 		out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
 		flags & TALLY_BRANCH_ABORTED ? 'A' : '-',

@@ -21,14 +21,25 @@ static bool is_fit(uint32_t c)
 	       c <= 0x10ffff;
 }
 
+/* Returns the length of the UTF-8 sequence that a byte begins, or 0. */
+static unsigned sequence_length(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if ((first & 0xe0) == 0xc0)
+		return 2;
+	if ((first & 0xf0) == 0xe0)
+		return 3;
+	return (first & 0xf8) == 0xf0 ? 4 : 0;
+}
+
 /* Returns the next character and moves `*text` past it. Returns REPLACEMENT for a byte that begins
  * no UTF-8 sequence, and for characters that are not fit. */
 static uint32_t next_character(const char **text)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *at = (const unsigned char *)*text;
-	unsigned length = *at < 0x80 ? 1 : (*at & 0xe0) == 0xc0 ? 2 : (*at & 0xf0) == 0xe0 ? 3
-			  : (*at & 0xf8) == 0xf0 ? 4 : 0;
+	unsigned length = sequence_length(*at);
 	uint32_t c = length == 1 ? *at : *at & (0x7fu >> length);
 	for (unsigned i = 1; i < length; i++) {
 		if ((at[i] & 0xc0) != 0x80) {

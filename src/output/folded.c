@@ -16,6 +16,14 @@ struct folded_line {
 	uint64_t weight;
 };
 
+/* Replaces a character that would end the frame or the line. */
+static char stand_in(char c)
+{
+	if (c == ';')
+		return ':';
+	return c == '\n' || c == '\t' ? '?' : c;
+}
+
 /* Appends a name; replaces what would end the line or the frame, or upset a terminal. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
 {
@@ -24,9 +32,7 @@ static void append_name(struct tally_buffer *out, const char *name, size_t lengt
 		return;
 	for (size_t i = 0; i < length; i++)
 		if (full || (name[i] != '"' && name[i] != '\''))
-			*at++ = name[i] == ';'                       ? ':'
-				: name[i] == '\n' || name[i] == '\t' ? '?'
-								     : name[i];
+			*at++ = stand_in(name[i]);
 	*at = '\0';
 	tally_terminal_clean(clean, clean, length + 1);
 	out->length += strlen(clean);

@@ -159,11 +159,10 @@ static void put_auxtrace_error(struct tally_reader *reader, size_t size, struct 
 		put_u32(reader, names[i], out);
 	put_hex(reader, "ip", out);
 	put_u64(reader, "time", out);
-	size_t left = size - tally_reader_offset(reader);
-	const char *text = reader->failed ? NULL
-					  : tally_reader_bytes(reader, left < 64 ? left : 64);
+	size_t left = size - tally_reader_offset(reader), length = left < 64 ? left : 64;
+	const char *text = reader->failed ? NULL : tally_reader_bytes(reader, length);
 	if (text)
-		put_text("message", text, left < 64 ? left : 64, out);
+		put_text("message", text, length, out);
 }
 
 static void put_auxtrace(struct tally_reader *reader, struct tally_buffer *out)

@@ -427,11 +427,12 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 				    colour(table, "\x1b[0m"));
 		used += share >= 10 ? 7 : 6;
 	}
-	int room = table->view->columns
-			   ? (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0)
-			   : 0;
-	tally_fit_text(table->out, name, room < 8 && table->view->columns ? 8 : room,
-		       table->view->ascii);
+	int room = 0;
+	if (table->view->columns) {
+		room = (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0);
+		room = room < 8 ? 8 : room;
+	}
+	tally_fit_text(table->out, name, room, table->view->ascii);
 	if (inlined)
 		tally_buffer_printf(table->out, "%s%s%s", colour(table, "\x1b[2m"), INLINED,
 				    colour(table, "\x1b[0m"));

@@ -127,9 +127,9 @@ struct code_packer {
 static double share_of(const struct tally_annotation_weight *part, uint64_t samples,
 		       uint64_t period)
 {
-	return period    ? (double)part->period / (double)period
-	       : samples ? (double)part->samples / (double)samples
-			 : 0;
+	if (period)
+		return (double)part->period / (double)period;
+	return samples ? (double)part->samples / (double)samples : 0;
 }
 
 static int add_event(struct code_packer *self, struct tally_map *index, uint32_t event)

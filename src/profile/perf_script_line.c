@@ -80,7 +80,9 @@ static bool take_ids(struct cursor *cursor, struct tally_script_header *header)
 	if (!at_blank_or_end(cursor) || first > UINT32_MAX || second > UINT32_MAX)
 		return false;
 	header->pid = both && !unknown ? (uint32_t)first : 0;
-	header->tid = unknown ? 0 : (uint32_t)(both ? second : first);
+	if (!both)
+		second = first;
+	header->tid = unknown ? 0 : (uint32_t)second;
 	return true;
 }
 

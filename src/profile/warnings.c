@@ -370,11 +370,11 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 		tally_error_set(err, -ENOENT,
 				"none of the recording's %s samples passes the filters",
 				tally_number(recording->counts.samples));
-	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows everything",
-			 comms.length ? tally_buffer_string(&comms) : "",
-			 !comms.length                            ? ""
-			 : recording->left_out.count > LISTED_MAX ? " and others; "
-								  : "; ");
+	if (comms.length)
+		tally_buffer_text(&comms,
+				  recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
+	tally_error_hint(err, "%s'tally report --percent-limit 0' shows everything",
+			 tally_buffer_string(&comms));
 	tally_buffer_release(&comms);
 	return -ENOENT;
 }

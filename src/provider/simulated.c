@@ -391,6 +391,7 @@ static size_t simulated_notes(struct tally_provider *provider, int signal,
 	const char *counted = NULL, *absent = NULL;
 	if (simulated_plan_has_begun(simulated) && shared->region_only)
 		region_notes(simulated, arena, &counted, &absent);
+	const char *plural = unsimulated == 1 ? "" : "s";
 	const char *lines[] = {
 		counted,
 		absent,
@@ -406,10 +407,9 @@ static size_t simulated_notes(struct tally_provider *provider, int signal,
 				  "32-bit and AVX-512-only programs can't be simulated, nor "
 				  "programs run as a user who can't open tally's files (setpriv, "
 				  "runuser)",
-				  unsimulated, unsimulated == 1 ? "" : "s")
+				  unsimulated, plural)
 			: NULL,
-		simulated->damaged ? "the program overwrote a ring: some records are lost"
-				   : NULL,
+		simulated->damaged ? "the program overwrote a ring: some records are lost" : NULL,
 	};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && count < maximum; i++)

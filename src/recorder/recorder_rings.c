@@ -36,10 +36,11 @@ static size_t default_ring_bytes(const struct tally_recorder_rings *rings, bool 
 				 size_t copies_bytes)
 {
 	size_t share = RINGS_BYTES / rings->count;
-	if (rings->session->options.per_thread)
-		return share > RING_BYTES          ? RING_BYTES
-		       : share < THREAD_RING_BYTES ? THREAD_RING_BYTES
-						   : share;
+	if (rings->session->options.per_thread) {
+		if (share > RING_BYTES)
+			return RING_BYTES;
+		return share < THREAD_RING_BYTES ? THREAD_RING_BYTES : share;
+	}
 	if (has_copies) {
 		size_t bytes = RING_BYTES;
 		while (bytes < copies_bytes && 2 * bytes * rings->count <= STACK_RINGS_BYTES)

@@ -122,12 +122,11 @@ static int keep(void *context, const char *path, const struct tally_build_id *id
 /* Forgets files that no process maps any more, except the most recent. */
 static int forget_files(struct tally_recorder_tasks *tasks, struct tally_error *err)
 {
-	bool is_asked = !tasks->session->is_pipe && !tasks->session->options.take_sample;
 	/* The user of take_sample may refer to files by their ids. */
-	int result = !tasks->objects.is_live || tasks->session->options.take_sample
-			     ? 0
-			     : tally_objects_forget(&tasks->objects, &tasks->known, FILES_MAX,
-						    is_asked ? keep : NULL, &tasks->forgotten);
+	if (!tasks->objects.is_live || tasks->session->options.take_sample)
+		return 0;
+	int result = tally_objects_forget(&tasks->objects, &tasks->known, FILES_MAX,
+					  tasks->session->is_pipe ? NULL : keep, &tasks->forgotten);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 

@@ -149,5 +149,7 @@ int tally_recorder_pace_ms(struct tally_recorder_pace *pace, uint64_t now_ns, ui
 		return -1;
 	double filled_ns = (double)elapsed_ns * (double)(ring_bytes / PART) / (double)found_bytes;
 	double ms = filled_ns / NS_PER_MS;
-	return ms < 1 ? 1 : ms < TALLY_RECORDER_PACE_MS_MAX ? (int)ms : -1;
+	if (ms < 1)
+		return 1;
+	return ms < TALLY_RECORDER_PACE_MS_MAX ? (int)ms : -1;
 }

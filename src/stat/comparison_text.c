@@ -25,12 +25,9 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 	bool is_clock = !strcmp(row->unit, "ns");
 	double value = is_clock ? row->figure.mean / 1e6 : row->figure.mean, size = fabs(value);
 	bool is_whole = !row->unit[0] && (size >= 100 || size == (double)(long)size);
+	int decimals = strcmp(row->unit, "s") ? 2 : 4;
 	tally_terminal_clean(is_clock ? "msec" : row->unit, unit, sizeof(unit));
-	tally_stat_number(value,
-			  is_whole                 ? 0
-			  : strcmp(row->unit, "s") ? 2
-						   : 4,
-			  number, sizeof(number));
+	tally_stat_number(value, is_whole ? 0 : decimals, number, sizeof(number));
 	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
 }
 
@@ -75,14 +72,13 @@ static void comparison_remark(const struct tally_compared_row *row, char out[TAL
 					100 * change->low, decimals, 100 * change->high);
 	}
 	bool is_mean = row->old->figure.has_no_spread || row->new->figure.has_no_spread;
-	const char *words = change->significance == TALLY_CHANGE_UNKNOWN && is_mean
-				    ? "spread unknown"
-			    : change->significance == TALLY_CHANGE_UNKNOWN
-				    ? "one run: it may be chance"
-			    : change->significance == TALLY_CHANGE_NOISE && change->difference != 0
-				    ? "within the noise"
-			    : row->old->figure.repeats && row->new->figure.repeats ? "repeatable"
-										   : "";
+	const char *words = "";
+	if (change->significance == TALLY_CHANGE_UNKNOWN)
+		words = is_mean ? "spread unknown" : "one run: it may be chance";
+	else if (change->significance == TALLY_CHANGE_NOISE && change->difference != 0)
+		words = "within the noise";
+	else if (row->old->figure.repeats && row->new->figure.repeats)
+		words = "repeatable";
 	if (words[0] && used < TALLY_COMPARISON_TEXT)
 		snprintf(out + used, TALLY_COMPARISON_TEXT - used, "%s%s", used ? ", " : "", words);
 }
@@ -181,15 +177,14 @@ static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comp
 		bool is_unknown = judged->result == TALLY_CONDITION_UNKNOWN;
 		bool is_bad = is_unknown || judged->result == TALLY_CONDITION_TRUE;
 		char text[3 * TALLY_COMPARISON_TEXT];
+		const char *colour = "\033[32m", *word = "passed";
+		if (is_bad) {
+			colour = "\033[1;31m";
+			word = is_unknown ? "NO ANSWER" : "FAILED";
+		}
 		comparison_verdict(judged, text);
-		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n",
-				    !has_colours ? ""
-				    : is_bad     ? "\033[1;31m"
-						 : "\033[32m",
-				    is_unknown ? "NO ANSWER"
-				    : is_bad   ? "FAILED"
-					       : "passed",
-				    has_colours ? "\033[0m" : "", text);
+		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n", has_colours ? colour : "",
+				    word, has_colours ? "\033[0m" : "", text);
 	}
 }
 
@@ -276,12 +271,14 @@ void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
 {
 	for (size_t i = 0; i < comparison->conditions.count; i++) {
 		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
+		const char *word = "passed";
 		char text[3 * TALLY_COMPARISON_TEXT];
+		if (judged->result == TALLY_CONDITION_TRUE)
+			word = "**failed**";
+		else if (judged->result == TALLY_CONDITION_UNKNOWN)
+			word = "**no answer**";
 		comparison_verdict(judged, text);
-		tally_buffer_printf(out, "- %s ",
-				    judged->result == TALLY_CONDITION_TRUE      ? "**failed**"
-				    : judged->result == TALLY_CONDITION_UNKNOWN ? "**no answer**"
-										: "passed");
+		tally_buffer_printf(out, "- %s ", word);
 		put_code(out, text);
 		tally_buffer_char(out, '\n');
 	}

@@ -83,7 +83,10 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	number(view, count > 0, 6, count ? metrics[0].value : 0);
 	field(view, count ? metrics[0].unit : "", false);
 	field(view, missing ? "" : row->source, false);
-	field(view, row->reason ? row->reason : !missing && row->quality ? row->quality : "", true);
+	const char *note = row->reason;
+	if (!note)
+		note = !missing && row->quality ? row->quality : "";
+	field(view, note, true);
 	/* As in perf, each further metric has its own row, which is empty otherwise. */
 	for (unsigned i = 1; i < count; i++) {
 		show_place(view, report, shown->part);

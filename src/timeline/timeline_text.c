@@ -119,10 +119,11 @@ static int gather_marks(const struct chart *chart, struct strips *strips, struct
 static int by_order(const void *left, const void *right)
 {
 	const struct strip *a = left, *b = right;
-	return a->order < b->order   ? 1
-	       : a->order > b->order ? -1
-	       : a->id < b->id       ? -1
-				     : a->id > b->id;
+	if (a->order < b->order)
+		return 1;
+	if (a->order > b->order)
+		return -1;
+	return a->id < b->id ? -1 : a->id > b->id;
 }
 
 /* ---- drawing ------------------------------------------------------------- */
@@ -133,9 +134,9 @@ static void put_cells(const struct chart *chart, const struct strip *strip, doub
 	static const char ascii[] = " .:-=+*%#";
 	for (unsigned cell = 0; cell < chart->width; cell++) {
 		double share = full > 0 ? strip->cells[cell] / full : 0;
-		unsigned level = share <= 0   ? 0
-				 : share >= 1 ? LEVELS
-					      : 1 + (unsigned)(share * (LEVELS - 1));
+		unsigned level = share >= 1 ? LEVELS : 1 + (unsigned)(share * (LEVELS - 1));
+		if (share <= 0)
+			level = 0;
 		if (chart->view->ascii)
 			tally_buffer_char(chart->out, ascii[level]);
 		else
