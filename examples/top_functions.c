@@ -13,9 +13,9 @@ struct entry {
 static int by_samples(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	return a->samples < b->samples   ? 1
-	       : a->samples > b->samples ? -1
-					 : strcmp(a->object, b->object);
+	if (a->samples != b->samples)
+		return a->samples < b->samples ? 1 : -1;
+	return strcmp(a->object, b->object);
 }
 
 int main(int argc, char **argv)

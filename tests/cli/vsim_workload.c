@@ -216,7 +216,12 @@ static void die(const char *way)
 		*(volatile int *)8 = 0;
 	if (!strcmp(way, "abort"))
 		abort();
-	kill(getpid(), !strcmp(way, "term") ? SIGTERM : !strcmp(way, "int") ? SIGINT : SIGKILL);
+	int number = SIGKILL;
+	if (!strcmp(way, "term"))
+		number = SIGTERM;
+	else if (!strcmp(way, "int"))
+		number = SIGINT;
+	kill(getpid(), number);
 	for (;;)
 		pause();
 }

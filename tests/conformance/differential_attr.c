@@ -254,8 +254,10 @@ static void append_expression(struct differential *d, struct filter_text *filter
 {
 	unsigned terms = 1 + below(d, depth ? 3 : 1);
 	for (unsigned i = 0; i < terms; i++) {
-		if (i)
-			append_both(filter, one_in(d, 12) ? " and " : one_in(d, 2) ? " && " : "||");
+		if (i && one_in(d, 12))
+			append_both(filter, " and ");
+		else if (i)
+			append_both(filter, one_in(d, 2) ? " && " : "||");
 		if (depth && one_in(d, 3)) {
 			append_both(filter, one_in(d, 4) ? "!(" : "(");
 			append_expression(d, filter, depth - 1);

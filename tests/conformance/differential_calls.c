@@ -60,11 +60,13 @@ const char *task_name(struct differential *d, pid_t task)
 	for (unsigned i = 0; i < FOLLOWERS; i++)
 		if (d->followers[i].last && task == d->followers[i].last)
 			return followers[i];
-	return task == d->self          ? "self"
-	       : task == d->child->task ? "child"
-	       : task == 0              ? "0"
-	       : task == -1             ? "-1"
-					: "another";
+	if (task == d->self)
+		return "self";
+	if (task == d->child->task)
+		return "child";
+	if (task == 0)
+		return "0";
+	return task == -1 ? "-1" : "another";
 }
 
 const char *errno_name(long code)
@@ -217,11 +219,12 @@ static void do_open(struct differential *d)
 	int code = d->surface->ops->open(d->surface, &slot->attr, pid, slot->cpu,
 					 leader ? leader->fd : -1, flags);
 	slot->symbolic = ++d->opened;
-	fprintf(d->out, "open #%u of %s cpu=%d group=#%u flags=%lx", slot->symbolic,
-		slot->target == OF_SELF  ? "self"
-		: pid == -2              ? "-2"
-		: slot->target == OF_CPU ? "-1"
-					 : task_name(d, pid),
+	const char *target = slot->target == OF_CPU ? "-1" : task_name(d, pid);
+	if (slot->target == OF_SELF)
+		target = "self";
+	else if (pid == -2)
+		target = "-2";
+	fprintf(d->out, "open #%u of %s cpu=%d group=#%u flags=%lx", slot->symbolic, target,
 		slot->cpu, leader ? leader->symbolic : 0, flags);
 	print_attr(d, &slot->attr);
 	fprintf(d->out, " = %s\n", code < 0 ? errno_name(code) : "opened");
@@ -266,6 +269,17 @@ static void print_group(struct differential *d, const struct slot *slot, const u
 	}
 }
 
+static const char *times_text(const struct slot *slot, uint64_t enabled, uint64_t running)
+{
+	if (running > enabled)
+		return "more running than enabled";
+	if (!slot->determined || slot->target != OF_SELF)
+		return "";
+	if (!enabled)
+		return "never enabled";
+	return running ? "running" : "never running";
+}
+
 static void print_read(struct differential *d, const struct slot *slot, const uint64_t *words,
 		       ssize_t size)
 {
@@ -284,12 +298,7 @@ static void print_read(struct differential *d, const struct slot *slot, const ui
 	if (format & TALLY_FORMAT_LOST && slot->determined && !d->buffers[slot->buffer].mixed)
 		fprintf(d->out, " lost=%llu", (unsigned long long)words[size / 8 - 1]);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED && format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
-		fprintf(d->out, " %s",
-			words[2] > words[1]                            ? "more running than enabled"
-			: !slot->determined || slot->target != OF_SELF ? ""
-			: !words[1]                                    ? "never enabled"
-			: !words[2]                                    ? "never running"
-								       : "running");
+		fprintf(d->out, " %s", times_text(slot, words[1], words[2]));
 }
 
 static void do_read(struct differential *d)
@@ -462,9 +471,11 @@ static void do_work(struct differential *d)
 					       step_fault, step_sleep, step_rename };
 	unsigned count = 1 + below(d, 40), kind = below(d, sizeof(steps) / sizeof(steps[0]));
 	unsigned who = below(d, 8);
-	struct puppet *puppet = who < 2               ? d->child
-				: who < 2 + FOLLOWERS ? d->followers[who - 2].puppet
-						      : NULL;
+	struct puppet *puppet = NULL;
+	if (who < 2)
+		puppet = d->child;
+	else if (who < 2 + FOLLOWERS)
+		puppet = d->followers[who - 2].puppet;
 	if (!puppet && who >= 2 && who < 2 + FOLLOWERS)
 		return;
 	void *argument = NUMBER(steps[kind] == step_sleep ? 1 : count);

@@ -104,9 +104,9 @@ static void print_values(struct differential *d, const struct slot *writer, uint
 		const uint64_t *words = read->values + i * read->stride;
 		/* without GROUP, the read has no id */
 		bool named = read->stride > 1 && format & TALLY_FORMAT_ID;
-		const struct slot *slot = named                         ? slot_of_id(d, words[1])
-					  : format & TALLY_FORMAT_GROUP ? NULL
-									: writer;
+		const struct slot *slot = format & TALLY_FORMAT_GROUP ? NULL : writer;
+		if (named)
+			slot = slot_of_id(d, words[1]);
 		if (slot && slot->determined)
 			fprintf(d->out, " value=%llu", (unsigned long long)words[0]);
 		if (named)
@@ -139,16 +139,17 @@ static void print_sample(struct differential *d, const struct slot *reader,
 	const struct slot *writer = sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER)
 					    ? slot_of_id(d, sample->id)
 					    : reader;
+	const char *half = sample->ip >> 63 ? "kernel" : "user";
+	const char *addr = sample->addr ? "set" : "0";
+	if (sample->addr == watched)
+		addr = "watched";
 	if (sample->type & TALLY_SAMPLE_IP)
-		fprintf(d->out, " ip=%s", !sample->ip ? "0" : sample->ip >> 63 ? "kernel" : "user");
+		fprintf(d->out, " ip=%s", sample->ip ? half : "0");
 	if (sample->type & TALLY_SAMPLE_TID)
 		fprintf(d->out, " pid=%s tid=%s", task_name(d, (pid_t)sample->pid),
 			task_name(d, (pid_t)sample->tid));
 	if (sample->type & TALLY_SAMPLE_ADDR)
-		fprintf(d->out, " addr=%s",
-			sample->addr == watched ? "watched"
-			: sample->addr          ? "set"
-						: "0");
+		fprintf(d->out, " addr=%s", addr);
 	if (sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		print_id(d, "id", sample->id);
 	if (sample->type & TALLY_SAMPLE_STREAM_ID)

@@ -324,10 +324,11 @@ static int ask(struct surface *surface, struct pollfd *fds, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct tally_engine_file *file;
 		int events = tally_engine_poll(engine_of(surface), fds[i].fd, &file);
-		fds[i].revents = fds[i].fd < 0 ? 0
-				 : events < 0
-					 ? POLLNVAL
-					 : (short)(events & (fds[i].events | POLLERR | POLLHUP));
+		fds[i].revents = POLLNVAL;
+		if (fds[i].fd < 0)
+			fds[i].revents = 0;
+		else if (events >= 0)
+			fds[i].revents = (short)(events & (fds[i].events | POLLERR | POLLHUP));
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -828,6 +829,7 @@ int surface_sim_run(struct surface *surface, surface_body *body, void *argument,
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return WIFEXITED(status) ? (WEXITSTATUS(status) == 127 ? -ETIMEDOUT : WEXITSTATUS(status))
-				 : 128 + WTERMSIG(status);
+	if (!WIFEXITED(status))
+		return 128 + WTERMSIG(status);
+	return WEXITSTATUS(status) == 127 ? -ETIMEDOUT : WEXITSTATUS(status);
 }

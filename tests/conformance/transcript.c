@@ -326,12 +326,12 @@ static void read_by_user(struct surface *surface)
 			hardware_read(surface, fd, &before);
 			int result = hardware_user_read(surface, page, &value);
 			hardware_read(surface, fd, &after);
+			const char *shown = page->index ? "another" : "0";
+			if (page->index == 32)
+				shown = "32";
 			say("user access, hardware %u, config1 %u: index %s, width %u, read %s, %s",
-			    event, i,
-			    page->index == 32 ? "32"
-			    : page->index     ? "another"
-					      : "0",
-			    page->index ? page->pmc_width : 0, result_of(result).text,
+			    event, i, shown, page->index ? page->pmc_width : 0,
+			    result_of(result).text,
 			    result || (value >= before.value && value <= after.value) ? "right"
 										      : "wrong");
 			CALL(close, fd);

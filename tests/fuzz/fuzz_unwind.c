@@ -36,6 +36,7 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 	static struct tally_unwind_cache *cache;
 	if (!cache)
 		cache = tally_unwind_cache_new();
+	const uint64_t parts[] = { 0, function->size / 2, function->size - 1 };
 	for (unsigned part = 0; part < 3; part++) {
 		struct tally_unwind_request request = { .space = spaces,
 							.machine = table->machine,
@@ -46,10 +47,7 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 		for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			request.registers[reg] = STACK + reg * 8;
 		request.registers[layout->sp] = STACK;
-		request.registers[layout->pc] = function->start + (part == 0 ? 0
-								   : part == 1
-									   ? function->size / 2
-									   : function->size - 1);
+		request.registers[layout->pc] = function->start + parts[part];
 		struct unwind_way way;
 		if (!unwind_every_way(&request, cache, FRAMES, &way) || way.count == 0 ||
 		    way.count > FRAMES || !tally_unwind_end_text(way.end)[0])

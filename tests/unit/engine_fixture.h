@@ -237,9 +237,9 @@ static inline int fixture_copy_out(void *host, void *to, const void *from, size_
 static inline bool fixture_capable(void *host, enum tally_engine_capability capability)
 {
 	struct engine_fixture *fixture = host;
-	return capability == TALLY_CAPABLE_PERFMON ? fixture->perfmon
-	       : capability == TALLY_CAPABLE_SYS_ADMIN ? fixture->sys_admin
-						       : fixture->ipc_lock;
+	if (capability == TALLY_CAPABLE_PERFMON)
+		return fixture->perfmon;
+	return capability == TALLY_CAPABLE_SYS_ADMIN ? fixture->sys_admin : fixture->ipc_lock;
 }
 
 static inline bool fixture_may_observe(void *host, struct tally_engine_task *task)

@@ -287,7 +287,8 @@ static void swapping_stays_in_the_record(void **state)
 		struct tally_attr attr = { 0 };
 		for (unsigned i = 0; i < 34; i++) {
 			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
-			words[i] = noise % 3 ? noise % 40 << (noise & 1 ? 56 : 0) : noise;
+			uint64_t small = noise % 40 << (noise & 1 ? 56 : 0);
+			words[i] = noise % 3 ? small : noise;
 		}
 		attr.sample_type = noise % TALLY_SAMPLE_MAX;
 		attr.read_format = noise >> 32 & 31;

@@ -45,7 +45,10 @@ static double p_by_integration(double t, double freedom)
 		       sqrt(freedom * acos(-1));
 	for (int i = 0; i <= STEPS; i++) {
 		double x = i * h, density = front * pow(1 + x * x / freedom, -(freedom + 1) / 2);
-		sum += density * (i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2);
+		int weight = i % 2 ? 4 : 2;
+		if (i == 0 || i == STEPS)
+			weight = 1;
+		sum += density * weight;
 	}
 	return 1 - 2 * sum * h / 3;
 }

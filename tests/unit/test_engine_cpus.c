@@ -353,7 +353,10 @@ static void call(void)
 		struct tally_attr attr = { .type = world.pmu.type,
 					   .size = sizeof(attr),
 					   .read_format = 3 };
-		attr.flags = below(2) ? TALLY_ATTR_INHERIT : below(2) ? TALLY_ATTR_DISABLED : 0;
+		if (below(2))
+			attr.flags = TALLY_ATTR_INHERIT;
+		else if (below(2))
+			attr.flags = TALLY_ATTR_DISABLED;
 		int32_t tid = 1 + (int32_t)below(atomic_load(&world.task_count));
 		int cpu = below(4) ? -1 : (int)below(CPUS);
 		if (cpu >= 0 && below(3) == 0)

@@ -217,14 +217,15 @@ static void walk_open(struct walk *walk)
 	struct tally_engine_task *task = any_task(walk);
 	bool whole_cpu = !below(walk, 4);
 	attr.flags = flags[below(walk, sizeof(flags) / sizeof(flags[0]))];
-	attr.sample_period = below(walk, 2) ? 0 : attr.config == TALLY_SW_PAGE_FAULTS ? 1 : 20000;
+	uint64_t period = attr.config == TALLY_SW_PAGE_FAULTS ? 1 : 20000;
+	attr.sample_period = below(walk, 2) ? 0 : period;
 	attr.wakeup_events = below(walk, 2);
 	attr.sample_type = TALLY_SAMPLE_TID | TALLY_SAMPLE_IP |
 			   (below(walk, 4) ? 0 : TALLY_SAMPLE_CALLCHAIN);
 	attr.read_format = below(walk, 2) ? TALLY_FORMAT_GROUP : 0;
-	int pid = whole_cpu                ? -1
-		  : task && below(walk, 2) ? tally_engine_task_identity(task)->tid
-					   : 0;
+	int pid = whole_cpu ? -1 : 0;
+	if (!whole_cpu && task && below(walk, 2))
+		pid = tally_engine_task_identity(task)->tid;
 	int cpu = whole_cpu || !below(walk, 3) ? (int)below(walk, CPUS) : -1;
 	tally_engine_open(walk->fixture.engine, &attr, pid, cpu, below(walk, 2) ? any_fd(walk) : -1,
 			  below(walk, 4) ? 0 : TALLY_FLAG_FD_OUTPUT);

@@ -106,11 +106,12 @@ static void model_open(struct model *model)
 	expected->enabled = random_below(&model->seed, 3);
 	uint64_t flags = (expected->enabled ? 0 : TALLY_ATTR_DISABLED) |
 			 (expected->pinned ? TALLY_ATTR_PINNED : 0);
-	struct counters *pmu =
-		joins ? ENGINE_CONTAINER(event_of(&model->machine, model->events[other].fd)->hw.pmu,
-					 struct counters, pmu)
-		: random_below(&model->seed, 3) ? &model->machine.cpu
-						: &model->machine.other;
+	struct counters *pmu;
+	if (joins)
+		pmu = ENGINE_CONTAINER(event_of(&model->machine, model->events[other].fd)->hw.pmu,
+				       struct counters, pmu);
+	else
+		pmu = random_below(&model->seed, 3) ? &model->machine.cpu : &model->machine.other;
 	int32_t pid = expected->task < 0
 			      ? -1
 			      : tally_engine_task_identity(model->tasks[expected->task])->tid;

@@ -352,14 +352,15 @@ static bool load(const char *name, struct kernel *kernel)
 	tally_buffer_release(&text);
 	for (size_t i = 0; i < kernel->tracepoint->field_count && i < 16; i++) {
 		const struct tally_tracepoint_field *field = &kernel->tracepoint->fields[i];
+		enum tally_filter_kind string = field->place == TALLY_FIELD_DATA_LOC
+							? TALLY_FILTER_DYNAMIC_STRING
+							: TALLY_FILTER_STRING;
 		kernel->fields[i] = (struct tally_filter_field){
 			field->name,
 			(uint16_t)field->offset,
 			(uint16_t)field->size_bytes,
 			field->is_signed,
-			!field->is_string                      ? TALLY_FILTER_NUMBER
-			: field->place == TALLY_FIELD_DATA_LOC ? TALLY_FILTER_DYNAMIC_STRING
-							       : TALLY_FILTER_STRING,
+			field->is_string ? string : TALLY_FILTER_NUMBER,
 		};
 		kernel->all.count++;
 	}
@@ -455,9 +456,10 @@ static void random_predicate(struct kernel *kernel, struct tally_buffer *text)
 	random_space(kernel, text);
 	for (unsigned i = choose(kernel, 6); i > 4; i--)
 		tally_buffer_append(text, "!", 1);
-	tally_buffer_printf(text, "%s",
-			    string ? choose(kernel, 2) ? "comm" : "COMM"
-				   : names[choose(kernel, 39) / 4]);
+	if (string)
+		tally_buffer_text(text, choose(kernel, 2) ? "comm" : "COMM");
+	else
+		tally_buffer_text(text, names[choose(kernel, 39) / 4]);
 	random_space(kernel, text);
 	tally_buffer_printf(text, "%s",
 			    operators[string ? (unsigned[]){ 0, 1, 7, 7, 2 }[choose(kernel, 33) / 8]

@@ -356,11 +356,11 @@ static void mutants_do_no_harm(void **state)
 		memcpy(mutant, file.bytes, file.length);
 		for (unsigned flips = 1 + next_random(&seed) % 4; flips > 0; flips--) {
 			uint32_t where = next_random(&seed);
-			size_t at = where & 1 ? where / 2 % 1024
-				    : where & 2
-					    ? where / 4 % file.length
-					    : section_headers +
-						      where / 4 % (section_end - section_headers);
+			size_t at = section_headers + where / 4 % (section_end - section_headers);
+			if (where & 1)
+				at = where / 2 % 1024;
+			else if (where & 2)
+				at = where / 4 % file.length;
 			uint32_t what = next_random(&seed);
 			mutant[at] = (char)(what & 1 ? what >> 8
 						     : (unsigned)mutant[at] ^ 1u << what / 2 % 8);

@@ -110,16 +110,18 @@ static struct tally_perfdata_writer *new_writer(int fd, const struct kind *kind,
 			.attr = { .type = TALLY_TYPE_SOFTWARE,
 				  .sample_period = 1,
 				  .flags = TALLY_ATTR_SAMPLE_ID_ALL,
-				  .config = i && kind->dummy ? TALLY_SW_DUMMY : TALLY_SW_CPU_CLOCK,
-				  .sample_type = i && kind->dummy
-							 ? TYPE & ~(uint64_t)TALLY_SAMPLE_IP
-							 : TYPE | (i && !kind->agree
-									   ? TALLY_SAMPLE_STREAM_ID
-									   : 0) },
+				  .config = TALLY_SW_CPU_CLOCK,
+				  .sample_type = TYPE },
 			.name = i ? "second" : "first",
 			.ids = ids[i],
 			.id_count = IDS,
 		};
+	if (kind->dummy) {
+		events[1].attr.config = TALLY_SW_DUMMY;
+		events[1].attr.sample_type &= ~(uint64_t)TALLY_SAMPLE_IP;
+	} else if (!kind->agree) {
+		events[1].attr.sample_type |= TALLY_SAMPLE_STREAM_ID;
+	}
 	assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL), 0);
 	return writer;
 }

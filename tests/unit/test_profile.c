@@ -567,7 +567,7 @@ static void a_group_gives_each_event_what_it_counted(void **state)
 				     77,
 				     1,
 				     TALLY_CONTEXT_USER };
-		words[9] = i == 1 ? 7 : i == 2 ? 7 : 20;
+		words[9] = i == 1 || i == 2 ? 7 : 20;
 		fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, 15);
 	}
 	fixture_finish(&fixture, TALLY_SAMPLE_READ, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID);

@@ -151,9 +151,12 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 		next = next > DEPTH ? DEPTH : next;
 		for (depth = kept; depth < next; depth++) {
 			uint64_t kind = tally_hash64(chance + depth) % 16;
-			stack[depth] = kind < 3   ? markers[kind]
-				       : kind < 6 ? stack[depth / 2 * (depth > 0)]
-						  : (kind == 6 ? CODE : kernel) + fresh++;
+			if (kind < 3)
+				stack[depth] = markers[kind];
+			else if (kind < 6)
+				stack[depth] = stack[depth / 2 * (depth > 0)];
+			else
+				stack[depth] = (kind == 6 ? CODE : kernel) + fresh++;
 			if (!depth && kind >= 3)
 				stack[depth] = CODE + fresh++;
 		}
@@ -361,11 +364,10 @@ static void a_beginning_may_be_all_new(void **state)
 	(void)state;
 	struct excerpt_fixture fixture;
 	excerpt_open(&fixture, &usual_attr);
-	for (uint64_t i = 1; i <= 30000; i++)
-		put_sample(fixture.excerpt, 1, i,
-			   i <= 4000 ? CODE + 0x1000 + i
-			   : i % 2   ? LEAF
-				     : WORK);
+	for (uint64_t i = 1; i <= 4000; i++)
+		put_sample(fixture.excerpt, 1, i, CODE + 0x1000 + i);
+	for (uint64_t i = 4001; i <= 30000; i++)
+		put_sample(fixture.excerpt, 1, i, i % 2 ? LEAF : WORK);
 	assert_true(excerpt_close(&fixture));
 	tally_buffer_release(&fixture.records);
 }

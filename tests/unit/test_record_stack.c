@@ -37,10 +37,16 @@ static void add_stack(struct words *words, uint64_t sp, uint64_t size, uint64_t 
 
 static void add_registers(struct words *words, uint64_t abi, uint64_t ip, uint64_t sp)
 {
+	uint64_t registers[REGISTER_COUNT];
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		registers[i] = 0x100 + i;
+	/* the kernel's order: BP SP IP */
+	registers[6] = sp + 16;
+	registers[7] = sp;
+	registers[8] = ip;
 	add(words, abi);
 	for (unsigned i = 0; abi && i < REGISTER_COUNT; i++)
-		/* the kernel's order: BP SP IP */
-		add(words, i == 6 ? sp + 16 : i == 7 ? sp : i == 8 ? ip : 0x100 + i);
+		add(words, registers[i]);
 }
 
 static const uint64_t TYPE = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |

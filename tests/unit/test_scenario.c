@@ -221,7 +221,8 @@ static void one_core_types_pmu_names_its_cpus(void **state)
 		const struct tally_pmu *pmu = &f.catalogue.pmus[i];
 		bool is_big = !strcmp(pmu->name, "armv8_cortex_a72"),
 		     is_little = !strcmp(pmu->name, "armv8_cortex_a53");
-		assert_string_equal(pmu->cpus, is_big ? "0-1" : is_little ? "2-3" : "");
+		const char *cpus = is_little ? "2-3" : "";
+		assert_string_equal(pmu->cpus, is_big ? "0-1" : cpus);
 		seen += is_big + is_little;
 	}
 	assert_int_equal(seen, 2);

@@ -743,9 +743,9 @@ static void fused_numbers_are_printf_s(void **state)
 		for (unsigned n = 0; n < 200; n++) {
 			char spec[64], format[128], expected[64];
 			uint8_t raw[64];
-			uint64_t value = n < 64    ? 1ull << n
-					 : n < 128 ? (1ull << (n - 64)) - 1
-						   : next_random(&seed) >> n % 64;
+			uint64_t value = (1ull << n % 64) - (n >= 64);
+			if (n >= 128)
+				value = next_random(&seed) >> n % 64;
 			if (n % 2)
 				value = -value;
 			snprintf(spec, sizeof(spec), "a prefix of thirty-two letters: %%%s",

@@ -205,8 +205,10 @@ static bool oracle_certain(int counter)
 
 static void oracle_learn(int *counter, bool taken)
 {
-	*counter += taken ? 1 : -1;
-	*counter = *counter < 0 ? 0 : *counter > 3 ? 3 : *counter;
+	if (taken && *counter < 3)
+		++*counter;
+	else if (!taken && *counter > 0)
+		--*counter;
 }
 
 static uint64_t oracle_context(uint64_t ip, uint64_t history, unsigned bits)
@@ -224,7 +226,9 @@ static unsigned oracle_conditional(struct oracle *oracle, uint64_t ip, bool take
 	struct vsim_tagged *second = &oracle->by_long_history[context / 256];
 	int *third = &oracle->by_branch[vsim_hash(ip, bits - 2)];
 	bool known = second->tag == context % 256;
-	int believed = oracle_certain(*counter) ? *counter : known ? second->counter : *third;
+	int believed = known ? second->counter : *third;
+	if (oracle_certain(*counter))
+		believed = *counter;
 	bool guess = believed >= 2;
 	if (*counter != (taken ? 3 : 0)) {
 		int value = second->counter;
