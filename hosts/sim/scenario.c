@@ -216,7 +216,7 @@ static int function_line(struct scenario_parser *parser, bool is_kernel)
 	    scenario->functions[function.caller].is_kernel != is_kernel)
 		return scenario_fail(
 			parser,
-			"the kernel's functions are called by the kernel's, others by others");
+			"kernel functions call only kernel functions, user functions only user functions");
 	if (!code)
 		code = place_function(parser, &function);
 	if (!code)

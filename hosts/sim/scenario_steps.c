@@ -37,7 +37,7 @@ static int work(struct scenario_parser *parser, struct scenario_step *step)
 		parser->word = word;
 		code = scenario_fail(
 			parser,
-			"the kernel's functions are called by the kernel's, others by others");
+			"kernel functions call only kernel functions, user functions only user functions");
 	}
 	return code;
 }
@@ -107,7 +107,7 @@ static int hit(struct scenario_parser *parser, struct scenario_step *step)
 		parser->word = word;
 		return scenario_fail(
 			parser,
-			"a task can hit %s, or 'mark' its own; the others hit by themselves",
+			"a task can hit only %s (or use 'mark'); other tracepoints are hit as tasks run",
 			known[0]);
 	}
 	return code ? code : times(parser, step);
@@ -186,7 +186,7 @@ static int repeat(struct scenario_parser *parser, struct scenario_step *step)
 {
 	int code = times(parser, step);
 	if (!code && parser->depth == SCENARIO_DEPTH_MAX)
-		return scenario_fail(parser, "repeats stand in one another %d deep at most",
+		return scenario_fail(parser, "repeats can be nested at most %d deep",
 				     SCENARIO_DEPTH_MAX);
 	if (!code)
 		parser->open[parser->depth++] = parser->program->step_count;

@@ -1,4 +1,4 @@
-/* Checks a geometry.  The tool and the model need this too, so it is freestanding. */
+/* Checks a geometry.  Freestanding, since the Valgrind tool and the model check with it too. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct cache_limit {
 		.no_ways = #cache " can't be left out", \
 		.many_ways = #cache " has more than 64 ways", \
 		.sets = #cache \
-			" has sets that are no power of two (its size by ways and line or page)", \
+			" has a number of sets that is no power of two (size / ways / line or page)", \
 		.large = #cache " is too large: " too_large \
 	}
 

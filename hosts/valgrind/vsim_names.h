@@ -6,9 +6,10 @@
 #include "valgrind/vsim_plan.h"
 
 enum vsim_quality {
-	/* made by the program on Valgrind's CPU, in user mode: the same in each run */
+	/* what the program itself does in user mode (instructions, branches, loads): the same in
+	 * each run */
 	VSIM_EXACT,
-	VSIM_MODEL,   /* made by the simulated caches, TLBs and predictors */
+	VSIM_MODEL,   /* what the simulated caches, TLBs and predictors do */
 	VSIM_ESTIMATE /* a sum with fixed weights, for ranking */
 };
 

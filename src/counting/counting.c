@@ -207,7 +207,7 @@ int tally_counting_open(const struct tally_counting_options *options, struct tal
 	int result = tally_count_handles_init(&c->handles, options, err);
 	if (result >= 0) {
 		result = add_places(c);
-		/* without any thread left, each event still has a row */
+		/* each event has a row, even if no thread is left */
 		if (result >= 0 && !c->part_count)
 			result = add_part(c, "");
 		if (result < 0)

@@ -4,17 +4,18 @@
  *
  *   Groups.  Members of a group are on the PMU together or not at all, which makes their ratios
  *   exact; but a group that is too large is never counted.  A member that fails to join is tried
- *   alone.  If it opens, the group was too large: a weak group is then taken apart in that scope.
- *   If it doesn't, the event can't be counted, and its siblings go on without it.  When the first
- *   event of a group can't be opened, the next one leads.
+ *   alone.  If it opens alone, the group is too large: a weak group is opened again as single
+ *   events in that scope; another group goes on without this member.  If it fails alone too, the
+ *   event can't be counted, and the group goes on without it.  When the first event of a group
+ *   can't be opened, the next one leads.
  *
  *   Privilege.  With perf_event_paranoid at 2 an ordinary user may count only user mode.  After
  *   EACCES, this and all further events are opened with exclude_kernel, and their names say so
- *   (":u").  Three kinds need care.  Context switches and migrations happen in the kernel, so the
- *   kernel would read 0: they are not opened, and come from the task's resource usage or are
- *   withheld.  Most tracepoints are in the kernel too, but not all (uprobes): only their zeros are
- *   withheld.  Clocks ignore modes (measured: task-clock:u is the whole time), so their names get
- *   no ":u".
+ *   (":u").  Three kinds of event need care.  Context switches and migrations happen in the kernel,
+ *   so in user mode their counters would always read 0: their values come from the task's resource
+ *   usage, or are withheld.  Most tracepoints are in the kernel too, but not all (uprobes): a
+ *   tracepoint's value is withheld only if it is 0.  Clocks ignore modes (measured: task-clock:u is
+ *   the whole time), so their names get no ":u".
  */
 #include "counting/counting_internal.h"
 
@@ -33,8 +34,8 @@ enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measure
 
 /* ---- beginning ----------------------------------------------------------- */
 
-/* Opens the events' cgroups; adjacent events of one cgroup share a descriptor, since there may be
- * hundreds. */
+/* Opens the events' cgroups.  There may be hundreds of events, so adjacent events of one cgroup
+ * share a descriptor. */
 static int open_cgroups(struct tally_count_handles *h, struct tally_error *err)
 {
 	const struct tally_event *events = h->options->events;
@@ -163,7 +164,7 @@ static int open_handle(struct tally_count_handles *h, size_t event, struct tally
 		attr->flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
 		handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
 	}
-	/* Fatal, since counts of some scopes would look like those of all. */
+	/* Out of descriptors is fatal: the count would lack some scopes and not show it. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !h->fatal)
 		h->fatal = handle;
 	return handle >= 0 && h->options->events[event].filter ? put_filter(h, event, handle)
@@ -175,7 +176,7 @@ static bool may_drop_kernel(const struct tally_event *event)
 	return !(event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
-/* Opens one event in one scope.  Returns a handle, or the reason of a refusal. */
+/* Opens one event in one scope.  Returns a handle, -errno, or TALLY_REFUSED_EMPTIED. */
 static int open_event(struct tally_count_handles *h, size_t event, struct tally_count_scope scope,
 		      int group, bool has_members)
 {

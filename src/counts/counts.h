@@ -76,7 +76,7 @@ struct tally_count {
 
 	enum tally_count_state state;
 	const char *source; /* source of the figure: "kernel", "wait4", "/proc", "scripted" */
-	/* the nearest event that could be counted, instead of the requested one */
+	/* the value comes from resource usage (wait4, /proc), since the event can't be opened */
 	bool is_substitute;
 	const char *quality; /* "exact", "model" or "estimate" for a simulated event; or NULL */
 	const char *reason;  /* why there is no figure, or a remark on the figure; or NULL */

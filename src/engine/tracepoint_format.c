@@ -1,9 +1,9 @@
 /* The text of a tracepoint's format file (Documentation/trace/events.rst, Event formats), as trace
  * tools parse it.
  *
- * The print format is the text of TALLY_PRINT(…), since that is already C with the trace tools'
- * words.  Two things are changed: adjacent string literals become one, and names of constants
- * become their values. */
+ * The print format is the text of TALLY_PRINT(…), with two changes: adjacent string literals become
+ * one, and names of constants become their values.  The rest of that text is already what trace
+ * tools expect: C expressions with REC->, __print_symbolic() and the like. */
 #include "engine/tracepoint_state.h"
 
 struct format_writer {

@@ -130,7 +130,7 @@ void tally_flame_colour_json(struct tally_buffer *out);
 
 enum { TALLY_FLAME_STEPS = 5 }; /* colours for growth, and as many for shrinking */
 
-/* The old side; its stacks have the same frames as the new side's. */
+/* The old side.  Its stacks and the new side's use the same frame numbers. */
 struct tally_flame_old {
 	const struct tally_stacks *stacks; /* NULL: no comparison */
 	struct tally_flame_tree by_thread, by_comm;
@@ -152,8 +152,8 @@ double tally_flame_old_share(const struct tally_flame_old *old, size_t node);
  * within the sampling error. */
 int tally_flame_step(const struct tally_flame_old *old, double old_share, double new_share);
 
-/* Writes style rules, for both themes: .dN of the picture, N from 0 to 2 × TALLY_FLAME_STEPS, and
- * the page's scale. */
+/* Writes the CSS rules for both themes: the colours of the classes .d0 to
+ * .d(2 × TALLY_FLAME_STEPS), one for each step, and the layout of the page's colour scale. */
 void tally_flame_change_rules(struct tally_buffer *out);
 
 /* Writes the "change" member of the data. */

@@ -94,9 +94,9 @@ void tally_counter_close(struct tally_counter *counter)
 
 struct tally_group {
 	struct tally_library_events events;
-	int *handles; /* of each event, the leader's first; -1: not open */
-	uint64_t *words;
-	size_t size;
+	int *handles; /* one for each open event; the leader's is the first */
+	uint64_t *words; /* the result of a read: HEAD_WORDS, then a value for each event */
+	size_t size; /* number of open events */
 };
 
 enum { HEAD_WORDS = 3 /* number of events, time enabled, time running */ };

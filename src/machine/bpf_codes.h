@@ -1,8 +1,9 @@
 /* The machine code of BPF programs that is in the kernel now.
  *
  * With CAP_SYS_ADMIN, bpf(2) describes each program: its functions and their lengths, its id and
- * tag.  Others find in /proc/kallsyms, if they may see addresses, where functions begin and their
- * names.  Trampolines and dispatchers, which are not programs, are only in /proc/kallsyms. */
+ * tag.  Without it, /proc/kallsyms gives the functions' names and start addresses, if the kernel
+ * shows addresses to this user.  Trampolines and dispatchers, which are not programs, are only in
+ * /proc/kallsyms. */
 #ifndef TALLY_MACHINE_BPF_CODES_H
 #define TALLY_MACHINE_BPF_CODES_H
 
@@ -13,9 +14,10 @@
 struct tally_bpf_code {
 	uint64_t start;
 	uint32_t size;
-	/* the program's id; 0: unknown.  The functions of a program follow one another */
+	/* the program's id; 0: unknown.  A program has one item for each of its functions; they
+	 * are adjacent */
 	uint32_t program;
-	uint8_t tag[8];   /* the program's */
+	uint8_t tag[8];   /* the program's tag */
 	char name[256];   /* "bpf_prog_0123456789abcdef_name", as in KSYMBOL records */
 };
 
@@ -24,13 +26,13 @@ struct tally_bpf_codes {
 	size_t count, capacity;
 };
 
-/* Adds all that exist now.  Returns 0, -ENOMEM, or -EPERM and others if neither source may be
- * read. */
+/* Adds all code that is in the kernel now.  Returns 0, -ENOMEM, or another -errno (such as -EPERM)
+ * if neither source can be read. */
 int tally_bpf_codes_read(struct tally_bpf_codes *out);
 
-/* Adds those in a NUL-terminated text of kallsyms: trampolines and dispatchers, with `programs`
- * also programs.  A code ends where the next symbol begins, or after a plausible maximum.  Returns
- * 0 or -ENOMEM. */
+/* Adds the trampolines and dispatchers in `kallsyms`, the NUL-terminated text of /proc/kallsyms.
+ * `programs`: also adds the programs' functions.  The text has no sizes: an item ends where the
+ * next symbol begins, or after a plausible maximum.  Returns 0 or -ENOMEM. */
 int tally_bpf_codes_parse(const char *kallsyms, bool programs, struct tally_bpf_codes *out);
 
 /* BTF, the types of BPF programs (Documentation/bpf/btf.rst): reads only the names of functions.

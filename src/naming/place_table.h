@@ -1,7 +1,7 @@
-/* Addresses → places, and places → small numbers.
+/* Finds the place of an address, and gives each place a small number.
  *
- * The place of an address in its task's maps is remembered as long as the maps stay the same.  Not
- * thread-safe.
+ * A cache keeps the results of the last look-ups; they hold as long as the task's maps stay the
+ * same.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PLACE_TABLE_H
 #define TALLY_PROFILE_PLACE_TABLE_H
@@ -9,10 +9,10 @@
 #include "base/map.h"
 #include "naming/names.h"
 
-/* 16 bytes, so that a cache line has four. */
+/* An entry of the cache.  16 bytes, so that four fit in a cache line. */
 struct tally_place_memory {
 	uint64_t address;
-	/* generation of the maps, kernel flag and `before`, + 1; 0: the slot is free */
+	/* tally_place_meaning() + 1; 0: the entry is free */
 	uint32_t meaning;
 	uint32_t place;
 };
@@ -22,17 +22,18 @@ enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 29 /* in `meaning`
 struct tally_place_table {
 	struct { struct tally_place *items; size_t count, capacity; } places;
 	struct tally_map index;
-	struct tally_place_memory *memory; /* the last results, by a hash of address and meaning */
-	uint64_t era; /* the high bits of the generation that `memory` belongs to */
-	/* set by callers that only need names: all addresses in no file are one place, with address
-	 * 0 */
+	struct tally_place_memory *memory; /* the cache, by a hash of address and meaning */
+	uint64_t era; /* the high bits of the maps' generation that `memory` belongs to */
+	/* set by callers that only need names: all addresses outside mapped files become one place,
+	 * with address 0 */
 	bool merges_unknown;
 };
 
 /* Returns the number of a place, added when new; UINT32_MAX when memory is out. */
 uint32_t tally_place_table_intern(struct tally_place_table *table, const struct tally_place *place);
 
-/* Looks up an address that _find doesn't remember. */
+/* The slow path of tally_place_table_find(): looks up an address that is not in the cache, and adds
+ * it. */
 uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks,
 				   uint32_t pid, bool kernel, uint64_t maps, uint64_t address,
 				   uint32_t before);
@@ -44,15 +45,18 @@ static inline struct tally_place_memory *tally_place_table_remembered(
 	return &table->memory[hash >> (64 - TALLY_PLACE_MEMORY_BITS)];
 }
 
+/* Packs what an address's place depends on: the low bits of the maps' generation, the kernel flag
+ * and `before`. */
 static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, uint32_t before)
 {
 	uint64_t states = (uint64_t)1 << TALLY_PLACE_STATE_BITS;
 	return (uint32_t)(maps & (states - 1)) << 2 | (uint32_t)kernel << 1 | (before & 1);
 }
 
-/* Returns the place of an address in the current maps of a process (`kernel`: of the kernel);
- * `maps` is their generation.  `before` is subtracted from the address, so that a return address
- * lies in the call.  UINT32_MAX when memory is out. */
+/* Returns the number of an address's place in the current maps of a process (`kernel`: of the
+ * kernel); `maps` is the generation of these maps.  `before` is 1 for a return address, otherwise 0:
+ * it is subtracted from the address, which then lies in the call instruction.  Returns UINT32_MAX
+ * when memory is out. */
 static inline uint32_t tally_place_table_find(struct tally_place_table *table,
 					      const struct tally_tasks *tasks, uint32_t pid,
 					      bool kernel, uint64_t maps, uint64_t address,

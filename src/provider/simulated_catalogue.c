@@ -203,7 +203,7 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	if (was_own && strchr(event->name, '/'))
 		return 0;
 	/* Keeps the typed name if the PMU knows it; otherwise, for example, L1-dcache-loads becomes
-	 * "loads".  A name given by a term is the user's, and stays. */
+	 * "loads".  A name that the user gave with a name= term stays. */
 	const char *typed = tally_arena_copy(arena, event->name, strcspn(event->name, ":/"));
 	const struct vsim_event_name *row = typed ? vsim_event_by_name(typed) : NULL;
 	if (!typed)

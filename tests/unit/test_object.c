@@ -293,7 +293,8 @@ static void zstd_sections_are_inflated(void **state)
 	compressed_sections_are_inflated(state, "zstd");
 }
 
-/* Uses every function of an object and reads every byte that they return. */
+/* Calls the functions of an object and reads bytes throughout what they return, the first and the
+ * last included: a bad range makes the sanitizer stop the test. */
 static unsigned exercise(const void *bytes, size_t size)
 {
 	struct tally_object *object = NULL;
@@ -405,7 +406,7 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 			-EBADMSG);
 		memset(packed.bytes + packed.length / 2, 0, 8);
 		int rc = tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size);
-		/* without a checksum, the object may look like another one */
+		/* a packed file without a checksum may not show the change */
 		assert_true(rc == -EBADMSG || rc == 0);
 		if (!rc)
 			free(out);

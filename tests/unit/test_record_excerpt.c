@@ -139,7 +139,8 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 	enum { DEPTH = 16, CHAINS = 1500 };
 	static const uint64_t markers[] = { TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER,
 					    (uint64_t)-56 };
-	/* most addresses are there: in programs, all beyond the mapping are one place */
+	/* Most addresses are in the kernel, where each one is a place of its own.  A program's
+	 * addresses outside its mapping are all one place. */
 	const uint64_t kernel = 0xffffffff81000000;
 	uint64_t stack[DEPTH], fresh = 0;
 	size_t depth = 0; /* index + 1 of the innermost frame */
@@ -329,7 +330,7 @@ static void a_million_equal_hits_are_two(void **state)
 	tally_buffer_release(&fixture.records);
 }
 
-/* Adds samples, one new in `each`.  Returns true if an excerpt was made. */
+/* Adds samples; every `each`-th has a new place.  Returns true if an excerpt was made. */
 static bool has_excerpt_of(uint64_t samples, uint64_t each)
 {
 	struct excerpt_fixture fixture;
@@ -392,7 +393,7 @@ static void what_it_cannot_tell_is_given_up(void **state)
 	excerpt_close(&fixture);
 
 	excerpt_open(&fixture, &usual_attr);
-	put_sample(fixture.excerpt, 3, 1, LEAF); /* of an unknown process */
+	put_sample(fixture.excerpt, 3, 1, LEAF); /* no event has the id 3 */
 	assert_false(excerpt_close(&fixture));
 }
 
