@@ -22,28 +22,28 @@ if contains 'no disassembly: .*libLLVM'; then
 	echo "1..0 # SKIP there is no libLLVM"
 	exit 0
 fi
-check "the function's share has its error" contains '^\(9[0-9]\|100\)\.[0-9]*% ±[0-9.]* of the [0-9,]* samples of cpu-clock'
-check "it says what a clock's samples are of" contains 'points to the next instruction'
+check "the function's share is shown with its sampling error" contains '^\(9[0-9]\|100\)\.[0-9]*% ±[0-9.]* of the [0-9,]* samples of cpu-clock'
+check "the head names the event, also if it is a clock" contains 'points to the next instruction'
 check "hot lines are listed" contains '^ *[0-9.]*% ±.*annotated.c:[0-9]*  '
-check "what was inlined is told" contains 'inlined: mix'
+check "inlined code is marked" contains 'inlined: mix'
 case $(uname -m) in x86_64) jump=j ;; *) jump=b ;; esac
 check "jumps go to labels" contains " $jump[a-z.]* .*L[0-9]"
 check "arrows are drawn" contains '╭.*─'
 LC_ALL=C annotate crunch
 check "without UTF-8 they are ASCII" lacks '╭'
-check "… and there" contains '\.--.* L[0-9]*\|`-'
+check "… also on that view" contains '\.--.* L[0-9]*\|`-'
 annotate --no-source crunch
 sed 1,/^$/d out >instructions
 check "--no-source leaves source out" lacks 'hash \*=' instructions
-check "… and instructions in" contains "L1:" instructions
+check "… and keeps instructions" contains "L1:" instructions
 annotate -l crunch
-check "-l has line numbers" contains 'annotated.c:[0-9]*  *hash'
+check "-l shows line numbers" contains 'annotated.c:[0-9]*  *hash'
 annotate -n crunch
-check "-n has samples" contains '^ *[0-9.]*% ±[ 0-9.]* *[0-9][0-9]* '
+check "-n shows numbers of samples" contains '^ *[0-9.]*% ±[ 0-9.]* *[0-9][0-9]* '
 annotate --no-asm crunch
-check "--no-asm has source lines with shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
+check "--no-asm shows source lines with shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
 annotate --percent-limit 5 crunch
-check "--percent-limit leaves out what is far from hot" contains '⋮ [0-9]* instruction'
+check "--percent-limit leaves out lines far from hot ones" contains '⋮ [0-9]* instruction'
 if [ "$(uname -m)" = x86_64 ]; then
 	annotate -M intel crunch
 	check "-M intel" contains 'dword ptr \['
@@ -51,43 +51,43 @@ fi
 annotate
 check "the hottest function is the default" contains '^crunch '
 annotate --all-hot 2
-check "--all-hot shows several" test "$(grep -c '^[0-9.]*% ±.* \(is\|are\) in it' out)" = 2
+check "--all-hot shows several functions" test "$(grep -c '^[0-9.]*% ±.* \(is\|are\) in it' out)" = 2
 
 annotate --no-asm crunch
 path=$(sed -n 's/^\(\/.*annotated\.c\)$/\1/p' out | head -n 1)
-check "source that is as it was is shown without a word" lacks 'since the recording\|not found'
+check "unchanged source is shown without a remark" lacks 'since the recording\|not found'
 mkdir -p "root$(dirname "$path")"
 cp "$here/annotated.c" "root$path"
 annotate --symfs root crunch
-check "source that was changed since the recording is told" contains 'annotated.c has changed since the recording: its lines may be wrong'
+check "a warning says that the source changed since the recording" contains 'annotated.c has changed since the recording: its lines may be wrong'
 annotate --symfs root --html -o changed.html crunch
-check "… on a page, too" contains 'annotated.c has changed since the recording' changed.html
+check "… also on a page" contains 'annotated.c has changed since the recording' changed.html
 rm -r root
 sed 's/annotated\.c/annotated.x/g' "$ANNOTATED" >moved
 chmod +x moved
 cp tally.data first.data
 if timeout 60 env XDG_CACHE_HOME="$scratch/moved.cache" HOME="$scratch/moved.home" "$TALLY" record -q -e cpu-clock -F 1999 -o tally.data -- ./moved >out 2>err &&
 	XDG_CACHE_HOME=$scratch/moved.cache HOME=$scratch/moved.home annotate -l crunch && contains 'annotated\.x:[0-9]'; then
-	check "source that is not here is told" contains '^source not found: .*annotated\.x$'
+	check "a warning says that the source is missing" contains '^source not found: .*annotated\.x$'
 	XDG_CACHE_HOME=$scratch/moved.cache HOME=$scratch/moved.home annotate -o moved.html crunch
-	check "… on a page, too" contains 'source not found: .*annotated\.x' moved.html
+	check "… also on a page" contains 'source not found: .*annotated\.x' moved.html
 else
-	skip "source that is not here" "the program's paths are compressed"
+	skip "missing source" "the program's paths are compressed"
 fi
 mv first.data tally.data
 
 if have strip && strip -o nameless "$ANNOTATED" && timeout 60 "$TALLY" record -q -e cpu-clock -F 999 -o nameless.data -- ./nameless >out 2>err; then
 	timeout 60 "$TALLY" annotate -i nameless.data '[nameless]' >out 2>err
-	check "an object without symbols stands for its hottest function" eval "contains '^\[nameless+0x' && contains '^9[0-9].*% ±\|^100.*% ±'"
+	check "without a function's name, an object without symbols means its hottest function" eval "contains '^\[nameless+0x' && contains '^9[0-9].*% ±\|^100.*% ±'"
 	timeout 60 "$TALLY" annotate -i nameless.data no_such_function >out 2>err
-	check "… whose name an error tells" contains 'the hottest are \[nameless+0x' err
+	check "… and an error gives that function's name" contains 'the hottest are \[nameless+0x' err
 else
-	skip "an object without symbols stands for its hottest function" "no strip"
+	skip "without a function's name, an object without symbols means its hottest function" "no strip"
 fi
 annotate no_such_function
-check "an unknown function is an error that names the hottest" contains 'hint: the hottest are .*crunch' err
+check "the error for an unknown function names the hottest one" contains 'hint: the hottest are .*crunch' err
 annotate crun
-check "… or the one that was meant" contains "hint: did you mean 'crunch'" err
+check "… or the one with a similar name" contains "hint: did you mean 'crunch'" err
 cat >ends.cpp <<'C'
 template <class T> struct holder {
 	__attribute__((noinline, noclone)) static long alpha(long n) { volatile long s = 0; for (long i = 0; i < n; i++) s += i; return s; }
@@ -97,33 +97,33 @@ int main() { return holder<long>::alpha(100000000) + holder<long>::omega(5000000
 C
 if c++ -O1 -g -w ends.cpp -o ends 2>out && timeout 60 "$TALLY" record -q -e cpu-clock -F 999 -o ends.data -- ./ends >out 2>&1; then
 	timeout 60 "$TALLY" annotate --stdio -i ends.data alpha >out 2>err
-	check "a name's end will do" contains '^holder<long>::alpha'
+	check "the last part of a name is enough" contains '^holder<long>::alpha'
 	timeout 60 "$TALLY" annotate --stdio -i ends.data omega >out 2>err
-	check "… unless several have it" contains "no samples in a function 'omega'" err
+	check "… unless several functions have it" contains "no samples in a function 'omega'" err
 	timeout 60 "$TALLY" annotate --stdio --no-demangle -i ends.data _ZN6holderIlE5alphaEl >out 2>err
 	check "--no-demangle: the function is found and shown by its mangled name" contains '^_ZN6holderIlE5alphaEl'
 else
-	skip "a name's end will do" "no C++ compiler"
+	skip "the last part of a name is enough" "no C++ compiler"
 	skip "--no-demangle: the function is found and shown by its mangled name" "no C++ compiler"
 fi
 timeout 60 "$TALLY" record -q --call-graph dwarf -e cpu-clock -F 499 -o stacks.data -- "$ANNOTATED" >out 2>err
 timeout 60 "$TALLY" annotate -i stacks.data main >out 2>err
-check "a function that only called what has samples is told so" eval "contains \"no samples are in 'main' itself; [0-9.]*% are in what it calls\" err || contains '^main '"
+check "for a function without samples of its own, the message says that only its callees have some" eval "contains \"no samples are in 'main' itself; [0-9.]*% are in what it calls\" err || contains '^main '"
 annotate --object annotated crunch
-check "--object says whose function" contains '^crunch '
+check "--object selects the function's object" contains '^crunch '
 annotate --dso annotated crunch
 check "--dso says that it leaves samples out" contains '^samples other than --dso annotated are left out'
 annotate --object libc.so.6 crunch
-check "… and no other's is shown" contains "no samples in a function 'crunch' of libc.so.6" err
-if annotate no_such_function; then not_ok "its exit code"; else ok "its exit code"; fi
+check "… and shows no other object's function" contains "no samples in a function 'crunch' of libc.so.6" err
+if annotate no_such_function; then not_ok "the exit status"; else ok "the exit status"; fi
 
 TALLY_LIBLLVM=/nonexistent.so annotate crunch
-check "without libLLVM the package is named" contains 'apt-get install libllvm'
+check "without libLLVM the message names the package" contains 'apt-get install libllvm'
 check "… and source lines have shares" contains '^ *[0-9.]*% ±.* [0-9]*  .*table\[i\]'
 
 "$TALLY" annotate -i tally.data -o page.json crunch >out 2>err
-check "text into a .json is refused" eval 'grep -q "without --json the output is .html" err && [ ! -e page.json ]'
-check "JSON is JSON" eval '"$TALLY" annotate -i tally.data -j crunch | python3 -m json.tool >out 2>err'
+check "-o with text into a .json file is refused" eval 'grep -q "without --json the output is .html" err && [ ! -e page.json ]'
+check "-j writes valid JSON" eval '"$TALLY" annotate -i tally.data -j crunch | python3 -m json.tool >out 2>err'
 if have perf && have objdump && have python3 && perf record -q -e cpu-clock -F 1999 -o perf.data "$ANNOTATED" >out 2>err; then
 	timeout 120 perf annotate --stdio -i perf.data crunch >perf.txt 2>/dev/null </dev/null
 	"$TALLY" annotate -j -i perf.data crunch >tally.json 2>err
@@ -137,9 +137,9 @@ else
 fi
 
 annotate -o page.html crunch
-check "a page is written" contains '<svg' page.html
-check "it asks nothing of the network" lacks 'https\?:\|src=\|@import\|url(' page.html
-check "source can't break out of it" lacks '<b>not markup' page.html
+check "--html writes a page" contains '<svg' page.html
+check "the page loads nothing from the network" lacks 'https\?:\|src=\|@import\|url(' page.html
+check "source text can't end the page's script" lacks '<b>not markup' page.html
 check "source is escaped" contains '&lt;/script&gt;&lt;b&gt;not markup' page.html
 if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	name=$'<script>alert("1")</script>\e[31m'
@@ -147,19 +147,19 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	timeout 60 "$TALLY" record -q -o tally.data -- ./hostile >out 2>err
 	annotate -o hostile.html
 	check "a function's name can't break out of a page" lacks '<script>alert' hostile.html
-	check "… it is there, escaped" contains '&lt;script&gt;alert' hostile.html
+	check "… it is in the page, escaped" contains '&lt;script&gt;alert' hostile.html
 	annotate
-	check "escapes for terminals are made harmless" lacks $'\e'
+	check "escape sequences for terminals are made harmless" lacks $'\e'
 	cp tally.data packed.data
 	timeout 60 "$TALLY" record -q --no-pack -o tally.data -- ./hostile >out 2>err
 	mv hostile hostile.old
 	mkdir none # perf has stored a copy in ~/.debug
 	timeout 60 "$TALLY" annotate -i packed.data --buildid-dir none >out 2>err
-	check "where the program is gone, the recording has its code" contains ' L1:'
+	check "if the program is gone, the code comes from the recording" contains ' L1:'
 	annotate --buildid-dir none
-	check "… or it says so" contains 'no disassembly: .*is not on this machine'
+	check "… or a message says that it is missing" contains 'no disassembly: .*is not on this machine'
 	check "… and shows no instructions" lacks ' L1:'
-	check "… and what that means for its lines" contains 'source lines either: the program is not here'
+	check "… and the message says what that means for source lines" contains 'source lines either: the program is not here'
 else
 	skip "hostile names" "needs objcopy on x86-64"
 fi
@@ -171,9 +171,9 @@ if have strip && [ "$(uname -m)" = x86_64 ]; then
 	check "… and disassembled" contains ' L1: '
 	name=$(sed -n '1s/  .*//p' out)
 	annotate --no-source "$name"
-	check "… and found by the name that they get" grep -qF -- "$name  " out
+	check "… and can be annotated by the names they get" grep -qF -- "$name  " out
 	annotate --no-asm "$name"
-	check "… that it has no debug information is told" contains 'source lines: it has no debug information'
+	check "… with a message that it has no debug information" contains 'source lines: it has no debug information'
 else
 	skip "a stripped program" "needs strip on x86-64"
 fi
@@ -181,7 +181,7 @@ if have node && echo 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 
 	timeout 60 "$TALLY" record -q -o tally.data -- node --perf-prof fib.js >out 2>err && ls jit-*.dump >/dev/null 2>&1; then
 	annotate
 	check "a JIT's code comes from its dump" contains '^JS:.*fib .*jit-[0-9]*.dump'
-	check "… disassembled" contains '^ *[0-9.]*% ±.* [0-9a-f]*  .*\(mov\|push\|cmp\|test\|ldr\|str\)'
+	check "… and is disassembled" contains '^ *[0-9.]*% ±.* [0-9a-f]*  .*\(mov\|push\|cmp\|test\|ldr\|str\)'
 else
 	skip "a JIT's code" "needs node that can be recorded"
 fi

@@ -27,9 +27,9 @@ done
 
 # Every frame of a stack made from branch records is the call itself, in reports too.
 "$TALLY" script --no-inline lbr.data | grep -c "^	" >frames
-check "8 calls and what was called last, of each of 20 samples" test "$(cat frames)" = 180
+check "20 samples, each with 8 calls and the last function called" test "$(cat frames)" = 180
 "$TALLY" fold --no-inline lbr.data >folded 2>out
 check "a stack of 9 frames" awk -F';' 'NF != 10 { bad = 1 } END { exit bad || !NR }' folded
 "$TALLY" script -F +nonsense lbr.data >out 2>&1
-check "a field that nobody knows" test $? = 2
+check "an unknown field" test $? = 2
 echo "1..$number"

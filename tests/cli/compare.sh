@@ -33,7 +33,7 @@ gates() {
 		compare 1 old.json --fail-if 'instructions > +1.001%' --fail-if 'instructions > 1010000' new.json &&
 		compare 0 old.json new.json --fail-if 'branch|misses > +0%'
 }
-check "a condition that holds gives 1" gates
+check "the exit status is 1 if a condition holds" gates
 
 not_judged() {
 	compare 2 old.json new.json --fail-if 'cycles > +1%' && has "'cycles > \+1%' can't be judged: new.json has no figure" &&
@@ -41,7 +41,7 @@ not_judged() {
 		compare 2 old.json nothing && has 'nothing can.t be read' && compare 2 old.json /bin/sh && has '^hint: save counts with' &&
 		compare 2 old.json && compare 2 a b c && compare 2 -j --markdown a b
 }
-check "what can't be judged gives 2, never 0" not_judged
+check "the exit status is 2, never 0, if a condition can't be judged" not_judged
 
 unlike() {
 	sed 's/"provider":"simulated"/"provider":"simulated","machine":"one"/' old.json >one.json &&
@@ -53,7 +53,7 @@ unlike() {
 		sed 's/"quality"/"scaled":true,"quality"/' new.json >scaled.json && compare 0 old.json scaled.json &&
 		has '^instructions .* one run: it may be chance$'
 }
-check "what makes two results incomparable is told" unlike
+check "a note says why two results can't be compared" unlike
 
 json() {
 	compare 1 -j old.json new.json --fail-if 'instructions > +1%' && python3 - out <<-'END'
@@ -73,13 +73,13 @@ markdown() {
 		has '^\| `instructions` \| 1,000,000 \| 1,010,001 \| \*\*\+1.00 %\*\* \| repeatable \|$' &&
 		has '^\| `branch\\\|misses` \| 500 \| 450 '
 }
-check "Markdown is a table that names can't break" markdown
+check "names can't break a Markdown table" markdown
 
 markdown_unknown() {
 	compare 2 --markdown old.json new.json --fail-if 'instructions > +1%' --fail-if 'cycles > 1%' &&
 		has '^- \*\*failed\*\* `instr' && has "^- \*\*no answer\*\* .cycles > 1%: can't be judged"
 }
-check "Markdown names the condition that has no answer" markdown_unknown
+check "Markdown shows a condition without an answer" markdown_unknown
 
 real_runs() {
 	"$TALLY" stat -r 4 -j -o few.json -e task-clock,page-faults true && "$TALLY" stat -r 4 -j -o many.json \
@@ -95,7 +95,7 @@ if command -v perf >/dev/null && perf stat -j true >/dev/null 2>&1; then
 		perf stat -r 4 -j -o perf.json -e task-clock,page-faults true && compare 0 perf.json few.json &&
 			has '^page-faults(:u)?  +[0-9]+'
 	}
-	check "perf's saved counts are read too" from_perf
+	check "counts saved by perf are read too" from_perf
 else
 	number=$((number + 1))
 	echo "ok $number - perf's saved counts are read too # SKIP perf does not write JSON here"

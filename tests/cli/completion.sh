@@ -51,21 +51,21 @@ answers() {
 shell=bash
 cases
 bash_asks 'tally stat -e cs -- env' >out
-check "bash: behind -- nothing is tally's" eval '! grep -q "^--" out'
+check "bash: words after -- are not completed by tally" eval '! grep -q "^--" out'
 COMP='source bash.completion; COMP_WORDS=(tally stat -e sched : sched_swi); COMP_CWORD=5; _tally 2>/dev/null; echo "${COMPREPLY[@]}"'
 if [ "$("$TALLY" list sched:sched_switch 2>/dev/null | wc -l)" -gt 0 ]; then
 	bash --norc -c "$COMP" >out
-	check "bash: an event's name goes on behind its colon" grep -qx sched_switch out
+	check "bash: an event's name is completed after its colon" grep -qx sched_switch out
 else
-	skip "bash: an event's name goes on behind its colon" "tracepoints are not listed here"
+	skip "bash: an event's name is completed after its colon" "tracepoints are not listed here"
 fi
 bash --norc -c 'source bash.completion; COMP_WORDS=(tally record --call-graph = d); COMP_CWORD=4; _tally; echo "${COMPREPLY[@]}"' >out 2>&1
-check "bash: a value behind = is completed" grep -qx dwarf out
+check "bash: a value after = is completed" grep -qx dwarf out
 
 if command -v fish >/dev/null; then
 	shell=fish
 	fish --no-execute fish.completion >out 2>&1
-	check "fish reads what was made for it" test ! -s out
+	check "fish accepts its completion file" test ! -s out
 	cases
 else
 	skip "fish completes" "fish is not installed"
@@ -75,7 +75,7 @@ fi
 # line
 if command -v zsh >/dev/null; then
 	zsh -n zsh.completion >out 2>&1
-	check "zsh reads what was made for it" test ! -s out
+	check "zsh accepts its completion file" test ! -s out
 	cat >ask.zsh <<'END'
 zmodload zsh/zpty
 zpty shell "zsh -f -i"

@@ -37,15 +37,15 @@ ms=200
 ./tally record -q -o probe -e cpu-clock true 2>out || skip_all "the kernel refuses: $(head -n 1 out)"
 attached ./tally record -e cpu-clock -g -o all && has "process $master has 3 child processes, which are recorded as well; --no-descendants leaves them out" &&
 	timeout 60 ./tally fold -i all >folded 2>>out
-check "record -p of a master says that its workers are recorded"
+check "record -p of a parent says that it records its workers too"
 for worker in first second third; do
-	check "… the ${worker} is" grep -q "${worker}_works" folded
+	check "… the ${worker} is recorded" grep -q "${worker}_works" folded
 done
 timeout 60 ./tally script --stdio -i all >lines 2>>out
 samples=$(grep -c 'cpu-clock:' lines)
-check "… each once: 600 ms of work are 600 samples at 999 Hz" eval '[ "$samples" -ge 420 ] && [ "$samples" -le 780 ]'
+check "… once each: 600 ms of work give 600 samples at 999 Hz" eval '[ "$samples" -ge 420 ] && [ "$samples" -le 780 ]'
 attached ./tally record -e cpu-clock -o alone --no-descendants
-check "--no-descendants leaves them out, and says that they are there" \
+check "--no-descendants leaves them out and says that they exist" \
 	eval 'has "process $master has 3 child processes, which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
 attached ./tally record -e cpu-clock -o alone -i
 check "so does -i" eval 'has "which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
@@ -59,22 +59,22 @@ for try in 1 2 3; do
 	timeout 60 ./tally script --stdio -F tid,event -i churn 2>>out | awk '/cpu-clock/ { n[$1]++ } END { for (t in n) print n[t] }' | sort -n | tail -n 1 >count
 	[ "$(cat count)" -le $most ] || most=$(cat count)
 done
-check "children that come and go are sampled once each: 20 ms are 20 samples" eval '[ "$most" -ge 12 ] && [ "$most" -le 30 ]'
+check "short-lived children are sampled once each: 20 ms give 20 samples" eval '[ "$most" -ge 12 ] && [ "$most" -le 30 ]'
 
 # ---- stat ----------------------------------------------------------------------------------------------------------
 attached ./tally stat -x, -e task-clock
-check "stat -p counts the process that was named alone, as perf does" eval '[ "$(counted)" -lt 100 ]'
+check "stat -p counts only the given process, as perf does" eval '[ "$(counted)" -lt 100 ]'
 attached ./tally stat -e task-clock
-check "… and says what it did not count" \
+check "… and says which processes it did not count" \
 	eval 'tr -s " \n" " " <out | grep -qF "process $master has 3 child processes, which are not counted; --descendants counts them"'
 attached ./tally stat -x, -e task-clock --descendants
-check "--descendants counts them, once" eval '[ "$(counted)" -ge 590 ] && [ "$(counted)" -lt 700 ]'
+check "--descendants counts each of them once" eval '[ "$(counted)" -ge 590 ] && [ "$(counted)" -lt 700 ]'
 
 # ---- top -----------------------------------------------------------------------------------------------------------
 ./workers 2000 </dev/null >said & master=$!
 until grep -q ready said; do sleep 0.01; done
 timeout 60 ./tally top --stdio -p $master -d 500ms -n 1 >out 2>err </dev/null
-check "top -p shows the workers, and how many they are" \
+check "top -p shows the workers and their number" \
 	eval 'grep -q "third_works\|spend" out && has "process $master and 3 child processes"'
 timeout 60 ./tally top --stdio -p $master -d 300ms -n 1 --no-descendants >out 2>err </dev/null
 check "… unless --no-descendants leaves them out" eval '! grep -q "_works\|spend" out'
@@ -90,10 +90,10 @@ if [ "$(id -u)" = 0 ] && $nobody ./tally record -q -e cpu-clock:u -o theirs/prob
 	status=$?
 	kill "$(cat child)"
 	timeout 60 ./tally script --stdio -i theirs/data >lines 2>>out
-	check "a child process of another user's is left out, and that is said" \
+	check "a message says that a child of another user is left out" \
 		eval '[ $status = 0 ] && has "1 of their threads" && grep -q "_works\|spend" lines'
 	wait $master
 else
-	skip "a child process of another user's is left out, and that is said" "needs root, and a user who may sample"
+	skip "a message says that a child of another user is left out" "needs root, and a user who may sample"
 fi
 done_testing

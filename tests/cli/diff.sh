@@ -31,50 +31,50 @@ other_events() { # printed before the table, where neither pager nor pipe hides 
 	"$TALLY" diff cycles.script faults.script >out 2>err </dev/null && grep -q "warning: the events differ, 'cycles:u' and 'faults'" err &&
 		lacks 'events differ' && "$TALLY" diff --markdown cycles.script faults.script 2>err >out </dev/null && has '^- the events differ'
 }
-check "two different events are warned of first" other_events
+check "if the two events differ, a warning comes first" other_events
 
 malformed() { (cat cycles.script && echo nonsense) >malformed.script; diff_exits 0 cycles.script malformed.script && has 'warning: malformed.script: skipped 1 of '; }
-check "a warning says which file it is of" malformed
+check "a warning names the file that it is about" malformed
 
 same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
-check "no change is 0, without a sign" same_file
+check "an unchanged value is 0, without a sign" same_file
 
 by_chance() { # 40 functions, and one of them just outside of its own interval
 	for i in $(seq 40); do echo "p;f$i 100"; done >many.old
 	sed 's/f7 100/f7 135/' many.old >many.new
 	diff_exits 0 many.old many.new && has 'noise .* f7$' && has '^noise although the interval excludes 0 \(1 row\): among 40 '
 }
-check "noise beside an interval without 0 is explained" by_chance
+check "a note explains a change called noise although its interval excludes 0" by_chance
 
 came() { # a missing function took 0, without a unit
 	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there >there.script
 	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there came >two.script
 	diff_exits 0 there.script two.script --normalize time && has '^ *0 +1.00 ms +\+1.00 ms .* came$'
 }
-check "no time is 0" came
+check "a time of zero is shown as 0" came
 
 limits() {
 	diff_exits 0 old.folded new.folded --percent-limit 0 && has 'noise +\[unknown\] +little' &&
 		diff_exits 0 -n 1 old.folded new.folded && has 'beta' && lacks 'alpha' && has 'left out: 2 beyond -n'
 }
-check "limits leave rows out, and say so" limits
+check "limits leave rows out, and a line says so" limits
 
 below() { # reports changes that are not shown
 	diff_exits 0 --percent-limit 60 old.folded new.folded && has '4 below 60 % on both sides \(--percent-limit\), of which 3 changed$'
 }
-check "changes below the limit are counted" below
+check "the changes below the limit are counted" below
 
 totals() {
 	diff_exits 0 old.folded new.folded --children --normalize samples && has '^901 +1215 +\+314 .* main$' &&
 		has '^300 +610 +\+310 .* beta$'
 }
-check "--children compares totals, --normalize samples their numbers" totals
+check "--children compares totals, --normalize numbers of samples" totals
 
 markdown() {
 	diff_exits 0 --markdown old.folded new.folded && has '^\| OLD % \| NEW % \| CHANGE \|' &&
 		has '^\| 33.30 \| 50.21 \| \*\*\+16.91\*\* \|.*\| `beta` \|$'
 }
-check "--markdown is a table for a pull request" markdown
+check "--markdown writes a table for a pull request" markdown
 
 json() {
 	diff_exits 0 -j old.folded new.folded && python3 - <<-'END' >>out 2>&1
@@ -87,7 +87,7 @@ json() {
 	assert abs(rows["beta"]["change"]["difference"] - (61000 / 1215 - 30000 / 901)) < 1e-9
 	END
 }
-check "-j is JSON with every row" json
+check "-j writes JSON with every row" json
 
 gate() {
 	printf 'main;parse 200\nmain;emit 300\nmain;vec<int>::push 500\n' >gate.old
@@ -101,7 +101,7 @@ gate() {
 		diff_exits 0 gate.old gate.new --fail-if 'emit < -0.5' && has 'emit < -0.5: 30 became 29, which is within the noise$' &&
 		diff_exits 1 gate.old gate.new --fail-if 'emit < -0.5' --past-noise
 }
-check "--fail-if fails where a function changed by so much, and not by chance" gate
+check "--fail-if fails only if a function changed by that much, and not by chance" gate
 unjudged() {
 	diff_exits 2 gate.old gate.new --fail-if 'nope > +1' && has '^NO ANSWER  nope > \+1$' && has 'neither side has samples of nope' &&
 		diff_exits 2 gate.old gate.new --fail-if 'parse' && diff_exits 2 gate.old nothing --fail-if 'parse > +2' &&
@@ -112,14 +112,14 @@ unjudged() {
 		                      {'condition': '* > 90', 'name': None, 'result': 'passed'}], conditions
 	END
 }
-check "... and tells what can't be judged from what passed" unjudged
+check "... and distinguishes conditions that passed from those that can't be judged" unjudged
 
 wrong() {
 	diff_exits 2 old.folded && has 'name two recordings' && diff_exits 2 old.folded new.folded old.folded &&
 		diff_exits 2 --sort pid old.folded new.folded && diff_exits 1 old.folded nothing.folded && has 'nothing.folded' &&
 		diff_exits 2 --normalize more old.folded new.folded && diff_exits 2 -j --markdown old.folded new.folded
 }
-check "what can't be compared is told" wrong
+check "a message says why recordings can't be compared" wrong
 
 escapes() {
 	printf 'p;\033[31mbad\tname|`x` 50\n' >bad.folded
@@ -134,11 +134,11 @@ graph() {
 		grep -qE 'beta: 50.21.%, 610 samples, before 33.30.%: \+16.91</title><rect class="d10"' diff.svg &&
 		grep -qE 'alpha: .*: -10.65</title><rect class="d1"' diff.svg && grep -qE 'main: .*: [-+]0.00</title><rect class="d5"' diff.svg
 }
-check "a differential flame graph: red grew, blue shrank" graph
+check "a differential flame graph: grown boxes are red, shrunken ones blue" graph
 same_graph() { # the output without a comparison has none of it
 	"$TALLY" flamegraph -o plain.svg new.folded 2>out && ! grep -qE 'class="d[0-9]|flame-steps|oldSamples' plain.svg
 }
-check "other flame graphs have nothing of it" same_graph
+check "other flame graphs have no parts for differences" same_graph
 
 # Writes folded text: random samples of one program, by seed.
 drawn() { # SEED SAMPLES
@@ -209,14 +209,14 @@ else
 		diff_exits 0 a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* after \(was before\) +beta$' &&
 			[ "$(sed -n '/^OLD/{n;p}' out | awk '{ print $NF }')" = beta ]
 	}
-	check "its share changed most" shares
+	check "the function whose time doubled has the largest change" shares
 	runs() { diff_exits 0 --old a1 --old a2 --new b1 && has '^old: a1, a2: ' && has 'a run\)$'; }
-	check "several recordings of a side are compared by run" runs
+	check "several recordings of a side are compared run by run" runs
 	nameless() {
 		strip -o stripped before && record s1 ./stripped && diff_exits 0 a1 s1 && has 'warning: s1: [0-9]*% of samples lack names' &&
 			lacks 'warning: a1: ' && "$TALLY" flamegraph -i s1 --diff a1 -o diff.svg >out 2>&1 && has 'warning: s1: [0-9]*% of'
 	}
-	if have strip; then check "... and of which recording" nameless; else skip "... and of which recording" "no strip"; fi
+	if have strip; then check "... and a warning names the recording" nameless; else skip "... and a warning names the recording" "no strip"; fi
 	lines() { # a function's samples are the sum of its lines'
 		diff_exits 0 --sort srcline a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* beta program\.c:[0-9]+$' &&
 			diff_exits 0 -j --sort sym a1 b1 && mv out functions && diff_exits 0 -j --sort srcline a1 b1 &&
@@ -234,7 +234,7 @@ else
 	}
 	check "--sort srcline compares functions' lines" lines
 	if ! command -v perf >perf.path; then
-		skip "shares and their changes are perf diff's" "there is no perf"
+		skip "shares and changes are those of perf diff" "there is no perf"
 	else
 		perf_agrees() {
 			# perf matches by object's name, too: the same program under one name
@@ -253,7 +253,7 @@ else
 			assert seen == 3, open("perf.out").read()
 			END
 		}
-		check "shares and their changes are perf diff's" perf_agrees
+		check "shares and changes are those of perf diff" perf_agrees
 	fi
 fi
 

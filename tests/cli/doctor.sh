@@ -15,40 +15,40 @@ answer() { if "$@"; then echo yes; else echo no; fi; }
 jq() { python3 -c 'import json,sys; d=json.load(open("out")); f={x["id"]:x for x in d["findings"]}; sys.exit(not eval(sys.argv[1]))' "$1"; }
 
 run 2 ./tally doctor surplus && has "unexpected argument 'surplus'"
-check "an argument too many is wrong use" "$(answer [ $? = 0 ])"
+check "one argument too many is wrong use" "$(answer [ $? = 0 ])"
 
 for action in EPERM ENOSYS EACCES; do
 	run 1 ./refuse_perf $action ./tally doctor && has 'a seccomp filter refuses perf_event_open' && has 'cure:'
-	check "a seccomp filter's $action is told from the kernel's" "$(answer [ $? = 0 ])"
+	check "a refusal by a seccomp filter ($action) is told apart from one by the kernel" "$(answer [ $? = 0 ])"
 done
 run 1 ./refuse_perf KILL ./tally doctor && has 'a seccomp filter kills'
-check "a filter that kills is survived and named" "$(answer [ $? = 0 ])"
+check "doctor survives a filter that kills, and names it" "$(answer [ $? = 0 ])"
 
 LC_ALL=C ./refuse_perf EPERM ./tally doctor >out 2>&1
-if LC_ALL=C grep -q '[^ -~	]' out; then not_ok "without UTF-8 all is ASCII"; else ok "without UTF-8 all is ASCII"; fi
+if LC_ALL=C grep -q '[^ -~	]' out; then not_ok "without UTF-8 the output is ASCII"; else ok "without UTF-8 the output is ASCII"; fi
 
 ./tally doctor >out 2>&1
 works=$?
 [ $works -le 1 ] && has 'What works' && has 'Limits'
-check "the report has its parts" "$(answer [ $? = 0 ])"
+check "the report has all its parts" "$(answer [ $? = 0 ])"
 
 if command -v python3 >/dev/null; then
 	run $works ./tally doctor -j && jq 'd["version"] == 1 and d["works"] == ('$works' == 0)'
-	check "JSON says by 'works' what the exit status says" "$(answer [ $? = 0 ])"
+	check "the 'works' of JSON agrees with the exit status" "$(answer [ $? = 0 ])"
 	jq 'all(x["state"] == "ok" or x["cause"] for x in d["findings"])'
-	check "whatever lacks has a cause" "$(answer [ $? = 0 ])"
+	check "each probe that fails has a cause" "$(answer [ $? = 0 ])"
 	jq 'all(not x["cure"] or x["state"] != "ok" for x in d["findings"])'
-	check "what is well gets no cure" "$(answer [ $? = 0 ])"
+	check "a probe that works has no remedy" "$(answer [ $? = 0 ])"
 	run 1 ./refuse_perf ENOSYS ./tally doctor -j &&
 		jq 'd["facts"]["probes"]["reach"] == "ENOSYS" and f["stat"]["state"] == "missing" and f["stat"]["cure"]'
-	check "JSON carries the probe's answer" "$(answer [ $? = 0 ])"
+	check "JSON has the probe's answer" "$(answer [ $? = 0 ])"
 else
 	for name in status causes cures probe; do skip "JSON $name" "no python3"; done
 fi
 
 (ulimit -n 20 && ./tally doctor) >out 2>&1
 has 'up to 20:' && has 'RLIMIT_NOFILE allows 20'
-check "few descriptors are noticed" "$(answer [ $? = 0 ])"
+check "a low limit of descriptors is reported" "$(answer [ $? = 0 ])"
 
 if [ $works -ne 0 ]; then
 	for name in nobody namespace; do skip "unprivileged: $name" "perf events don't work here"; done
@@ -60,15 +60,15 @@ if [ "$(id -u)" = 0 ] && [ "$level" -ge 1 ] && setpriv --reuid 65534 --regid 655
 	setpriv --reuid 65534 --regid 65534 --clear-groups ./tally doctor >out 2>&1
 	has "kernel.perf_event_paranoid is $level, which leaves whole CPUs to CAP_PERFMON" &&
 		has 'sudo sysctl kernel.perf_event_paranoid=0'
-	check "an unprivileged user learns which level would do" "$(answer [ $? = 0 ])"
+	check "the report tells an unprivileged user which paranoid level is needed" "$(answer [ $? = 0 ])"
 else
-	skip "an unprivileged user learns which level would do" "needs root, setpriv and a paranoid level from 1 up"
+	skip "the report tells an unprivileged user which paranoid level is needed" "needs root, setpriv and a paranoid level from 1 up"
 fi
 if [ "$level" -ge 1 ] && unshare -r true 2>/dev/null; then
 	unshare -r ./tally doctor >out 2>&1
 	has "held in a user namespace, where they don't count"
-	check "a namespace's capabilities don't count" "$(answer [ $? = 0 ])"
+	check "capabilities in a user namespace are not counted as capabilities" "$(answer [ $? = 0 ])"
 else
-	skip "a namespace's capabilities don't count" "no user namespaces, or a paranoid level below 1"
+	skip "capabilities in a user namespace are not counted as capabilities" "no user namespaces, or a paranoid level below 1"
 fi
 echo "1..$number"

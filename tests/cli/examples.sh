@@ -13,21 +13,21 @@ weight() { awk -v f="$1" '$0 ~ ";run_round;" f "[; ]" { sum += $NF } END { print
 
 # --- hotspots ----------------------------------------------------------------------------------------------------
 run 0 timeout 60 "$EXAMPLES/hotspots" 1
-check "hotspots ends after so many rounds"
+check "hotspots ends after the given number of rounds"
 
 if "$TALLY" record -o data -e cpu-clock -F 999 -- "$EXAMPLES/hotspots" 8 >out 2>&1; then
 	"$TALLY" fold --weight samples -i data >folded 2>>out
 	for function in integer_loop walk_columns walk_rows fibonacci; do
 		echo "$function $(weight $function)" >>out
 		[ "$(weight $function)" -gt 0 ]
-		check "$function is seen behind its wrapper"
+		check "$function is called by its wrapper"
 	done
 	[ "$(weight walk_columns)" -gt "$(weight walk_rows)" ]
 	check "walking down columns costs more than walking along rows"
 	grep -qE ';worker;run_round;(fibonacci;){5}' folded
-	check "the recursion is seen in its depth"
+	check "call chains show the depth of the recursion"
 	[ "$(grep -c ';worker;run_round;' folded)" -gt 4 ] && ! grep 'walk_\|integer_loop\|fibonacci' folded | grep -v ';worker;run_round;' >>out
-	check "all work is called through the wrapper, in the thread"
+	check "all work is in the thread, below the wrapper"
 else
 	skip "hotspots in a recording" "no sampling here: $(head -1 out)"
 fi
@@ -38,7 +38,7 @@ import json
 d = json.loads(open("out").readlines()[-1])
 clock = d["events"][0]["value"]
 assert 0 < clock < 0.9 * d["elapsed_ns"], (clock, d["elapsed_ns"])' 2>>out
-check "without arguments hotspots waits for full seconds, and goes on"
+check "without arguments hotspots works in steps of whole seconds until it is stopped"
 
 # --- self_count --------------------------------------------------------------------------------------------------
 if "$TALLY" stat -j -e instructions:u true 2>&1 | grep -q '"state":"counted"'; then
@@ -53,19 +53,19 @@ if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; the
 	[ "$(grep -cE "^$event=[0-9]+$" out)" = 6 ]
 	check "self_count prints $event=N"
 	cut -d= -f2 out | sort -nc 2>>out && [ "$(head -1 out | cut -d= -f2)" -gt 0 ]
-	check "its counts never fall"
+	check "its counts never decrease"
 	[ $took -ge 500000000 ]
 	check "it prints every 100 ms"
 	if [ $event = instructions ]; then
 		[ ! -s errors ]
-		check "it has nothing to explain"
+		check "it prints no explanation if all is counted"
 	else
 		cat errors >>out
 		grep -q "^self_count: 'instructions:u' can't be counted: " errors
 		check "it says why it does not count instructions"
 	fi
 	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_count" && [ "$(grep -c '^self_count: ' out)" = 2 ]
-	check "where nothing can be counted it says so and fails"
+	check "if nothing can be counted, it says so and fails"
 else
 	skip "self_count" "the kernel refuses perf events"
 fi
@@ -73,10 +73,10 @@ fi
 # --- libtally's other examples -----------------------------------------------------------------------------------
 if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; then
 	run 0 "$EXAMPLES/ratio" && grep -qE '^ratio=[0-9.]+ ' out && [ "$(grep -cE '^[a-z:-]+=[1-9][0-9]*$' out)" = 2 ]
-	check "ratio counts two events together"
+	check "ratio counts two events as a group"
 	run 0 "$EXAMPLES/self_sample" && eval "$(grep -oE '[a-z]+=[0-9]+' out)" &&
 		[ "$heavy" -gt $((4 * light)) ] && [ "$light" -gt 0 ] && [ "$lost" = 0 ]
-	check "self_sample sees that one of its functions is nine times the other"
+	check "self_sample finds that one function takes nine times as long as another"
 	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/ratio" && grep -q '^ratio: ' out
 	check "ratio says why it can't count"
 	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_sample" && grep -q '^self_sample: ' out
@@ -93,9 +93,9 @@ total = sum(row["self_samples"] for row in rows)
 shown = [line.split() for line in open("out")]
 wanted = sorted(("%.2f%%" % (100 * row["self_samples"] / total) for row in rows), key=lambda p: -float(p[:-1]))
 assert [line[0] for line in shown] == wanted[:len(shown)], (shown, wanted[:10])' 2>>out
-	check "top_functions gives each function the samples that report gives it"
+	check "top_functions and report give each function the same number of samples"
 	run 1 "$EXAMPLES/top_functions" /nowhere && grep -q '/nowhere' out
-	check "top_functions names the recording that is not there"
+	check "top_functions names the missing recording"
 else
 	skip "top_functions" "there is no recording"
 fi

@@ -105,8 +105,8 @@ assert "b" not in p.tags and p.tags.count("script") == 2, p.tags
 assert json.loads(p.data)["threads"][0] == "</script><b>&\"\x27"' 2>>err; }
 	try "hostile names leave the HTML in one piece" html_parts
 else
-	skip "hostile names leave the SVG well-formed, its data JSON" "python3 is missing"
-	skip "hostile names leave the HTML in one piece" "python3 is missing"
+	skip "hostile names: the SVG stays well-formed, its data stay JSON" "python3 is missing"
+	skip "hostile names: the HTML stays intact" "python3 is missing"
 fi
 
 big() { awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) { s = "t" i % 5; for (k = 0; k < 25; k++)

@@ -38,8 +38,8 @@ turn() {
 	records "$2" >records.txt
 	python3 "$reencode" "$2" turned 2>out || { not_ok "$1: re-encoding fails"; return; }
 	if [ ! -s perf.txt ] || ! same_for_perf turned >out 2>&1; then not_ok "$1: perf reads it differently"; return; fi
-	check "$1: big-endian, as it was" same_for_tally turned
-	check "$1: big-endian, as perf prints it" as_perf turned
+	check "$1: the big-endian copy shows the same as the original" same_for_tally turned
+	check "$1: the big-endian copy, as perf prints it" as_perf turned
 	python3 "$reencode" --pipe "$2" turned
 	check "$1: a big-endian pipe" same_for_tally turned
 	rm -f turned
@@ -84,11 +84,11 @@ registers_as_in_the_guest() {
 	timeout 60 "$TALLY" script --stdio --records -i "$arm64/registers.perfdata" >records.txt && same_registers "$arm64/registers.txt" records.txt
 }
 if have python3 && keep_program "$arm64/walk-frames" && keep_program "$arm64/leaf-calls"; then
-	check "arm64: frame pointers, through signal handlers" as_in_the_guest frames
-	check "arm64: the callers of leaves, which a register tells" as_in_the_guest leaf
-	check "arm64: packed, they are told without the program" without_the_program leaf
+	check "arm64: frame-pointer stacks go through signal handlers" as_in_the_guest frames
+	check "arm64: the caller of a leaf function comes from the link register" as_in_the_guest leaf
+	check "arm64: a packed recording shows such callers without the program" without_the_program leaf
 	check "arm64: cycles and instructions of a hardware PMU" as_in_the_guest counters
-	check "arm64: a group that its leader samples" as_in_the_guest group
+	check "arm64: a group whose leader samples" as_in_the_guest group
 	check "arm64: tracepoints" as_in_the_guest tracepoints
 	check "arm64: registers" registers_as_in_the_guest
 else
@@ -146,16 +146,16 @@ told_once() {
 	[ -s tally.turned ] && [ "$(grep -c "$1" warnings)" = "$2" ]
 }
 perf record -N -q -o perf.data -e cpu-clock --call-graph dwarf,4096 -F 999 "$WORKLOAD" faults >out 2>&1
-check "s390x: nothing of this machine's is used" nothing_of_this_machine s390x
-check "riscv64: nothing of this machine's is used" nothing_of_this_machine riscv64 --little
+check "s390x: no file of this machine is used" nothing_of_this_machine s390x
+check "riscv64: no file of this machine is used" nothing_of_this_machine riscv64 --little
 cp perf.data faults.data
 perf record -N -q -o perf.data -e cpu-clock --call-graph dwarf,4096 -F 999 "$WORKLOAD" clock >out 2>&1
-check "s390x: … nor its vdso, whose build-id is recorded" nothing_of_this_machine s390x
-check "riscv64: … nor its vdso, whose build-id is recorded" nothing_of_this_machine riscv64 --little
+check "s390x: … nor its vdso, even with the recorded build-id" nothing_of_this_machine s390x
+check "riscv64: … nor its vdso, even with the recorded build-id" nothing_of_this_machine riscv64 --little
 mv faults.data perf.data
-check "riscv64: that its stacks are not unwound is told once" told_once 'copied stacks are of another architecture and not unwound' 1 --little --arch riscv64
-check "that stacks of 32-bit programs are not unwound is told once" told_once 'are of 32-bit programs' 1 --little --abi 1
-check "nothing is told of this machine's" told_once 'are not unwound' 0 --little
+check "riscv64: one warning says that stacks are not unwound" told_once 'copied stacks are of another architecture and not unwound' 1 --little --arch riscv64
+check "one warning says that stacks of 32-bit programs are not unwound" told_once 'are of 32-bit programs' 1 --little --abi 1
+check "recordings of this machine give no such warning" told_once 'are not unwound' 0 --little
 
 # ---- what can't be recorded here ---------------------------------------------------------------------------
 made() { "$here/make_recording.py" "$1" perf.data && python3 "$reencode" perf.data turned; }
@@ -176,7 +176,7 @@ described_alike() {
 check "branch stacks, with their flags" branches_as_perf branch_stacks
 check "branch stacks of calls" branches_as_perf lbr
 for kind in features_old features_newer features_unknown tool_file side_events deferred_lost; do
-	check "what recordings say of themselves: $kind" described_alike $kind
+	check "information about the recording: $kind" described_alike $kind
 done
 
 # ---- how else a recording may be encoded ------------------------------------------------------------------
@@ -194,7 +194,7 @@ if have zstd; then
 	encoded "compressed, big-endian" --compress
 	encoded "a compressed big-endian pipe" --compress --pipe
 else
-	skip "compressed" "no zstd"
+	skip "compressed recordings" "no zstd"
 fi
 # What the attribute of an old kernel lacks is zero, and what a later one has is passed over.
 for size in 64 72 80 96 104 112 120 128 136 144 200; do

@@ -28,20 +28,20 @@ same_header() {
 
 for kind in features features_old; do
 	"$here/make_recording.py" $kind $kind.data
-	check "perf's lines: $kind" same_header $kind.data
+	check "the same lines as perf: $kind" same_header $kind.data
 done
-check "of every feature there is a line" test "$(wc -l <tally.txt)" -gt 40
+check "each feature has a line" test "$(wc -l <tally.txt)" -gt 40
 
 "$here/make_recording.py" features_unknown unknown.data
 "$TALLY" report --header-only unknown.data >out 2>&1
-check "a section that nobody knows is told of" grep -q '^# feature section 77, .*: 15 bytes$' out
+check "a message names an unknown section" grep -q '^# feature section 77, .*: 15 bytes$' out
 
 # Compares without the BPF programs that other tests may have loaded; side_events.sh checks its own.
 same_recording() { # WHAT OPTION…
 	if timeout 60 perf record --no-bpf-event -q -o perf.data "${@:2}" >out 2>&1; then
-		check "perf's lines: $1" same_header perf.data
+		check "the same lines as perf: $1" same_header perf.data
 	else
-		skip "perf's lines: $1" "perf can't record it: $(head -c 100 out | tr '\n#' '  ')"
+		skip "the same lines as perf: $1" "perf can't record it: $(head -c 100 out | tr '\n#' '  ')"
 	fi
 }
 same_recording "clocks" -e cpu-clock,task-clock -g -- true
@@ -51,18 +51,18 @@ same_recording "cgroups, namespaces" -e cpu-clock --namespaces --all-cgroups -- 
 
 perf record --no-bpf-event -q -o - -e cpu-clock -- true >pipe.data 2>/dev/null
 perf report --header-only -i - <pipe.data >perf.txt 2>/dev/null
-check "perf's lines: a pipe" diff perf.txt <("$TALLY" report --header-only - <pipe.data)
+check "the same lines as perf: a pipe" diff perf.txt <("$TALLY" report --header-only - <pipe.data)
 perf script --header -i - <pipe.data 2>/dev/null | grep '^#' >perf.txt
-check "perf's lines: a pipe, before the samples" diff perf.txt <("$TALLY" script --header - <pipe.data | grep '^#')
+check "the same lines as perf: a pipe, before the samples" diff perf.txt <("$TALLY" script --header - <pipe.data | grep '^#')
 
 # The header that tally record writes.
 "$TALLY" record -o tally.data -e cpu-clock -- seq 1 300000 >out 2>&1
-check "perf shows what tally wrote, as tally does" same_header tally.data
+check "perf shows a recording of tally's as tally does" same_header tally.data
 perf report --header-only -I -i tally.data >out 2>&1
 for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total memory : ' 'cmdline : .*record' 'event : name = cpu-clock\(:u\)\?, ' \
 	'sibling sockets : ' 'sibling threads : ' 'CPU 0: Core ID ' 'pmu mappings: .*software = 1' 'time of first sample : ' \
 	'clockid: monotonic (1)' 'compressed : Zstd'; do
-	check "perf shows of tally's: $line" grep -q "^# $line" out
+	check "perf shows of a recording of tally's: $line" grep -q "^# $line" out
 done
 # A process forks while tally attaches to it: each CPU must report the child's mappings before the
 # child is sampled anywhere.  The kernel numbers events in the order of opening.
@@ -81,6 +81,6 @@ perf record -q -o perf.data -e cpu-clock -- true >out 2>&1
 perf report --header-only -I -i perf.data >perf.txt 2>&1
 for line in 'node0 cpu list : ' 'CPU cache info:' ' L1 Data ' 'memory nodes (nr ' '  0 \[' 'pmu mappings: '; do
 	perf report --header-only -I -i tally.data 2>&1 | grep "^# $line" >out
-	check "as of perf's: $line" diff <(grep "^# $line" perf.txt | in_words) <(in_words <out)
+	check "the same as for perf's recording: $line" diff <(grep "^# $line" perf.txt | in_words) <(in_words <out)
 done
 echo "1..$number"

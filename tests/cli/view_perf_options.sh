@@ -12,8 +12,8 @@ has() { grep -qF -- "$1" out; }
 have perf || perf() { return 1; }
 
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
-# After each option comes an argument that no command accepts, twice since some options take the
-# first as their value: so nothing begins.
+# An unknown option follows the tested one, so that the command starts nothing.  It is there twice,
+# since an option with a value takes the first as that value.
 least=(script:60 annotate:30 top:60 diff:22)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
@@ -38,48 +38,48 @@ for pair in "${least[@]}"; do
 	check "the list of them is complete" test ! -s out
 	"$TALLY" $command --help >help 2>&1
 	grep -E -- '^ .*--(itrace|stitch-lbr|force|switch-on|verbose|prefix|percentage)\b' help >out
-	check "the help of $command has none that changes nothing, or is refused" test -s help -a ! -s out
+	check "the help of $command does not list options that have no effect or are refused" test -s help -a ! -s out
 done
 
 run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel && has "tally annotate"
-check "those of top that tally has not are refused with what to use instead"
+check "top: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" top --call-graph=sideways && has "is none of fp, dwarf" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
-check "top's call graphs are record's, and take what perf has behind fp"
+check "top --call-graph takes record's kinds; what follows fp (",graph") is ignored"
 run 2 "$TALLY" diff -C bash,cc1 old new && has "--comm bash,cc1" && run 2 "$TALLY" report -n --stdio && has "-j has the samples" &&
 	run 2 "$TALLY" top -n -z && has "tally report -j"
-check "… and so are letters that mean something else in perf"
+check "… a letter that means something else in perf is refused too"
 run 2 "$TALLY" annotate --gtk && has "--html" && run 2 "$TALLY" report --gtk && has "flamegraph" && run 2 "$TALLY" top --inherit && has "unless -i"
-check "… and what only perf's manual pages name"
+check "… and an option that only perf's manual pages name"
 run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -c ratio && has "delta-abs"
-check "those of diff that tally has not are refused with what to use instead"
+check "diff: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
-check "those of annotate that tally has not are refused with what to use instead"
+check "annotate: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "runs no scripts"
-check "those of script that tally has not are refused with what to use instead"
+check "script: an option that only perf has is refused, and the message names a replacement"
 
 # --- what top takes ----------------------------------------------------------------------------------------------
 # The content of a view is arbitrary, perhaps empty: the test checks the layout.
 "$SHARES" 60000 >/dev/null & busy=$!
 run 2 "$TALLY" top -s comm,nosuch && has "there are comm, pid, tid, dso, sym"
-check "top -s: keys that there aren't are refused"
+check "top -s: unknown keys are refused"
 if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -s tid,dso && grep -qE 'SELF +TID +OBJECT *$' out
-	check "top -s: columns are those that were asked for"
+	check "top -s: the columns are the given keys"
 	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 16 -i -z -v --force --children --all-cgroups --namespaces \
 		--no-bpf-event --num-thread-synthesize 2 --proc-map-timeout 100 --hide_kernel_symbols && grep -q SELF out
-	check "… perf's names are taken"
+	check "… perf's names of options are accepted"
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --max-stack 1 --percent-limit 0 &&
 		awk '/^[0-9 ]*[0-9.]+%/ { rows++; other += $1 != $2 } END { exit !rows || other }' out
-	check "top --max-stack 1: nobody has called anything"
+	check "top --max-stack 1: each function's total is its self"
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-children && grep -qE '^ +SELF' out &&
 		! grep -q TOTAL out && run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-children --children &&
 		grep -q TOTAL out
-	check "top --no-children: no totals"
+	check "top --no-children: there is no column of totals"
 else
-	skip "top -s: columns are those that were asked for" "can't sample: $(head -1 out)"
-	skip "… perf's names are taken" "can't sample"
-	skip "top --max-stack 1: nobody has called anything" "can't sample"
-	skip "top --no-children: no totals" "can't sample"
+	skip "top -s: the columns are the given keys" "can't sample: $(head -1 out)"
+	skip "… perf's names of options are accepted" "can't sample"
+	skip "top --max-stack 1: each function's total is its self" "can't sample"
+	skip "top --no-children: there is no column of totals" "can't sample"
 fi
 kill $busy; wait $busy 2>/dev/null
 
@@ -89,20 +89,20 @@ printf 'a;b 30\nc 20\n' >new.folded
 run 0 "$TALLY" diff --stdio old.folded new.folded
 cp out plain
 run 0 "$TALLY" diff --stdio -f -v -c delta-abs old.folded new.folded && cmp -s out plain
-check "those of diff that ask for what is done anyway are taken"
+check "diff: options for what tally always does are accepted"
 run 1 "$TALLY" diff -S b old.folded new.folded && has "only recordings can be filtered"
-check "… and functions chosen of recordings alone"
+check "… and -S needs recordings, not folded stacks"
 
 # --- what script takes -------------------------------------------------------------------------------------------
 "$TALLY" record -q --call-graph fp -e page-faults -c 1 -o faults sh -c 'true; ls / | sort' >out 2>&1
 if ! "$TALLY" script -i faults 2>>out | grep -q .; then
-	skip "what script takes by perf's names" "page faults can't be recorded: $(head -1 out)"
+	skip "script accepts perf's names of options" "page faults can't be recorded: $(head -1 out)"
 	done_testing
 	exit
 fi
 "$TALLY" script -i faults >all 2>>out
 run 0 "$TALLY" script -a -f -v --demangle --inline -i faults && grep -v '^tally script: warning' out | cmp -s - all
-check "those that ask for what is done anyway are taken"
+check "script: options for what tally always does are accepted"
 "$TALLY" script -G -i faults >leaves 2>&1
 cp leaves out
 check "-G: a line for each sample, with its address" \
@@ -123,7 +123,7 @@ addresses() { awk '/^[^ \t]/ { print "-" } /^[ \t]+[0-9a-f]/ { print $1 }'; }
 "$TALLY" script --no-inline -i faults 2>>out | addresses | awk '/-/ { n = 0 } n++ < 3' >wanted
 "$TALLY" script --no-inline --max-stack 2 -i faults 2>>out | addresses >ours
 diff wanted ours >out
-check "--max-stack: so many of each stack's innermost frames" test -s ours -a ! -s out
+check "--max-stack N keeps the N innermost frames of each stack" test -s ours -a ! -s out
 "$TALLY" script -j --no-inline --max-stack 2 -i faults >json 2>out
 python3 - json >ours.json 2>>out <<'P'
 import json, sys
@@ -138,7 +138,7 @@ import json, sys
 rows = [row for event in json.load(open(sys.argv[1]))["events"] for row in event["entries"]]
 sys.exit(not rows or any(row["total"] != row["self"] for row in rows))
 P
-check "… and in a report, where nobody has called anything then"
+check "… and in a report each function's total is then its self"
 "$TALLY" script --no-inline -i faults 2>out | addresses >ours.whole
 if have perf && perf script --no-inline -i faults 2>out | addresses | cmp -s - ours.whole; then
 	perf script --no-inline --max-stack 2 -i faults 2>err | addresses | diff - ours >out
@@ -151,17 +151,17 @@ if have perf && perf record -q -e cpu-clock:u -F 500 --call-graph dwarf -o copie
 	perf script --no-inline --max-stack 1 -i copies 2>err | addresses >theirs
 	"$TALLY" script --no-inline --max-stack 1 -i copies 2>out | addresses >ours
 	diff theirs ours >>out
-	check "… of copied stacks, too" test -s ours -a ! -s out
+	check "… also for stacks unwound from copies" test -s ours -a ! -s out
 else
-	skip "… of copied stacks, too" "perf has none, or other stacks altogether"
+	skip "… also for stacks unwound from copies" "perf has none, or other stacks altogether"
 fi
 "$TALLY" fold --no-inline -i faults 2>/dev/null | sed 's/ [0-9]*$//' | awk -F';' '{ print $1 ";" (NF > 2 ? $(NF - 1) ";" : "") $NF }' | sort -u >wanted
 "$TALLY" fold --no-inline --max-stack 2 -i faults 2>/dev/null | sed 's/ [0-9]*$//' | sort -u | diff wanted - >out
-check "--max-stack of fold" test -s wanted -a ! -s out
+check "fold --max-stack" test -s wanted -a ! -s out
 run 1 "$TALLY" fold --max-stack 2 old.folded && has "perf script --max-stack 2"
-check "… is not of text"
+check "… is refused for folded text"
 run 2 "$TALLY" script --max-stack 0 -i faults && has "--max-stack" && run 2 "$TALLY" report --max-stack x -i faults && has "--max-stack"
-check "--max-stack of no number is refused"
+check "--max-stack without a valid number is refused"
 comm=$(awk 'NR == 1 { print $1 }' leaves)
 object=$(sed -n 's/.*(\(.*\))$/\1/p' leaves | grep '^/[a-z]' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
 symbol=$(sed -nE 's/.*: +[0-9a-f]+ ([A-Za-z_][A-Za-z0-9_]*)\+0x[0-9a-f]+ \(.*/\1/p' leaves | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
@@ -177,37 +177,37 @@ if [ -n "$symbol" ]; then
 	"$TALLY" script -G -S "$symbol" -i faults >ours 2>out; grep -E ": +[0-9a-f]+ $symbol\+0x" leaves | cmp - ours >>out 2>&1
 	check "-S, --symbols" test -s ours -a ! -s out
 	"$TALLY" script -S "$symbol" -i faults 2>out | grep -c page-faults >count
-	check "… with the stacks of those" test "$(cat count)" = "$(wc -l <ours)"
+	check "… prints these samples with their whole stacks" test "$(cat count)" = "$(wc -l <ours)"
 else
 	skip "-S, --symbols" "no sample has a name"
 fi
 run 0 "$TALLY" script -S nobody -i faults && has "warning:"
-check "what passes nothing is told so"
+check "a warning says that no sample passes the filter"
 "$TALLY" script --records -i faults >records 2>&1
 run 0 "$TALLY" script -D -i faults && cmp -s out records
-check "-D: every record"
+check "-D prints every record"
 if [ -n "$symbol" ]; then
 	run 0 "$TALLY" diff -j -S "$symbol" -e page-faults faults faults
 	grep -o '"function": *"[^"]*"' out | sort -u >functions
-	check "diff -S: rows of that function alone" test "$(sed 's/.*: *"\(.*\)"/\1/' functions)" = "$symbol"
+	check "diff -S: only rows of that function" test "$(sed 's/.*: *"\(.*\)"/\1/' functions)" = "$symbol"
 	run 0 "$TALLY" diff --comms "$comm" -j faults faults && grep -q '"rows"' out && run 1 "$TALLY" diff --comms nobody faults faults
 	check "diff --comms"
 else
-	skip "diff -S: rows of that function alone" "no sample has a name"
+	skip "diff -S: only rows of that function" "no sample has a name"
 fi
 if [ -n "$object" ]; then
 	run 0 "$TALLY" diff -j -d "${object##*/}" faults faults
 	grep -o '"object": *"[^"]*"' out | sort -u >objects
-	check "diff -d: rows of that object alone" test "$(sed 's/.*: *"\(.*\)"/\1/;s|.*/||' objects)" = "${object##*/}"
+	check "diff -d: only rows of that object" test "$(sed 's/.*: *"\(.*\)"/\1/;s|.*/||' objects)" = "${object##*/}"
 else
-	skip "diff -d: rows of that object alone" "no sample is in a file"
+	skip "diff -d: only rows of that object" "no sample is in a file"
 fi
 
 # --- what annotate takes -----------------------------------------------------------------------------------------
 "$TALLY" record -q -e cpu-clock -F 2000 -o clock -- "$SHARES" 60 >out 2>&1
 function=$("$TALLY" script -i clock --no-inline -G 2>>out | sed -nE 's/.*: +[0-9a-f]+ ([a-z_]+)\+0x[0-9a-f]+ \(.*shares\)$/\1/p' | head -1)
 if [ -z "$function" ]; then
-	skip "annotate takes perf's names" "no function of the program was sampled: $(head -1 out)"
+	skip "annotate accepts perf's names of options" "no function of the program was sampled: $(head -1 out)"
 	done_testing
 	exit
 fi
@@ -215,7 +215,7 @@ run 0 "$TALLY" annotate --stdio -i clock --dso shares -n -M intel "$function"
 cp out ours
 run 0 "$TALLY" annotate --stdio2 -f -v --demangle --percent-type local-period --show-nr-samples --disassembler-style intel -d shares \
 	-i clock --symbol "$function" && test -s ours && cmp -s out ours
-check "annotate takes perf's names"
+check "annotate accepts perf's names of options"
 run 0 "$TALLY" annotate --stdio -i clock -d shares -n -M intel -s "$function" && cmp -s out ours
-check "… and annotates the function behind -s"
+check "… and annotates the function given with -s"
 done_testing
