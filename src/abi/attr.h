@@ -24,10 +24,11 @@ static inline bool tally_attr_is_clock(const struct tally_attr *attr)
 	       (attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK);
 }
 
-/* Removes PERF_SAMPLE_PERIOD if it would undo a fixed period.  If it is set, the kernel takes every
- * hit of a software event, tracepoint or breakpoint as one sample with the hit's weight (SPEC C7).
- * A period of 1 wants just that: a hit with a weight of a million is one sample.  A larger period
- * does not, and the attribute has it anyway. */
+/* Removes PERF_SAMPLE_PERIOD if it would undo a fixed period.  If the flag is set, the kernel makes
+ * one sample of every hit of a software event, tracepoint or breakpoint, and the sample has the
+ * hit's weight (SPEC C7).  That suits a period of 1: a hit with a weight of a million is one
+ * sample.  A larger period would have no effect; without the flag, readers take the period from the
+ * attribute. */
 static inline void tally_attr_honour_period(struct tally_attr *attr)
 {
 	if (!(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period > 1)

@@ -80,7 +80,8 @@ static inline int tally_hexadecimal_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* `bits` of one digit: 4 for hexadecimal, 3 for octal; `digits` are the digits by value. */
+/* Writes backwards in a base of 2^bits: 4 for hexadecimal, 3 for octal.  `digits` has the character
+ * of each value. */
 static inline size_t tally_digits_binary(char *end, uint64_t value, unsigned bits,
 					 const char *digits)
 {

@@ -38,7 +38,7 @@
 	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
 	  "only the innermost N frames of each stack", TALLY_FRAMES(type, member) }
 
-/* Of a view that leaves out what CPUs did that had nothing to do. */
+/* For views that leave out the samples of idle CPUs. */
 #define TALLY_IDLE_OPTION(type, member) \
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", \
 	  TALLY_SET(type, member) }

@@ -17,11 +17,11 @@ struct tally_stacks_input {
 	struct tally_profile_filter filter; /* for a recording's samples */
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
-	bool by_line, with_full_names; /* tally_stacks' */
+	bool by_line, with_full_names; /* as in struct tally_stacks */
 	/* keep samples of idle CPUs; otherwise they are left out with a message, unless
 	 * tally_filter_means_idle() */
 	bool shows_idle;
-	bool arranges_waits, shows_scheduler, with_wakers; /* as a profile's */
+	bool arranges_waits, shows_scheduler, with_wakers; /* as in struct tally_profile_options */
 	bool is_one_of_several; /* warnings name it */
 };
 

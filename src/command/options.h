@@ -76,7 +76,7 @@ struct tally_option {
 	unsigned long long minimum, maximum, constant;
 	const char *words;     /* separated by blanks */
 	tally_take_option *take; /* called instead of storing; NULL: none */
-	/* the advice of a refusal, for options of perf; or NULL */
+	/* for options of perf that tally refuses: what to use instead; or NULL */
 	const char *instead;
 };
 
@@ -92,7 +92,7 @@ struct tally_option {
 	.offset = offsetof(type, member), \
 	.size = sizeof(((type *)NULL)->member) + 0 * sizeof(((type *)NULL)->member % 2)
 
-/* The ends of rows: where the value goes. */
+/* Each of these macros ends a row: it says where the value goes. */
 #define TALLY_SET(type, member) \
 	.store = TALLY_STORE_TRUE, TALLY_MEMBER_OF(bool, type, member)
 #define TALLY_CLEAR(type, member) \
@@ -118,12 +118,12 @@ struct tally_option {
 /* --max-stack: a number of frames, up to the maximum of an attribute.  The attribute's value for
  * "unwound" is excluded. */
 #define TALLY_FRAMES(type, member) TALLY_NUMBER(type, member, 1, UINT16_MAX - 1)
-/* A function, which gets the request. */
+/* The value goes to a function, which gets the request. */
 #define TALLY_TAKE(function) .take = (function)
-/* A function, which finds the member by tally_option_member(). */
+/* The value goes to a function, which finds the member by tally_option_member(). */
 #define TALLY_TAKE_MEMBER(function, type, member) \
 	.take = (function), TALLY_MEMBER(type, member)
-/* Behind another end: sets this bool as well. */
+/* After another of these macros: also sets this bool. */
 #define TALLY_ALSO(type, member) \
 	.also = offsetof(type, member) + sizeof(_Generic(((type *)NULL)->member, bool: (char)1))
 /* perf's options that tally lacks: accepted without effect, since tally does this anyway; or

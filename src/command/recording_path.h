@@ -10,7 +10,7 @@
  * "perf.data" if only that exists in the working directory. */
 const char *tally_recording_path(const char *given);
 
-/* A row of an option table: what is given. */
+/* A row of an option table: -i, the recording's path. */
 #define TALLY_INPUT_OPTION(type, member) \
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", \
 	  "the recording (tally.data, else perf.data; - is standard input)", \

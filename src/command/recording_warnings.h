@@ -14,12 +14,12 @@ void tally_command_warn(const struct tally_command *command,
 void tally_command_warn_of(const struct tally_command *command, const char *path,
 			   const struct tally_recording *recording);
 
-/* "tally fold: 35% is idle and left out: …"; `path` as above.  Nothing where nothing was left
- * out; true when something was.  `period`: of the rest. */
+/* Prints "tally fold: 35% is idle and left out: …", with `path` as above.  `period` is that of the
+ * samples that remain.  Returns true if any sample was left out; otherwise prints nothing. */
 bool tally_command_say_idle(const struct tally_command *command, const char *path,
 			    const struct tally_left_out *idle, uint64_t period);
 
-/* "hint: …": how code of JITs would have names, where much of the profile has none. */
+/* If much of the profile is JIT code without names, prints "hint: …": how to get the names. */
 void tally_command_jit_hint(const struct tally_profile *profile);
 
 /* Writes the same text without its newline; "" if there is none. */

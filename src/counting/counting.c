@@ -42,7 +42,8 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 	return text ? text : name;
 }
 
-/* Returns the quality of a count.  A count of part of the time is an estimate, however exact that part is. */
+/* Returns the quality of a count.  A count that was scaled up is always an estimate, even if the
+ * counted part is exact. */
 static const char *quality(const struct tally_counting *c, size_t i, bool was_scaled)
 {
 	const struct tally_provider_ops *ops = c->options->provider->ops;

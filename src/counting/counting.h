@@ -75,7 +75,7 @@ struct tally_count_handles {
 	bool is_user_only;
 	/* −errno that no event caused: too few descriptors, … */
 	int fatal;
-	/* exception: this event's filter caused `fatal`; or NULL */
+	/* the event whose filter caused `fatal`; NULL: no filter did */
 	const struct tally_event *misfiltered;
 };
 
@@ -126,9 +126,9 @@ void tally_counting_read(struct tally_counting *counting, const struct tally_res
 void tally_counting_total(struct tally_counting *counting,
 			  const struct tally_resource_usage *usage);
 
-/* Call it after the last read of a command that used `usage`.  If the events covered less than half
- * of its CPU time (exec of a set-user-ID program drops them), replaces or withholds their
- * figures. */
+/* Call it after the last read of a command that used so much CPU time (`usage`).  If the events
+ * covered less than half of that time (exec of a set-user-ID program drops them), replaces or
+ * withholds their figures. */
 void tally_counting_check_coverage(struct tally_counting *counting,
 				   const struct tally_resource_usage *usage);
 

@@ -238,7 +238,7 @@ static bool counts_on(const struct tally_count_handles *h, size_t event,
 	return result;
 }
 
-/* Needs no counter; the caller fills its row (stat_run.c). */
+/* True for events that need no counter; the caller fills their rows (stat_run.c). */
 static bool is_tool(const struct tally_count_handles *h, size_t event)
 {
 	return h->options->events[event].kind == TALLY_EVENT_TOOL;

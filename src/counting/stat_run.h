@@ -39,14 +39,14 @@ struct tally_stat_options {
 	struct tally_target *target;
 	unsigned long runs;          /* at least 1 */
 	unsigned interval_ms;        /* 0: none */
-	unsigned long interval_count; /* stop after so many; 0: no limit */
+	unsigned long interval_count; /* stop after this many intervals; 0: no limit */
 	unsigned long timeout_ms;    /* 0: none */
 	bool summary;                /* report the whole after the intervals */
-	/* counting starts so long after the command; −1: when `control` says so */
+	/* counting starts this long after the command; −1: when `control` says so */
 	long delay_ms;
 	struct tally_control *control; /* opened; NULL: none */
-	/* Optional: called in each run when it counts; from then on Ctrl-C ends the run and keeps
-	 * its counts. */
+	/* Optional: called in each run once counting has started; from then on Ctrl-C ends the run
+	 * and keeps its counts. */
 	void (*on_start)(void *context);
 	/* Called with a line for the user, during the run. */
 	void (*on_message)(void *context, const char *text);

@@ -12,9 +12,9 @@
  *     low = d − √((n − ln)² + (uo − o)²)      high = d + √((un − n)² + (o − lo)²)      d = n − o
  *
  * It stays honest if one side has no samples of a function, where the textbook's √(p(1 − p)/n)
- * claims that there is no error.  It also works for shares times their whole, that is times and
- * samples: the intervals are scaled. p is that of the widest such interval without 0.  So an
- * interval excludes 0 exactly when p < 0.05.
+ * claims that there is no error.  It also works for times and numbers of samples, which are shares
+ * times a total: the interval is scaled. p belongs to the widest such interval that excludes 0.  So
+ * the 95 % interval excludes 0 exactly when p < 0.05.
  *
  * Several recordings on a side: runs of a program differ by more than sampling (where its memory
  * was, what else ran), and only several runs show by how much.  Then the means of the runs are

@@ -55,8 +55,8 @@ struct engine_event *engine_queue_walk_next(struct engine_queue_walk *walk); /* 
 
 /* --- group.c. Context locked. --- */
 
-/* Put one event on its PMU (returns 0 or -EAGAIN), and take it off.  They do nothing unless it is
- * INACTIVE, or ACTIVE. [cpu] */
+/* Put one event on its PMU (_in; returns 0 or -EAGAIN), and take it off (_out). _in does nothing
+ * unless the event is INACTIVE, _out unless it is ACTIVE. [cpu] */
 int engine_event_in(struct engine_event *event, struct engine_cpu *cpu);
 void engine_event_out(struct engine_event *event, struct engine_cpu *cpu);
 void engine_group_alone(struct engine_event *event);  /* makes it its own leader */

@@ -70,7 +70,8 @@ struct engine_event {
 	struct engine_retired retired;
 	struct tally_engine *engine;
 	struct tally_attr attr;    /* hw.attr points here */
-	/* by the file, the parent's children and rings' output; under the engine lock */
+	/* held by the file or, for an inherited event, by the parent's list; and by each of its
+	 * children; under the engine lock */
 	unsigned references;
 	uint64_t id;
 
@@ -290,9 +291,9 @@ struct tally_engine {
 	struct engine_settings settings;
 	uint32_t samples_per_tick; /* max_sample_rate per tick */
 	struct engine_list tasks;
-	/* Objects that wait to be freed, oldest first: `retired` wait for their turn; `departing`
-	 * go once all CPUs have been seen outside of hits, and the first `cpus_seen` have been.
-	 * Engine lock. */
+	/* Objects that wait to be freed, oldest first.  Those on `departing` are freed once every
+	 * CPU has been seen outside of hits; the first `cpus_seen` CPUs have been.  Those on
+	 * `retired` are next.  Engine lock. */
 	struct engine_retired *retired, **retired_end, *departing;
 	unsigned retired_count, cpus_seen;
 	struct tally_engine_statistics statistics; /* events, bytes: under the engine lock */

@@ -28,7 +28,7 @@ enum filter_step_kind {
 
 enum filter_source { /* place of the field's bytes */
 	FILTER_IN_PLACE,
-	FILTER_ELSEWHERE, /* at the place that the word in place points to */
+	FILTER_ELSEWHERE, /* in the record, at the offset that the field contains */
 	FILTER_CPU,
 	FILTER_COMM
 };

@@ -16,9 +16,9 @@ struct tally_latency {
  * better part of a second (Linux 6.12 and later).  Without the privilege it requests short slices:
  * beside tasks with longer slices it then runs sooner after waking, but gets no larger share in all
  * (sched_setattr(2); since Linux 6.12 sched_runtime is the slice of an ordinary task, at least 0.1
- * ms).  A thread with another policy than the ordinary one, or one that may have neither, stays
- * unchanged.  Children forked later are ordinary ones.  The earlier state is stored in *before, for
- * tally_latency_end(). */
+ * ms).  A thread that already has another policy stays unchanged, as does one that gets neither
+ * real-time priority nor short slices.  Children forked later are ordinary ones.  The earlier state
+ * is stored in *before, for tally_latency_end(). */
 void tally_latency_begin(struct tally_latency *before);
 
 /* Restores the earlier state.  Called by the same thread. */

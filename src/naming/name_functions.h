@@ -29,7 +29,7 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
 				     struct tally_function function);
 
-/* Is it a kernel function whose name is in a sorted list?  A name ends before a dot:
+/* True if the function is the kernel's and its name is in a sorted list.  A name ends before a dot:
  * "mwait_idle_with_hints.constprop.0". */
 bool tally_names_is_kernels(const struct tally_names *names, uint32_t function,
 			    const char *const *sorted, size_t count);

@@ -52,7 +52,8 @@ static inline bool tally_place_is_waker(const struct tally_place *place)
 
 struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
-	/* string id as in the symbol table or DWARF (mangled); differs for functions of one name */
+	/* string id as in the symbol table or DWARF (mangled); differs between functions that have
+	 * the same name */
 	uint32_t symbol;
 	/* the name without a symbol version ("@@GLIBC_2.34"); without a symbol, made from its
 	 * object: "[gzip+0x4010]" */

@@ -73,8 +73,8 @@ struct tally_script_row {
 	uint64_t (*number)(const struct tally_script_cell *cell);
 	void (*text)(const struct tally_script_cell *cell, struct tally_buffer *out);
 
-	/* In perf's layout.  `put` NULL: the number, in 16 columns.  A column without a function
-	 * has what `put` appends, without blanks around it. */
+	/* In perf's layout.  `put` NULL: the number, in 16 columns.  A row with a column but
+	 * without a function above uses the text of `put`, without blanks around it. */
 	enum tally_script_spot spot;
 	void (*put)(const struct tally_script_cell *cell, struct tally_buffer *out);
 };

@@ -53,7 +53,8 @@ struct tally_fact_reader {
 	struct tally_recording *recording;   /* to be set */
 	struct tally_map known[TALLY_FACTS]; /* for texts of numbers: number → text */
 	struct tally_buffer text;
-	/* for data: the text that is unique → a shorter text << 32 | the shortest */
+	/* for texts of data: the unique text's string id → the id of a shorter text << 32 | the id
+	 * of the shortest */
 	struct tally_map longest;
 	struct tally_map owners; /* shorter text → number of unique texts that it stands for */
 	struct tally_trace_text trace;

@@ -12,7 +12,7 @@ run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected"
 has() { grep -qF -- "$1" out; }
 
 run 0 meson install -C "$BUILD" --no-rebuild --destdir "$scratch/a b"
-check "the build is installed below a directory, blanks in its name or not"
+check "make install works below a directory, with or without blanks in its name"
 mv "a b" root
 installed() { (cd "$scratch/root" && find . -path "*/$1"); }
 here() { find "$scratch/root" -path "*/$1" | head -1; }
@@ -25,27 +25,27 @@ for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/t
 	check "$file is installed"
 done
 [ -z "$(find root -name 'test_*' -o -name '*refuse*' -o -path '*/bin/*' ! -name tally -type f)" ]
-check "nothing else is installed as a program"
+check "no other program is installed"
 tally=$(here bin/tally)
 
 # --- the command -------------------------------------------------------------------------------------------------
 run 0 "$tally" --version && grep -qx 'tally [0-9]*\.[0-9]*\.[0-9]*' out
-check "the installed tally tells its version"
+check "the installed tally prints its version"
 readelf -d "$tally" >out
 if [ "$SANITIZE" = none ] && [ "$OPTIMIZATION" != 0 ]; then
 	unwanted=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' out | grep -vE '^(libc|libelf|libdw|libzstd)\.so\.[0-9]+$')
 	[ -z "$unwanted" ]
-	check "it starts with libc, libelf, libdw and libzstd alone"
+	check "it starts with only libc, libelf, libdw and libzstd"
 else
-	skip "it starts with libc, libelf, libdw and libzstd alone" "sanitizers bring libraries of their own, -O0 libm"
+	skip "it starts with only libc, libelf, libdw and libzstd" "sanitizers bring libraries of their own, -O0 libm"
 fi
 grep -qE 'RPATH|RUNPATH' out
 [ $? = 1 ]
-check "it holds no path of the build"
+check "it contains no path of the build"
 
 if [ -n "$(installed simulated/vsim-launcher)" ]; then
 	run 0 "$tally" stat --provider simulated -e instructions true && has '(exact, user)'
-	check "the simulated PMU is found beside it, in a tree that was moved"
+	check "it finds the simulated PMU beside it, also after the tree was moved"
 else
 	run 1 "$tally" stat --provider simulated true && has 'there is no simulated PMU here'
 	check "it says that there is no simulated PMU"
@@ -53,15 +53,15 @@ fi
 run 0 "$tally" help && [ -z "$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out | sort | uniq -d)" ]
 check "help lists each command once"
 run 2 "$tally"
-check "without a command it is used wrongly, and shows the help"
+check "without a command, tally shows the help and exits with the status of wrong use"
 commands=$("$tally" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 for command in $commands; do
 	run 0 "$tally" "$command" --help && [ "$(head -1 out | cut -d' ' -f1-3)" = "usage: tally $command" ] &&
 		{ [ "$command" = help ] || [ "$command" = completion ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
-	check "$command --help tells its use and options"
+	check "$command --help shows its use and options"
 	cp out long
 	run 0 "$tally" help "$command" && { [ "$command" = help ] || cmp -s out long; }
-	check "help $command says the same"
+	check "help $command prints the same"
 	# The command accepts each option in its help; --help after it keeps the command from
 	# running.
 	: >wrong
@@ -83,46 +83,46 @@ for command in $commands; do
 	done
 	cp wrong out
 	[ ! -s wrong ]
-	check "$command knows the options that its help shows"
+	check "$command accepts the options that its help shows"
 	run 2 "$tally" "$command" --no-such-option && has '--no-such-option' && has "tally $command --help"
-	check "$command refuses a wrong option, and names the help"
+	check "$command refuses an unknown option and points to the help"
 done
 [ "$(wc -l <takes_files)" -ge 30 ]
-check "no option takes an empty name for a file's"
+check "no option accepts an empty file name"
 for words in script report timeline pack export fold flamegraph sim "compare old" "diff old" "script --" "fold --" "sim --"; do
 	run 2 "$tally" $words '' && has "a file's name is empty" || break
 done
-check "… and no command without one"
+check "… and no command accepts one without an option"
 run 2 "$tally" no-such-command && has "no-such-command"
 check "an unknown command is wrong use"
 run 2 "$tally" stta && has "did you mean 'tally stat'"
-check "a mistyped command gets the nearest"
+check "for a mistyped command, the nearest is suggested"
 run 2 "$tally" record --callgraph fp true && has "no option --callgraph; did you mean --call-graph?" &&
 	run 2 "$tally" record --frequency 99 true && has "no option --frequency; did you mean --freq?" &&
 	run 2 "$tally" record -freq 99 true && has "no option -f; did you mean --freq?" &&
 	run 2 "$tally" record --nothing-like-it true && has "no option --nothing-like-it" && ! has "did you mean"
-check "… and a mistyped option, too"
+check "… for a mistyped option too"
 for words in "report --sort symbl symbol" "report --sort dso,cmm comm" "report --sort commands comm" "top -s simbol symbol" \
 	"diff --sort srclin srcline" "script -F comm,symm sym"; do
 	meant=${words##* }
 	run 2 "$tally" ${words% *} && has "hint: did you mean '$meant'?" || break
 done
-check "… and a mistyped key or field"
+check "… and for a mistyped key or field"
 run 2 "$tally" diff --sort foo && has "no key 'foo'" && has "hint: there are comm, dso, sym, srcline" && ! has "did you mean" &&
 	run 2 "$tally" script -F foo && has "no field 'foo'" && has "hint: fields are comm," && run 2 "$tally" script -F insn && has "--records"
-check "… or is told all that there are"
+check "… or all words are listed"
 run 2 "$tally" report --sort foo && has "hint: there are comm," && sed -n 's/^hint: there are //p' out | tr -d , | tr ' ' '\n' >keys &&
 	[ "$(wc -l <keys)" -gt 40 ]
 while read -r key; do
 	"$tally" report --sort "$key" -i no-such-file 2>&1 </dev/null | grep -q "no-such-file" || echo "$key"
 done <keys >refused
-check "… each of which is taken" test -s keys -a ! -s refused
+check "… and each listed word is accepted" test -s keys -a ! -s refused
 run 2 "$tally" mem record && has "hint: tally record -d -W" && ! has "did you mean" && run 2 "$tally" sched && has "tally timeline"
-check "for perf's other commands it says what does their work"
+check "for perf's other commands, the message names what replaces them"
 run 2 "$tally" help no-such-command && has "no-such-command"
 check "the help of an unknown command is wrong use"
 run 1 sh -c '"$1" help >/dev/full' sh "$tally"
-check "a full disk is a failure"
+check "a full disk makes it fail"
 
 # --- the library -------------------------------------------------------------------------------------------------
 if ! command -v pkg-config >/dev/null; then
@@ -136,7 +136,7 @@ export PKG_CONFIG_LIBDIR
 cflags=$(pkg-config --cflags tally 2>out) && libs=$(pkg-config --libs tally 2>>out)
 check "pkg-config finds tally, which requires no other package"
 [ "tally $(pkg-config --modversion tally)" = "$("$tally" --version)" ]
-check "command and library have one version"
+check "command and library have the same version"
 library=$(here libtally.so)
 export LD_LIBRARY_PATH=${library%/*}
 sanitize=
@@ -147,15 +147,15 @@ for header in $(cd root && find . -path '*/include/*.h' | sed 's|.*/include/||')
 	cp alone.c alone.cpp
 	for standard in c99 c11 gnu17; do
 		run 0 $CC $cflags -std=$standard -Wall -Wextra -Werror -pedantic-errors -fsyntax-only alone.c
-		check "$header alone is clean $standard"
+		check "$header compiles by itself as clean $standard"
 	done
 	if command -v ${CXX%% *} >/dev/null; then
 		for standard in c++11 c++17; do
 			run 0 $CXX $cflags -std=$standard -Wall -Wextra -Werror -pedantic-errors -fsyntax-only alone.cpp
-			check "$header alone is clean $standard"
+			check "$header compiles by itself as clean $standard"
 		done
 	else
-		skip "$header alone is clean C++" "no C++ compiler"
+		skip "$header compiles by itself as clean C++" "no C++ compiler"
 	fi
 done
 
@@ -165,7 +165,7 @@ check "the installed example compiles"
 grep -qE '=[0-9]+$|be counted' out
 check "it runs with the shared library"
 run 0 $CC $sanitize $cflags "$(here examples/self_count.c)" -o self_count_static "$(here libtally.a)"
-check "it links the static library with nothing but libc"
+check "it links with the static library and nothing else but libc"
 env -u LD_LIBRARY_PATH ./self_count_static 2>&1 | head -2 >out
 grep -qE '=[0-9]+$|be counted' out
 check "it runs without the shared library"
@@ -189,15 +189,15 @@ declared=$(for header in counter data group record ring; do sed '/^ \*\|^\/\*/d'
 	grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 nm -D --defined-only "$library" | awk '$2 ~ /[TDBRVWi]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >out
 [ "$declared" = "$(cat out)" ]
-check "the library exports what its headers declare, and nothing else"
+check "the library exports exactly what its headers declare"
 readelf -d "$library" >out
 grep -q 'SONAME.*libtally\.so\.[0-9]*\]' out
 check "the library has a versioned name"
 if [ "$SANITIZE" = none ]; then
 	[ -z "$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' out | grep -vE '^(libc|libelf|libdw|libzstd)\.so\.[0-9]+$')" ]
-	check "the library needs libc, libelf, libdw and libzstd alone"
+	check "the library needs only libc, libelf, libdw and libzstd"
 else
-	skip "the library needs libc, libelf, libdw and libzstd alone" "sanitizers bring libraries of their own"
+	skip "the library needs only libc, libelf, libdw and libzstd" "sanitizers bring libraries of their own"
 fi
 
 # --- the engine --------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ nm --defined-only "$(here libtallyengine.a)" 2>/dev/null | awk 'NF == 3 { print 
 grep -vE 'typedef|^ \*|/\*' "$(here tally/engine.h)" | grep -oE '\<tally_(engine|trace)_[a-z0-9_]+\(' | tr -d '(' | sort -u |
 	comm -23 - defined >out
 [ ! -s out ]
-check "it defines what its header declares"
+check "the engine's library defines what its header declares"
 # Runs the commands in porting.md unchanged, except for the compiler, which is the build's.
 cd "$(dirname "$(here examples/skeleton.c)")" || exit 1
 grep '^    cc ' ../porting.md | sed "s|^    cc |$CC $sanitize |" >"$scratch/commands"
@@ -218,7 +218,7 @@ status=$?
 mv skeleton tracepoints "$scratch" 2>/dev/null
 cd "$scratch" || exit 1
 [ $status = 0 ]
-check "the commands of porting.md build hosts against what is installed"
+check "the commands of porting.md build hosts with the installed files"
 run 0 ./skeleton && has "faults 2, wakes 2"
 check "the smallest host runs"
 run 0 ./tracepoints && has "cents were paid"

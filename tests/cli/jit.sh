@@ -26,23 +26,23 @@ record() {
 record dump --perf-prof || skip_all "tally can't record node here: $(head -c 100 out | tr '\n#' '  ')"
 
 timeout 60 "$TALLY" report --stdio -i dump.data --percent-limit 0 >out 2>&1
-check "a dump names JIT code, in its own file" grep -Eq 'jit-[0-9]+\.dump +JS:[*^~]fib ' out
-check "nothing is warned of" eval '! grep -q warning out'
+check "with a dump, JIT code has names and an object of its own" grep -Eq 'jit-[0-9]+\.dump +JS:[*^~]fib ' out
+check "there are no warnings" eval '! grep -q warning out'
 timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
 grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
-check "code has an offset from its function's start" grep -Eq 'JS:[*^~]fib .*\+0x[0-9a-f]+ \(.*/jit-[0-9]+\.dump\)' out
+check "an address in JIT code has an offset from its function's start" grep -Eq 'JS:[*^~]fib .*\+0x[0-9a-f]+ \(.*/jit-[0-9]+\.dump\)' out
 
 # node damages the names of scripts: a line is in the script, or there is none.
 timeout 60 "$TALLY" script --stdio -F +srcline -i dump.data 2>err |
 	sed -En '/ JS:[^ ]+ .*work\.js:[0-9]+:[0-9]+\+0x/ { s/.*JS:([^ ]*) .*/\1/; h; n; s/^ */ /; H; x; s/\n//; p }' >lines
 sort lines | uniq -c | sort -rn >out
-check "lines of JIT code are its script's" eval '[ "$(grep -c " work.js:[1-5]$" lines)" -ge 100 ]'
-check "… and fib's is the one that it is on" test -z "$(grep "^.fib " lines | grep -v " work.js:1$")"
+check "source lines of JIT code are those of the script" eval '[ "$(grep -c " work.js:[1-5]$" lines)" -ge 100 ]'
+check "… and the lines of fib are its own" test -z "$(grep "^.fib " lines | grep -v " work.js:1$")"
 
 # perf's names in a recording of its own.
 if ! timeout 60 perf record -q -k mono -e cpu-clock -F 500 -g -o perf.data node --perf-prof work.js >out 2>&1 </dev/null; then
-	skip "names are perf's after perf inject --jit" "perf can't record it"
-	skip "the clock is warned of" "perf can't record it"
+	skip "names are the same as perf's after perf inject --jit" "perf can't record it"
+	skip "a warning says that the clock is the wrong one" "perf can't record it"
 else
 	# The dump may lack some addresses, so this compares only names, sample by sample.
 	names() { grep -oE '^node.* [0-9]+\.[0-9]+:|JS:.*\+0x[0-9a-f]+ ' "$1" |
@@ -53,12 +53,12 @@ else
 	names perf.txt >perf.names
 	names tally.txt >tally.names
 	diff perf.names tally.names >out
-	check "names are perf's after perf inject --jit ($(grep -c JS: tally.names) frames)" \
+	check "names are the same as perf's after perf inject --jit ($(grep -c JS: tally.names) frames)" \
 		eval 'grep -q JS: tally.names && cmp -s perf.names tally.names'
 
 	timeout 60 perf record -q -e cpu-clock -F 500 -g -o other.data node --perf-prof work.js >out 2>&1 </dev/null
 	timeout 60 "$TALLY" report --stdio -i other.data >out 2>&1
-	check "the clock is warned of, and names are there all the same" \
+	check "a warning says that the clock is the wrong one, but names are there" \
 		eval 'grep -q "needs -k mono" out && grep -q "JS:.fib" out'
 fi
 
@@ -83,17 +83,17 @@ check "unwound stacks go through JIT frames to main" test $whole = 0
 # before a flame graph.
 way='node --perf-basic-prof --interpreted-frames-native-stack'
 record plain
-check "JIT code without names is told at the recording's end, with the options that give them" \
+check "for JIT code without names, the end of the recording tells the options that give names" \
 	test "$(grep -c "^hint: JIT code of node has no names: start it with $way$" out)" = 1
 timeout 60 "$TALLY" report --stdio -i plain.data >out 2>err
-check "... in the report's head" eval '[ "$(head -n 3 out | grep -c "^hint: [0-9]*% of the samples .*$way$")" = 1 ]'
-check "... and nowhere else" eval '[ "$(cat out err | grep -c hint:)" = 1 ]'
+check "... the report's head does too" eval '[ "$(head -n 3 out | grep -c "^hint: [0-9]*% of the samples .*$way$")" = 1 ]'
+check "... and no other part of the report" eval '[ "$(cat out err | grep -c hint:)" = 1 ]'
 timeout 60 "$TALLY" flamegraph -i plain.data -o plain.svg >out 2>&1
-check "... by flamegraph, too" grep -q "$way" out
+check "... and flamegraph" grep -q "$way" out
 record asked --perf-basic-prof --interpreted-frames-native-stack
-check "... and where it has names nothing is told" eval '! grep -q hint: out'
+check "... if the code has names, nothing is said" eval '! grep -q hint: out'
 timeout 60 "$TALLY" fold -i asked.data >out 2>err
-check "interpreted functions have names by these options" grep -Eq ";JS:~ .*work.js:1:1;" out
+check "with these options, interpreted functions have names" grep -Eq ";JS:~ .*work.js:1:1;" out
 
 # A script's own code may only call the runtime.  It is compiled at once: otherwise the machine's
 # load decides when the interpreter hands over to compiled code, and so the callers.
@@ -104,12 +104,12 @@ for (const end = used() + 700000; used() < end;) work();
 JS
 record calls --always-sparkplug
 timeout 60 "$TALLY" report --stdio -i calls.data --dso node >out 2>&1
-check "... and JIT code that calls what has names" \
+check "JIT code without names is also told of if all samples are in functions that it called" \
 	grep -Eq "^hint: ([5-9][0-9]|100)% .* without names, or in functions that it called: .*$way" out
 sed -i s/700000/5000000/ work.js
 node --always-sparkplug work.js & pid=$!
 timeout 60 "$TALLY" top --stdio -g -p $pid -d 500ms -n 4 >out 2>&1
 kill $pid
 wait $pid 2>/dev/null
-check "... by top, while it runs, once" test "$(grep -c "^hint: code without names: $way$" out)" = 1
+check "... top says it once, while it runs" test "$(grep -c "^hint: code without names: $way$" out)" = 1
 done_testing

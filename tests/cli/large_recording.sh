@@ -23,7 +23,7 @@ repeated() {
 	"$BENCH/large_recording" repeat small.data repeated.data 3 >out 2>&1 && same repeated.data &&
 		[ $(($(stat -c %s repeated.data) / 1000000)) = 3 ] && [ "$(samples repeated.data)" -gt "$(samples small.data)" ]
 }
-check "samples repeated at later times" repeated
+check "the samples are repeated at later times" repeated
 
 # Two independent readers find the same samples and the same period.
 stacked() {
@@ -32,13 +32,13 @@ stacked() {
 		[ "$(cut -d' ' -f1 floor)" = "$(samples stacks.data)" ] && "$TALLY" fold -i stacks.data >folded &&
 		[ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)" = "$(sed 's/.*period //' floor)" ]
 }
-check "stacks of a program that never was" stacked
+check "stacks that no program had" stacked
 
 refused() {
 	perf record -q -e cpu-clock -o flat.data true >out 2>&1
 	! "$BENCH/large_recording" stacks flat.data none.data 1 >out 2>&1 && grep -q 'call chain' out &&
 		head -c 5000 small.data >cut.data && ! "$BENCH/large_recording" repeat cut.data none.data 1 >out 2>&1
 }
-check "what has no chains, or was cut short, is refused" refused
+check "a recording without chains, or cut short, is refused" refused
 
 echo "1..$number"

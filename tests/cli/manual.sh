@@ -43,7 +43,7 @@ sound() {
 }
 
 for command in $commands; do
-	check "$command has a page" has_page "$command"
+	check "$command has a manual page" has_page "$command"
 	check "$command: every option is described" whole "$command"
 done
 narrow() { # the synopsis is one line
@@ -66,16 +66,16 @@ described() { # every function of a header
 	[ ! -s out ]
 }
 for header in "$SOURCE"/include/tally/*.h; do
-	check "${header##*/} has a page with all that it declares" described "$header"
+	check "${header##*/} has a page with everything that it declares" described "$header"
 done
 for page in "$MANUAL"/*.[13]; do
 	page=${page##*/}
-	[ "${page##*.}" = 3 ] || check "$page names no option that is not there" truthful "$page"
-	check "$page: the pages that it refers to are there" linked "$page"
+	[ "${page##*.}" = 3 ] || check "$page names only options that exist" truthful "$page"
+	check "$page refers only to pages that exist" linked "$page"
 	if command -v groff >/dev/null; then
-		check "$page: groff has nothing to say" sound "$page"
+		check "$page: groff prints no warning" sound "$page"
 	else
-		skip "$page: groff has nothing to say" "groff is not installed"
+		skip "$page: groff prints no warning" "groff is not installed"
 	fi
 done
 echo "1..$number"

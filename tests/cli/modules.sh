@@ -123,31 +123,31 @@ no_frames() { frames; grep -c . frames >out; ! grep -q shop_ frames; }
 mkdir -p "root/$folder" "root/usr/lib/debug/$folder"
 module=root/$folder/shop-front.ko debug=root/usr/lib/debug/$folder/shop-front.ko path=/$folder/shop-front.ko
 build -gdwarf-5 >out 2>&1 && recorded shop-front.ko "$path" || { echo "1..0 # SKIP no module can be built here: $(head -c 200 out | tr '\n#' '  ')"; exit 0; }
-check "without its file nothing of a module is named" no_frames
-check "… and it is said why" grep -q 'kernel functions are not named' err
+check "without the module's file, none of its functions has a name" no_frames
+check "… and a message says why" grep -q 'kernel functions are not named' err
 cp shop-front.ko $module
-check "names, and what is inlined, are addr2line's" same_frames
+check "names and inlined functions are the same as addr2line's" same_frames
 unnamed='kernel functions are not named'
-check "… and nothing is said to be without" eval 'frames && ! grep "$unnamed" err'
-check "… and lines" same_lines
+check "… and no message says that names are missing" eval 'frames && ! grep "$unnamed" err'
+check "… lines too" same_lines
 frames --no-inline && cut -d' ' -f1 expected >addresses
-check "… --no-inline: the symbols' functions" eval '[ "$(awk "{ print \$NF }" expected)" = "$(awk "{ print \$2 }" frames)" ]'
-check "they are the module's" grep -q 'shop_sell+0x3 (\[shop_front\])' script
+check "… --no-inline shows only the symbols' functions" eval '[ "$(awk "{ print \$NF }" expected)" = "$(awk "{ print \$2 }" frames)" ]'
+check "the functions are in the module's object" grep -q 'shop_sell+0x3 (\[shop_front\])' script
 
 objcopy --strip-debug shop-front.ko $module
-check "a module without debug information has names" eval 'frames; grep -q shop_complain frames && ! grep -q weigh frames'
+check "a module without debug information has names of functions" eval 'frames; grep -q shop_complain frames && ! grep -q weigh frames'
 cp shop-front.ko $debug
-check "its copy in /usr/lib/debug has the rest" same_frames
+check "with a copy in /usr/lib/debug, it has all names and lines" same_frames
 objcopy --only-keep-debug shop-front.ko $debug
-check "… also as a file of debug information alone" same_frames
+check "… also if the copy has only debug information" same_frames
 check "… with lines" same_lines
 rm $debug
 for packer in "xz -c --check=crc32" "zstd -qc" "gzip -c"; do
 	name=${packer%% *}; suffix=${name/zstd/zst}; suffix=${suffix/gzip/gz}
-	have $name || { skip "a module that is compressed by $name" "there is no $name"; continue; }
+	have $name || { skip "a module compressed by $name" "there is no $name"; continue; }
 	rm -f $module* && $packer shop-front.ko >$module.$suffix
 	recorded shop-front.ko "$path.$suffix"
-	check "a module that is compressed by $name" same_frames
+	check "a module compressed by $name" same_frames
 	rm -f $module.$suffix
 done
 
@@ -155,36 +155,36 @@ cp shop-front.ko $module
 recorded shop-front.ko "$path"
 printf '%s T %s%s\n' ffffffff81000000 _text '' ffffffff81001000 do_it '' ffffffffc0a80000 renamed '	[shop_front]' >kallsyms
 named() { frames "${@:2}" && grep -q "^ffffffffc0a80003 .*$1" frames; }
-check "kallsyms has the word on names" named '< renamed$' --kallsyms kallsyms
-check "… unless the modules' files are asked for" named '< shop_sell$' --kallsyms kallsyms --modules
+check "kallsyms' names win over those of the module's file" named '< renamed$' --kallsyms kallsyms
+check "… unless --modules asks for the files" named '< shop_sell$' --kallsyms kallsyms --modules
 printf '%s T %s%s\n' ffffffff91000000 _text '' ffffffff91001000 do_it '' ffffffffc0c00000 shop_sell '	[shop_front]' >moved
-check "a module that has moved since is found where it was" eval 'frames --kallsyms moved && diff expected frames >out'
+check "a module that was loaded elsewhere since is still found" eval 'frames --kallsyms moved && diff expected frames >out'
 
 annotated() { timeout 60 "$TALLY" annotate --stdio --no-source -i shop.data "$@" cleanup_module >out 2>&1; }
-check "a function that nothing is known of can be annotated" eval 'timeout 60 "$TALLY" annotate --stdio -i shop.data >out 2>&1 && grep -q "no kernel symbol gives" out'
+check "without kernel symbols, annotate says so and goes on" eval 'timeout 60 "$TALLY" annotate --stdio -i shop.data >out 2>&1 && grep -q "no kernel symbol gives" out'
 annotated --symfs root
 if grep -q libLLVM out; then
-	skip "a module's code is its file's" "there is no libLLVM"
+	skip "a module's code comes from its file" "there is no libLLVM"
 else
-	check "a module's code is its file's" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
-	[ "$(uname -m)" = x86_64 ] && check "… with the calls within it" grep -q '<shop_complain>' out
+	check "a module's code comes from its file" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
+	[ "$(uname -m)" = x86_64 ] && check "… and shows the names of called functions" grep -q '<shop_complain>' out
 	objcopy --only-keep-debug shop-front.ko $debug
 	annotated --symfs root
-	check "… which a copy of debug information alone hasn't" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
+	check "… but not from a copy that has only debug information" grep -q '^ *[0-9.]*% .* ffffffffc0a8[0-9a-f]* ' out
 	rm $module
 	annotated --symfs root
-	check "without its file annotate says so" eval 'tr "\n" " " <out | grep -q "no disassembly: .*shop-front.ko has no"'
+	check "without the file, annotate says that it is missing" eval 'tr "\n" " " <out | grep -q "no disassembly: .*shop-front.ko has no"'
 	rm $debug
 fi
 
 cp shop-front.ko $module
 recorded shop-front.ko "[shop_front]"
-check "without a path it isn't found" no_frames
+check "without its path in the recording the file isn't found" no_frames
 printf 'kernel/net/other.ko: \nkernel/drivers/shop/shop-front.ko: kernel/net/other.ko\n' >root/lib/modules/6.99-shop/modules.dep
-check "… but for modules.dep" same_frames
+check "… except by modules.dep" same_frames
 
 build -gdwarf-4 && recorded shop-front.ko "$path"
-check "a module of another build is not taken" no_frames
+check "the file of another build is not used" no_frames
 cp shop-front.ko $module
 check "DWARF 4" same_frames
 check "… with lines" same_lines
@@ -195,5 +195,5 @@ if build -gdwarf-5 -gz 2>out; then
 	check "… with lines" same_lines
 fi
 head -c 3000 shop-front.ko >$module
-check "a file that is cut off is no harm" no_frames
+check "a truncated file does no harm" no_frames
 echo "1..$number"

@@ -59,58 +59,58 @@ strip -o bin/spin spin
 record stripped.data bin/spin
 check "a stripped program has no names" misses stripped.data hidden_in_the_middle
 "$TALLY" report --stdio -i stripped.data >out 2>&1
-check "… and the report says what would give them" grep -q 'samples lack names, in spin: .*-dbgsym.*--debuginfod' out
+check "… and the report says how to get them" grep -q 'samples lack names, in spin: .*-dbgsym.*--debuginfod' out
 "$TALLY" report --stdio --sort comm,dso -i stripped.data >out 2>&1
 check "… unless it shows no functions" eval 'grep -q spin out && ! grep -q "without names" out'
 record few.data sh -c 'bin/spin 0.03; ./spin 0.9'
 "$TALLY" report --stdio -i few.data >out 2>&1
-check "… or they are few: 3 of a hundred samples" eval 'grep -qF "[spin" out && ! grep -q "without names" out'
+check "… or few samples lack a name: 3 in a hundred" eval 'grep -qF "[spin" out && ! grep -q "without names" out'
 
 objcopy --add-gnu-debuglink=spin.debug bin/spin bin/linked && mv bin/linked bin/spin
 record linked.data bin/spin
-check "a debug link that leads nowhere gives none" misses linked.data hidden_in_the_middle
+check "a debug link to a missing file gives no names" misses linked.data hidden_in_the_middle
 cp spin.debug bin/
-check "a debug link is followed beside the program" shows linked.data hidden_in_the_middle
-check "… with its lines and what was inlined" shows linked.data leaf_that_is_inlined
-check "… which --no-inline leaves out" misses linked.data leaf_that_is_inlined --no-inline
+check "a debug link is followed to the program's folder" shows linked.data hidden_in_the_middle
+check "… with lines and inlined functions" shows linked.data leaf_that_is_inlined
+check "… --no-inline leaves inlined functions out" misses linked.data leaf_that_is_inlined --no-inline
 mkdir bin/.debug && mv bin/spin.debug bin/.debug/
-check "a debug link is followed in .debug" shows linked.data hidden_in_the_middle
+check "a debug link is followed to .debug" shows linked.data hidden_in_the_middle
 printf x >>bin/.debug/spin.debug
-check "a debug file of another checksum is refused" misses linked.data hidden_in_the_middle
+check "a debug file with another checksum is refused" misses linked.data hidden_in_the_middle
 rm -r bin/.debug
 
 id=$(readelf -n spin | sed -n 's/.*Build ID: //p')
 mkdir -p "symfs$scratch/bin" "symfs/usr/lib/debug/.build-id/${id:0:2}" && cp bin/spin "symfs$scratch/bin/spin"
 cp spin.debug "symfs/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
-check "--symfs: a debug file by build-id below it" shows linked.data hidden_in_the_middle --symfs symfs
+check "--symfs: finds a debug file by build-id below the folder" shows linked.data hidden_in_the_middle --symfs symfs
 rm -r symfs/usr
 mkdir -p "symfs/usr/lib/debug$scratch/bin" && cp spin.debug "symfs/usr/lib/debug$scratch/bin/"
-check "--symfs: by debug link below its usr/lib/debug" shows linked.data leaf_that_is_inlined --symfs symfs
+check "--symfs: finds it by debug link in usr/lib/debug below the folder" shows linked.data leaf_that_is_inlined --symfs symfs
 rm -r symfs/usr && cp spin.debug "symfs$scratch/bin/"
-check "--symfs: by debug link beside the program there" shows linked.data leaf_that_is_inlined --symfs symfs
+check "--symfs: finds it by debug link beside the program below the folder" shows linked.data leaf_that_is_inlined --symfs symfs
 mkdir elsewhere
-check "--symfs: nothing outside of it is taken" misses linked.data hidden_in_the_middle --symfs elsewhere
+check "--symfs: takes no file outside of the folder" misses linked.data hidden_in_the_middle --symfs elsewhere
 "$TALLY" report --symfs nowhere -i linked.data >out 2>&1
-check "--symfs: a folder that isn't there is an error" grep -q "option --symfs: nowhere: No such file" out
+check "--symfs: a missing folder is an error" grep -q "option --symfs: nowhere: No such file" out
 
 timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o packed.data bin/spin >out 2>&1
-check "what had no name when it was recorded has none" misses packed.data hidden_in_the_middle
+check "a function without a name when recorded has no name" misses packed.data hidden_in_the_middle
 cp spin.debug bin/
-check "… until its debug file is there" shows packed.data hidden_in_the_middle
+check "… until its debug file is installed" shows packed.data hidden_in_the_middle
 timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o packed.data bin/spin >out 2>&1
 rm bin/spin.debug && mv bin/spin gone
-check "names that the recording carries stay when the program goes" shows packed.data leaf_that_is_inlined
+check "the names in the recording remain when the program is removed" shows packed.data leaf_that_is_inlined
 mkdir -p "other_root$scratch/bin" && objcopy --remove-section .gnu_debuglink gone "other_root$scratch/bin/spin"
-check "--symfs: who asks for files gets what these say" misses packed.data hidden_in_the_middle --symfs other_root
-check "… where there are any" shows packed.data hidden_in_the_middle --symfs elsewhere
-check "a program that is gone has no names" misses linked.data hidden_in_the_middle
+check "--symfs: the names of these files win over the recording's" misses packed.data hidden_in_the_middle --symfs other_root
+check "… if the files exist" shows packed.data hidden_in_the_middle --symfs elsewhere
+check "without the program there are no names" misses linked.data hidden_in_the_middle
 "$TALLY" report --stdio -i linked.data >out 2>&1
-check "… and the report says that it is gone" grep -q 'names, in spin (not found on this machine): use --symfs DIR.*tally pack' out
-check "… and no debug file is asked for" eval '! grep -q "spin.*dbgsym" out'
+check "… and the report says that the program is missing" grep -q 'names, in spin (not found on this machine): use --symfs DIR.*tally pack' out
+check "… and asks for no debug file" eval '! grep -q "spin.*dbgsym" out'
 mkdir -p "kept/.build-id/${id:0:2}/${id:2}" && cp spin "kept/.build-id/${id:0:2}/${id:2}/elf"
-check "--buildid-dir: perf's cache" shows linked.data leaf_that_is_inlined --buildid-dir kept
+check "--buildid-dir: names come from this cache of perf" shows linked.data leaf_that_is_inlined --buildid-dir kept
 mv kept .debug
-check "perf's cache in ~/.debug" shows linked.data leaf_that_is_inlined
+check "names come from perf's cache in ~/.debug" shows linked.data leaf_that_is_inlined
 rm -r .debug
 
 # ---- functions without symbols, by their unwind rules ---------------------------------------------------------------
@@ -151,18 +151,18 @@ if grep -q '\.cold\|\.part' <(nm parts) || ! nm parts | grep -q ' behind'; then
 	skip "functions without symbols" "the compiler took them to pieces"
 else
 	record parts.data bare/parts
-	check "a function without a symbol is called by its object and its address" nameless_stack parts.data
-	check "… and no frame is named for an exported function beside it" eval '! grep -q "exported;\|behind;\|behind " out'
-	check "… a row for each" nameless_rows -i parts.data
-	check "… in JSON, too" eval "timeout 60 \"\$TALLY\" report -j -i parts.data 2>err | grep -qF '\"function\": \"$(called first_nameless)\"'"
-	check "… which --symbol takes" eval "nameless_rows -i parts.data --symbol '[parts+*' && ! grep -q exported out"
+	check "a function without a symbol is shown as object and address" nameless_stack parts.data
+	check "… and not as the exported function before it" eval '! grep -q "exported;\|behind;\|behind " out'
+	check "… each has its own row" nameless_rows -i parts.data
+	check "… in JSON too" eval "timeout 60 \"\$TALLY\" report -j -i parts.data 2>err | grep -qF '\"function\": \"$(called first_nameless)\"'"
+	check "… --symbol accepts such a name" eval "nameless_rows -i parts.data --symbol '[parts+*' && ! grep -q exported out"
 	timeout 60 "$TALLY" report --stdio --no-children -g none -i parts.data --symbol "$(called first_nameless)" >out 2>err
-	check "… the one alone" eval 'grep -qF -- "$(called first_nameless)" out && ! grep -qF -- "$(called second_nameless)" out'
+	check "… and selects only this function" eval 'grep -qF -- "$(called first_nameless)" out && ! grep -qF -- "$(called second_nameless)" out'
 	bare=$(called first_nameless | tr -d '[]')
 	timeout 60 "$TALLY" report --stdio -i parts.data --symbol "$bare" >out 2>err
-	check "… and without its brackets an error tells" grep -qF -- "did you mean --symbol '[$bare]'" err
+	check "… and if the brackets are missing, an error shows the right form" grep -qF -- "did you mean --symbol '[$bare]'" err
 	timeout 60 "$TALLY" annotate -i parts.data "$(called second_nameless)" >out 2>err
-	check "… and annotate" grep -qF -- "$(called second_nameless)  $scratch/bare/parts" out
+	check "… annotate accepts it" grep -qF -- "$(called second_nameless)  $scratch/bare/parts" out
 	names parts.data
 	check "script calls it [unknown], as perf does" eval "grep -q ' \[unknown\] (.*bare/parts)' out && ! grep -q 'parts+0x' out"
 	timeout 60 "$TALLY" diff parts.data parts.data >out 2>err
@@ -170,16 +170,16 @@ else
 	sed 's/second_nameless(void) {/& sink++;/' parts.c >other.c
 	mkdir other_build && gcc -O1 -Wl,--build-id -o other_build/parts other.c && strip other_build/parts && record other.data other_build/parts
 	timeout 60 "$TALLY" diff parts.data other.data >out 2>err
-	check "… but by object with another build, where they lie elsewhere" eval "grep -q '\[parts\]' out && ! grep -q 'parts+0x' out"
+	check "… but only by object if the builds differ, since addresses differ" eval "grep -q '\[parts\]' out && ! grep -q 'parts+0x' out"
 	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -g -o carried.data bare/parts >out 2>&1
 	mv bare/parts bare/gone
-	check "the recording carries these names" nameless_stack carried.data
-	check "… to all views" nameless_rows -i carried.data
+	check "the recording contains these names" nameless_stack carried.data
+	check "… for all views" nameless_rows -i carried.data
 	timeout 60 "$TALLY" annotate -i carried.data "$(called second_nameless)" >out 2>err
-	check "… and the code" grep -q '% ±.*of the .* samples' out
+	check "… and their code" grep -q '% ±.*of the .* samples' out
 	"$TALLY" report --stdio -i carried.data >out 2>&1
-	check "… and that debug files would name it" grep -q 'samples lack names, in parts' out
-	check "without the program, and without what it carries, there is but the object" \
+	check "… and the hint that debug files would give names" grep -q 'samples lack names, in parts' out
+	check "without the program and without the recording's own names, only the object is known" \
 		eval 'timeout 60 "$TALLY" fold -i parts.data >out 2>err && grep -qF "[parts]" out && ! grep -q "parts+0x" out'
 	mv bare/gone bare/parts
 fi
@@ -192,14 +192,14 @@ if have xz; then
 	objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol=hidden_in_the_middle spin.debug mini/debugdata 2>/dev/null
 	xz -k mini/debugdata && objcopy --add-section .gnu_debugdata=mini/debugdata.xz mini/spin
 	record mini.data mini/spin
-	check ".gnu_debugdata names what .dynsym lacks" shows mini.data hidden_in_the_middle
+	check ".gnu_debugdata has names that .dynsym lacks" shows mini.data hidden_in_the_middle
 	names mini.data && ! grep -q ' main+' out
-	check "… and no more" test $? = 0
+	check "… and only those" test $? = 0
 	head -c 100 mini/debugdata.xz >mini/damaged
 	objcopy --update-section .gnu_debugdata=mini/damaged mini/spin
-	check "… which may be damaged" misses mini.data hidden_in_the_middle
+	check "… it may be damaged" misses mini.data hidden_in_the_middle
 else
-	skip ".gnu_debugdata names what .dynsym lacks" "there is no xz"
+	skip ".gnu_debugdata has names that .dynsym lacks" "there is no xz"
 fi
 
 # ---- debuginfod --------------------------------------------------------------------------------------------------------
@@ -233,26 +233,26 @@ END
 	record fetched.data bin/spin
 	fold() { DEBUGINFOD_CACHE_PATH=$scratch/fetched timeout 60 "$TALLY" fold -i fetched.data "$@" >out 2>err; }
 	DEBUGINFOD_URLS=$url fold
-	check "debuginfod: nobody is asked unasked" test ! -s asked -a ! -e fetched
+	check "without an option no debuginfod server is asked" test ! -s asked -a ! -e fetched
 	fold "--debuginfod=$url"
-	check "--debuginfod names what is inlined" grep -q leaf_that_is_inlined out
-	grep -c "GET" asked >out; check "… by a question for each hot object" grep -q "buildid/$id/debuginfo" asked
+	check "--debuginfod: inlined functions get names" grep -q leaf_that_is_inlined out
+	grep -c "GET" asked >out; check "… with one request for each hot object" grep -q "buildid/$id/debuginfo" asked
 	# A view that names single places, or names leaves to choose among them, must first know
 	# what is hot.
 	views() { # views RECORDING: all views of it
 		local data=$1
 		DEBUGINFOD_CACHE_PATH=$scratch/fetched; export DEBUGINFOD_CACHE_PATH
-		check "script names nothing that it isn't asked to fetch: $data" misses "$data" hidden_in_the_middle
+		check "script without --debuginfod fetches no names: $data" misses "$data" hidden_in_the_middle
 		check "script --debuginfod names functions: $data" shows "$data" 'hidden_in_the_middle+.*bin/spin' "--debuginfod=$url"
-		check "… and what is inlined" grep -q 'leaf_that_is_inlined+.*inlined' out
+		check "… and inlined functions" grep -q 'leaf_that_is_inlined+.*inlined' out
 		check "… with lines" shows "$data" 'spin.c:[0-9]' "--debuginfod=$url" -F +srcline
 		check "… in CSV" shows "$data" ',leaf_that_is_inlined;hidden_in_the_middle;' "--debuginfod=$url" --csv
 		"$TALLY" report --stdio --dso spin "--debuginfod=$url" -i "$data" >out 2>&1
-		check "report --debuginfod names what it is filtered by" grep -q hidden_in_the_middle out
+		check "report --debuginfod: filters see the fetched names" grep -q hidden_in_the_middle out
 		timeout 60 "$TALLY" export -f speedscope -o - "--debuginfod=$url" -i "$data" >out 2>err
 		check "export --debuginfod" grep -q leaf_that_is_inlined out
 		timeout 60 "$TALLY" pack "--debuginfod=$url" -o "packed.$data" "$data" >out 2>&1
-		check "pack --debuginfod: the names go with the recording" shows "packed.$data" leaf_that_is_inlined
+		check "pack --debuginfod: the recording gets the fetched names" shows "packed.$data" leaf_that_is_inlined
 		unset DEBUGINFOD_CACHE_PATH
 	}
 	views fetched.data
@@ -262,30 +262,30 @@ END
 		skip "script --debuginfod names functions: perf.fetched.data" "perf can't record"
 	fi
 	timeout 60 "$TALLY" script "--debuginfod=$url" - <fetched.data >out 2>&1
-	check "script --debuginfod: a pipe can't be read twice" test $? = 1
+	check "script --debuginfod: a pipe is refused, since it can't be read twice" test $? = 1
 	check "… and says what to do" grep -q '^hint: write the recording to a file' out
 	touch stalls
 	DEBUGINFOD_CACHE_PATH=$scratch/stalled_cache timeout --foreground 60 "$TALLY" script --stdio "--debuginfod=$url" -i fetched.data >out 2>err &
 	asking=$!
 	tries=400; while [ ! -s stalled ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	pkill -INT -P $asking; wait $asking
-	check "script --debuginfod: Ctrl-C goes on without" test $? = 0 -a -s out
+	check "script --debuginfod: Ctrl-C ends the fetching, and script goes on" test $? = 0 -a -s out
 	check "… and says so" grep -q 'debuginfod: the rest was not requested' err
 	rm stalls
 	kill $running; wait $running 2>/dev/null; running=
 	fold "--debuginfod=$url"
-	check "… once: what was fetched is kept" grep -q leaf_that_is_inlined out
+	check "… files are fetched only once" grep -q leaf_that_is_inlined out
 	export DEBUGINFOD_CACHE_PATH=$scratch/fetched3
-	check "… of a server that is down the names that the recording carries remain" shows carried.data hidden_in_the_middle "--debuginfod=$url"
+	check "… if the server is down, the recording's own names remain" shows carried.data hidden_in_the_middle "--debuginfod=$url"
 	unset DEBUGINFOD_CACHE_PATH
 	rm bin/spin
 	mkdir -p fetched2 && DEBUGINFOD_URLS=$url timeout 60 "$TALLY" fold --debuginfod -i fetched.data >out 2>err
-	check "… and a server that is down leaves names out" test $? = 0
-	check "… which is told" grep -q 'debuginfod: [0-9]* of [0-9]* debug files\? could not be fetched' err
+	check "… if the server is down, names are missing" test $? = 0
+	check "… and a message says so" grep -q 'debuginfod: [0-9]* of [0-9]* debug files\? could not be fetched' err
 	"$TALLY" report --debuginfod -i fetched.data >out 2>&1
-	check "--debuginfod without a server says what to do" grep -q 'no debuginfod server is named (--debuginfod=http' out
+	check "--debuginfod without a server: the message says what to set" grep -q 'no debuginfod server is named (--debuginfod=http' out
 else
-	skip "--debuginfod names what is inlined" "needs python3 and libdebuginfod1"
+	skip "--debuginfod: inlined functions get names" "needs python3 and libdebuginfod1"
 fi
 
 # ---- other roots, removed files --------------------------------------------------------------------------------------
@@ -316,18 +316,18 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 60" >up &
 	running=$!
 	attach mount.data -g
-	check "a container's file is named while it lives" shows mount.data leaf_that_is_inlined
+	check "files in a container have names while it runs" shows mount.data leaf_that_is_inlined
 	if have perf && perf_attaches perf.mount.data -N -g; then
-		check "… in perf's recordings, too" shows perf.mount.data leaf_that_is_inlined
+		check "… in perf's recordings too" shows perf.mount.data leaf_that_is_inlined
 	else
-		skip "… in perf's recordings, too" "perf can't record it"
+		skip "… in perf's recordings too" "perf can't record it"
 	fi
 	stop
-	check "… and not by the file that lies there for us" misses mount.data '__libc_start_main.*hole/spin'
+	check "… and not from a file with the same path outside" misses mount.data '__libc_start_main.*hole/spin'
 	"$TALLY" script --stdio --records -i mount.data >out 2>&1
 	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
 	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
-	check "… its build-id is recorded: a copy names it later" shows mount.data leaf_that_is_inlined
+	check "… the build-id is recorded, so that a copy gives names later" shows mount.data leaf_that_is_inlined
 	rm -r .debug
 
 	unshare -m sh -c "mount -t tmpfs none $scratch/hole && cp $scratch/static $scratch/hole/spin && exec $scratch/hole/spin 60" >up &
@@ -340,18 +340,18 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	chroot root /spin 60 >up &
 	running=$!
 	attach chroot.data -g
-	check "a program of another root" shows chroot.data leaf_that_is_inlined
+	check "a program with another root directory" shows chroot.data leaf_that_is_inlined
 	stop
 	cp spin.c named_spin.c && gcc -static -g -O2 -fno-omit-frame-pointer -Wl,--build-id=0x5eed -o root/named named_spin.c
 	timeout 60 "$TALLY" record -e cpu-clock -F 1000 -g -o rooted.data chroot root /named >out 2>&1
 	"$TALLY" report --stdio -i rooted.data >out 2>&1
-	check "… is named by what the recorder had open, once it has ended" grep -q "named  *hidden_in_the_middle" out
+	check "… has names after its end, from the file that the recorder had open" grep -q "named  *hidden_in_the_middle" out
 	# The kernel reports the path as the program sees it.
 	record chroot_exec.data chroot root /spin
 	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
 	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
 	names chroot_exec.data
-	check "… which it is started in" grep -q "leaf_that_is_inlined" out # the process has ended: by its build-id
+	check "… also if it is started with that root" grep -q "leaf_that_is_inlined" out # the process has ended: by its build-id
 
 	cp static removed
 	./removed 60 >up &
@@ -359,12 +359,12 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	tries=600; while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 	rm removed
 	attach removed.data -g
-	check "a removed program is named while it lives" shows removed.data leaf_that_is_inlined
+	check "a removed program has names while it runs" shows removed.data leaf_that_is_inlined
 	cp hole/spin removed
-	check "… also when another has taken its place" shows removed.data leaf_that_is_inlined
+	check "… also if another file took its path" shows removed.data leaf_that_is_inlined
 	stop
 else
-	skip "a container's file is named while it lives" "needs root, and namespaces"
+	skip "files in a container have names while it runs" "needs root, and namespaces"
 fi
 
 # ---- code over other code ---------------------------------------------------------------------------------------------
@@ -396,9 +396,9 @@ C
 	gcc -O1 over.c -o over && timeout 60 "$TALLY" record -q -e cpu-clock -F 500 -o over.data ./over >out 2>&1
 	"$TALLY" report --stdio -i over.data >out 2>&1
 	rm -f "/tmp/$(grep -o 'perf-[0-9]*\.map' out | head -n 1)"
-	check "a perf map's last lines don't rename what was hot before" eval 'grep -q " hot_loop" out && ! grep -q at_the_end out'
+	check "the last lines of a perf map don't rename functions that were hot before" eval 'grep -q " hot_loop" out && ! grep -q at_the_end out'
 else
-	skip "a perf map's last lines don't rename what was hot before" "its code is x86-64's"
+	skip "the last lines of a perf map don't rename functions that were hot before" "its code is x86-64's"
 fi
 
 # ---- the kernel's file ------------------------------------------------------------------------------------------------
@@ -430,9 +430,9 @@ syscalls() { timeout 60 "$TALLY" record --no-pack -e cpu-clock:k -F 4000 -g -o "
 if have perf && have python3 && have as && [ "$(id -u)" = 0 ] && [ -n "$kernel_id" ] && syscalls kernel.data &&
 	make_vmlinux vmlinux "$kernel_id" 2>out; then
 	names kernel.data && cp out without
-	check "the kernel's functions are named without a vmlinux" grep -q 'do_syscall_64+' without
-	check "--vmlinux: perf gives the same names" same_as_perf kernel.data -k vmlinux -- --vmlinux vmlinux
-	check "--vmlinux: as kallsyms has them" shows kernel.data 'do_syscall_64+.*(\[kernel.kallsyms\])' --vmlinux vmlinux
+	check "kernel functions have names without a vmlinux" grep -q 'do_syscall_64+' without
+	check "--vmlinux: the names are perf's" same_as_perf kernel.data -k vmlinux -- --vmlinux vmlinux
+	check "--vmlinux: the names are those of kallsyms" shows kernel.data 'do_syscall_64+.*(\[kernel.kallsyms\])' --vmlinux vmlinux
 
 	# One function with a function inlined into it, in its place: all of its addresses show the
 	# same.
@@ -446,46 +446,46 @@ END
 	make_hot() { gcc -g -O2 -fno-pie -mcmodel=kernel -nostdlib -static -Wl,-Ttext=0xffffffff81000000,--section-start=.hot=$hot,--build-id=0x$2,-e_text -o "$1" hot.c; }
 	mkdir -p kernel_root/usr/lib/debug/boot && make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" "$kernel_id" >out 2>&1
 	names kernel.data --symfs kernel_root && cp out ours
-	check "vmlinux is found by release and build-id" grep -q '	 *[0-9a-f]* inlined_in_the_kernel+.*(inlined)' out
+	check "vmlinux is found by release and by build-id" grep -q '	 *[0-9a-f]* inlined_in_the_kernel+.*(inlined)' out
 	# perf 6.1 shows inlined functions only for programs: it has the function itself as often.
 	timeout 100 perf script -F ip,sym -i kernel.data -k "kernel_root/usr/lib/debug/boot/vmlinux-$release" 2>/dev/null >theirs
 	echo "$(grep -c inlined_in_the_kernel ours) frames, perf has $(grep -c do_syscall_64 theirs)" >out
-	check "… inlined in all that perf names so" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"
-	check "… which --no-inline leaves out" misses kernel.data inlined_in_the_kernel --symfs kernel_root --no-inline
+	check "… with the same inlined functions as perf" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"
+	check "… --no-inline leaves inlined functions out" misses kernel.data inlined_in_the_kernel --symfs kernel_root --no-inline
 	timeout 60 "$TALLY" annotate --stdio --no-source -i kernel.data --symfs kernel_root do_syscall_64 >out 2>&1
 	if head -c 1 /proc/kcore >one 2>&1 || grep -q libLLVM out; then
-		skip "annotate shows the code that vmlinux has" "there is /proc/kcore, or no libLLVM"
+		skip "annotate shows the code in vmlinux" "there is /proc/kcore, or no libLLVM"
 	else
-		check "annotate shows the code that vmlinux has" test "$(grep -c ' nop$' out)" = 256
+		check "annotate shows the code in vmlinux" test "$(grep -c ' nop$' out)" = 256
 		timeout 60 "$TALLY" annotate --stdio -i kernel.data do_syscall_64 >out 2>&1
-		check "… and without it says what is missing, and whence it comes" grep -q 'hint: name it with --vmlinux FILE' out
+		check "… and without it says what is missing, and where to get it" grep -q 'hint: name it with --vmlinux FILE' out
 	fi
 	if [ -f server.py ]; then
 		mkdir -p "served/buildid/$kernel_id" && cp "kernel_root/usr/lib/debug/boot/vmlinux-$release" "served/buildid/$kernel_id/debuginfo"
 		rm -f port.ready; python3 server.py 2>/dev/null & running=$!
 		tries=600; while [ ! -s port.ready ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 		DEBUGINFOD_CACHE_PATH=$scratch/fetched_kernel timeout 60 "$TALLY" fold -i kernel.data "--debuginfod=http://127.0.0.1:$(cat port.ready)" >out 2>err
-		check "--debuginfod fetches vmlinux" grep -q inlined_in_the_kernel out
+		check "--debuginfod: vmlinux is fetched" grep -q inlined_in_the_kernel out
 		kill $running; wait $running 2>/dev/null; running=
 	else
-		skip "--debuginfod fetches vmlinux" "needs python3 and libdebuginfod1"
+		skip "--debuginfod: vmlinux is fetched" "needs python3 and libdebuginfod1"
 	fi
 	make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" 0123456789
-	check "… and a kernel of another build isn't taken" misses kernel.data inlined_in_the_kernel --symfs kernel_root
+	check "… and the vmlinux of another build is not used" misses kernel.data inlined_in_the_kernel --symfs kernel_root
 
 	make_vmlinux other 0123456789 && "$TALLY" report --stdio -i kernel.data --vmlinux other >out 2>&1
-	check "… of another build is used when asked for, with a warning" grep -q 'the given vmlinux is another build' out
+	check "… unless the user names it; then there is a warning" grep -q 'the given vmlinux is another build' out
 	head -c 4096 /dev/urandom >vmlinuz
 	"$TALLY" report --stdio -i kernel.data --vmlinux vmlinuz >out 2>&1
 	check "a compressed kernel is refused" grep -q 'is not an ELF file (use the uncompressed kernel' out
 
 	cp /proc/kallsyms kallsyms
 	sed 's/ do_syscall_64$/ renamed_function/' kallsyms >renamed
-	check "--kallsyms: a copy" shows kernel.data 'renamed_function+' --kallsyms renamed
-	check "… as perf has it" same_as_perf kernel.data --kallsyms renamed -- --kallsyms renamed
-	check "… which is not remembered" misses kernel.data 'renamed_function'
+	check "--kallsyms: names come from a copy" shows kernel.data 'renamed_function+' --kallsyms renamed
+	check "… as in perf" same_as_perf kernel.data --kallsyms renamed -- --kallsyms renamed
+	check "… and the copy is not stored in the cache" misses kernel.data 'renamed_function'
 else
-	skip "the kernel's functions are named by vmlinux" "needs root, perf, python3, as, and kallsyms"
+	skip "kernel functions have names from vmlinux" "needs root, perf, python3, as, and kallsyms"
 fi
 
 echo "1..$number"

@@ -21,12 +21,12 @@ as_it_printed() {
 	grep -q . "$1.txt"
 }
 for name in compressed calls pipe; do
-	check "perf 7.3, $name: the samples that it printed" as_it_printed "$here/../foreign/perf7/$name"
+	check "perf 7.3, $name: the same samples as perf printed" as_it_printed "$here/../foreign/perf7/$name"
 done
 of_a_pipe() {
 	"$TALLY" script --stdio -F -sym,-dso -i - <"$here/../foreign/perf7/pipe.perfdata" 2>/dev/null | squeezed | diff "$here/../foreign/perf7/pipe.txt" -
 }
-check "perf 7.3, a stream: the same down a pipe" of_a_pipe
+check "perf 7.3, a stream: the same samples through a pipe" of_a_pipe
 
 # Prints times and depths of stacks that come after their samples.
 when_and_how_deep() {
@@ -38,10 +38,10 @@ stacks_that_came() {
 	when_and_how_deep later.data | diff - <(echo "$2")
 }
 if command -v python3 >/dev/null; then
-	check "stacks that come after their samples" stacks_that_came deferred "0.000004:2 0.000002:5 0.000003:3 0.000005:1"
-	check "stacks that never come" stacks_that_came deferred_lost "0.000004:2 0.000002:5 0.000003:3 0.000005:1 0.000006:1 0.000009:1"
+	check "stacks that are recorded after their samples" stacks_that_came deferred "0.000004:2 0.000002:5 0.000003:3 0.000005:1"
+	check "stacks that are never recorded" stacks_that_came deferred_lost "0.000004:2 0.000002:5 0.000003:3 0.000005:1 0.000006:1 0.000009:1"
 else
-	skip "stacks that come after their samples" "no python3"
+	skip "stacks that are recorded after their samples" "no python3"
 fi
 
 # ---- beside it -----------------------------------------------------------------------------------------------
@@ -54,13 +54,13 @@ newer_perf() {
 }
 new=$(newer_perf)
 if [ -z "$new" ]; then
-	skip "beside a newer perf" "there is none: TALLY_NEW_PERF=PATH, or perf_6.12 on the PATH"
+	skip "comparison with a newer perf" "there is none: TALLY_NEW_PERF=PATH, or perf_6.12 on the PATH"
 	done_testing
 elif [ "$(id -u)" != 0 ]; then
-	skip "beside a newer perf" "needs root: what others may record differs from kernel to kernel"
+	skip "comparison with a newer perf" "needs root: what others may record differs from kernel to kernel"
 	done_testing
 elif ! command -v python3 >/dev/null || ! "$new" record -q -o try.data -e cpu-clock true >out 2>&1; then
-	skip "beside a newer perf" "needs python3, and that $new may record: $(head -c 100 out | tr '\n#' '  ')"
+	skip "comparison with a newer perf" "needs python3, and that $new may record: $(head -c 100 out | tr '\n#' '  ')"
 	done_testing
 fi
 echo "# $("$new" --version)"
@@ -84,9 +84,9 @@ same() { # FILE
 }
 recorded_by_it() { # NAME OPTIONS…
 	if timeout 60 "$new" record -q -o perf.data "${@:2}" >out 2>&1 </dev/null; then
-		check "recorded by it: $1" same perf.data
+		check "recorded by the newer perf: $1" same perf.data
 	else
-		skip "recorded by it: $1" "it can't: $(head -c 100 out | tr '\n#' '  ')"
+		skip "recorded by the newer perf: $1" "it can't: $(head -c 100 out | tr '\n#' '  ')"
 	fi
 }
 recorded_by_it "leaves" -e cpu-clock -F 299 "$WORKLOAD" spin
@@ -103,9 +103,9 @@ deferred_alike() {
 		grep -q CALLCHAIN_DEFERRED <("$new" script -D -i later.data 2>/dev/null)
 }
 if "$here/make_recording.py" deferred later.data && "$new" script --no-inline -i later.data 2>/dev/null | grep -q '0.000005:'; then
-	check "stacks that come after their samples, as it has them" deferred_alike
+	check "stacks recorded after their samples: the same as in the newer perf" deferred_alike
 else
-	skip "stacks that come after their samples, as it has them" "this perf does not know them"
+	skip "stacks recorded after their samples: the same as in the newer perf" "this perf does not know them"
 fi
 recorded_by_it "system calls" -e syscalls:sys_enter_openat,raw_syscalls:sys_enter true
 recorded_by_it "a group's values" -e '{cpu-clock,page-faults,minor-faults}:S' -F 299 "$WORKLOAD" faults
@@ -127,8 +127,8 @@ piped() {
 	alike tally.txt >tally.alike
 	"$here/compare_script.py" perf.alike tally.alike records.txt
 }
-check "down its pipe" piped
-check "down its pipe, compressed" piped -z
+check "through its pipe" piped
+check "through its pipe, compressed" piped -z
 
 events_alike() {
 	timeout 60 "$new" record -q -o perf.data --namespaces --all-cgroups --switch-events -e cpu-clock -F 199 "$WORKLOAD" threads >out 2>&1 </dev/null || return 1
@@ -140,7 +140,7 @@ events_alike() {
 		echo "$kind" && diff <(without_ended perf.alike) <(without_ended tally.alike) || return 1
 	done
 }
-check "what the kernel tells besides" events_alike
+check "the kernel's other records" events_alike
 
 # It has newer names for an event's type and number; 6.1 prints nothing about BPF if there is none.
 header_alike() {
@@ -152,7 +152,7 @@ header_alike() {
 	done
 }
 "$new" record -q -o perf.data -e cpu-clock "$WORKLOAD" spin >out 2>&1 </dev/null
-check "what its recording says of itself" header_alike perf.data
+check "the recording's metadata" header_alike perf.data
 "$here/make_recording.py" features_newer newer.data
 if "$new" script --header-only -i newer.data 2>/dev/null | grep -q cacheline; then
 	check "domains, the machine's number, its cache lines" header_alike newer.data
@@ -183,11 +183,11 @@ fields_of_tallys() {
 	done
 }
 "$TALLY" record -q -o tally.data -e cpu-clock -F 299 "$WORKLOAD" spin >out 2>&1 </dev/null
-check "fields of tally's" fields_of_tallys
+check "fields of a recording of tally's" fields_of_tallys
 reports_tallys() {
 	"$new" report --stdio -i tally.data >out 2>&1 </dev/null || return 1
 	cat out
 	! grep -iE 'incompatible|unknown|failed' out && grep -q 'inner' out
 }
-check "its report of tally's recording, with its section of names" reports_tallys
+check "the newer perf reports a recording of tally's that has a section of names" reports_tallys
 done_testing

@@ -44,7 +44,7 @@ done
 run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel && has "tally annotate"
 check "top: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" top --call-graph=sideways && has "is none of fp, dwarf" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
-check "top --call-graph takes record's kinds; what follows fp (",graph") is ignored"
+check "top --call-graph takes record's kinds; a word after fp, as in fp,graph, is ignored"
 run 2 "$TALLY" diff -C bash,cc1 old new && has "--comm bash,cc1" && run 2 "$TALLY" report -n --stdio && has "-j has the samples" &&
 	run 2 "$TALLY" top -n -z && has "tally report -j"
 check "… a letter that means something else in perf is refused too"
