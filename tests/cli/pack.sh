@@ -93,22 +93,22 @@ each() {
 	done 2>/dev/null
 	[ $halves -ge 2 ]
 }
-check "files of which one follows the other carry their names each" each
+check "each file of a switched output has its own names" each
 if [ -n "$hide" ] && record -F 20000 --no-pack -o root/w/no.data -- true; then
 	"$TALLY" report --stdio root/w/no.data >here 2>/dev/null
 	$hide report --stdio /w/no.data >there 2>/dev/null
-	check "without its names it is not the same there" sh -c '! cmp -s here there'
+	check "elsewhere the recording without its names looks different" sh -c '! cmp -s here there'
 fi
-check "its names are told of" grep -q 'for the names' <(timeout 60 "$TALLY" record -F 20000 -o again.data -- true 2>&1)
-check "--no-pack leaves them out" sh -c "'$TALLY' record -q -F 20000 --no-pack -o bare.data -- true >/dev/null 2>&1
+check "the summary tells the cost of the names" grep -q 'for the names' <(timeout 60 "$TALLY" record -F 20000 -o again.data -- true 2>&1)
+check "--no-pack leaves the names out" sh -c "'$TALLY' record -q -F 20000 --no-pack -o bare.data -- true >/dev/null 2>&1
 	! LC_ALL=C grep -qUa TALLY255 bare.data"
 if ! have perf; then
-	skip "perf inject takes a recording with its names" "no perf"
+	skip "perf inject accepts a recording with tally's names" "no perf"
 else
 	injected() { timeout 60 perf inject "$@" -i first.data -o injected.data && timeout 60 perf script -i injected.data -F ip,sym >there; }
 	perf script -i first.data -F ip,sym >here 2>/dev/null
-	check "perf inject takes a recording with its names" eval 'injected 2>out && [ -s here ] && cmp here there'
-	check "perf inject -b takes it" eval 'injected -b 2>out && cmp here there'
+	check "perf inject accepts a recording with tally's names" eval 'injected 2>out && [ -s here ] && cmp here there'
+	check "perf inject -b accepts it" eval 'injected -b 2>out && cmp here there'
 fi
 
 cat >inlines.c <<'P'
@@ -129,12 +129,12 @@ if have cc && cc -O2 -g -fno-omit-frame-pointer -o inlines inlines.c 2>out; then
 	"$TALLY" script --stdio inlines.data >before
 	without inlines.data
 	"$TALLY" script --stdio plain.data >plain
-	check "the same as from the files" cmp before plain
-	check "inlined functions are among them" grep -q 'innermost.*(inlined)' before
+	check "the recording's names are the same as the files'" cmp before plain
+	check "the inlined functions are among them" grep -q 'innermost.*(inlined)' before
 	echo 'int main(void) { return 1; }' >other.c
 	cc -o inlines other.c
 	"$TALLY" script --stdio inlines.data >after
-	check "a program that was rebuilt since is shown as it was" cmp before after
+	check "a program that was rebuilt since has its old names" cmp before after
 	rm inlines
 	cat >mangled.cc <<'P'
 #include <map>
@@ -145,8 +145,8 @@ P
 		record -F 2000 -o mangled.data -- ./mangled
 		rm mangled
 		carried "C++" mangled.data
-		check "demangled" sh -c "'$TALLY' report --percent-limit 0 --stdio mangled.data | grep -q 'shop::till::sell'"
-		check "or as they stand, asked for so" \
+		check "names are demangled" sh -c "'$TALLY' report --percent-limit 0 --stdio mangled.data | grep -q 'shop::till::sell'"
+		check "or mangled with --no-demangle" \
 			sh -c "'$TALLY' report --percent-limit 0 --no-demangle --stdio mangled.data | grep -q '_ZN4shop4till4sellEi'"
 	fi
 else
@@ -172,7 +172,7 @@ if have node; then
 	names node.data >before
 	rm -f "$map"
 	carried "node, with the perf map gone" node.data
-	check "its functions are named by the map that was there" grep -q 'program.js' before
+	check "functions have names from the perf map that existed while recording" grep -q 'program.js' before
 fi
 
 if have node; then
@@ -182,9 +182,9 @@ if have node; then
 		annotated "what a JIT made, its code too" dump.data
 		rm -f jit-*.dump
 		carried "node, with its dump gone" dump.data
-		check "its functions are named by the dump that was there" sh -c "'$TALLY' report --percent-limit 0 --stdio dump.data | grep -q program.js"
+		check "functions have names from the JIT dump that existed while recording" sh -c "'$TALLY' report --percent-limit 0 --stdio dump.data | grep -q program.js"
 	else
-		skip "node, with its dump gone" "this node writes none"
+		skip "node, after its dump was removed" "this node writes none"
 	fi
 fi
 
@@ -194,11 +194,11 @@ if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz -
 	cp perf.data untouched.data
 	chmod 640 perf.data
 	"$TALLY" report -g --stdio perf.data >unpacked 2>/dev/null
-	check "perf's recording is packed" "$TALLY" pack perf.data
+	check "a recording of perf's can be packed" "$TALLY" pack perf.data
 	"$TALLY" report -g --stdio perf.data >packed 2>/dev/null
-	check "and shown as before" cmp unpacked packed
-	check "it keeps its mode" test "$(stat -c %a perf.data)" = 640
-	check "nothing is left beside it" sh -c '! ls -a | grep -q "^\.tally-"'
+	check "and looks as before" cmp unpacked packed
+	check "the file keeps its mode" test "$(stat -c %a perf.data)" = 640
+	check "no other file is left beside it" sh -c '! ls -a | grep -q "^\.tally-"'
 	carried "perf's recording, packed" perf.data
 	for view in 'script' 'report --stdio' 'report --header-only'; do
 		# shellcheck disable=SC2086
@@ -206,18 +206,18 @@ if have perf && timeout 60 perf record -q -g -F 2000 -o perf.data -- sh -c 'xz -
 		# shellcheck disable=SC2086
 		perf $view -i perf.data 2>err2 | grep -v '^# (Tip' >perf2
 		sed -i '/^# captured on/d; /^# data offset/d; /^# feat offset/d' perf1 perf2
-		cmp perf1 perf2 >out && cmp err1 err2 >>out && [ -s perf1 ] && ok "perf $view: the same of a packed file" ||
-			not_ok "perf $view: the same of a packed file"
+		cmp perf1 perf2 >out && cmp err1 err2 >>out && [ -s perf1 ] && ok "perf $view prints the same for a packed file" ||
+			not_ok "perf $view prints the same for a packed file"
 	done
 	perf script -i first.data >perf1 2>err1
 	without first.data
 	perf script -i plain.data >perf2 2>err2
-	check "and of tally's" sh -c 'cmp perf1 perf2 && cmp err1 err2 && test -s perf1'
+	check "perf prints the same for a packed recording of tally's" sh -c 'cmp perf1 perf2 && cmp err1 err2 && test -s perf1'
 	"$TALLY" pack -q untouched.data -o other.data
-	check "-o leaves the recording alone" sh -c "! cmp -s untouched.data other.data && cmp perf.data other.data"
+	check "-o leaves the original unchanged" sh -c "! cmp -s untouched.data other.data && cmp perf.data other.data"
 	cp perf.data twice.data
 	"$TALLY" pack -q twice.data
-	check "packing twice changes nothing" cmp perf.data twice.data
+	check "packing again changes nothing" cmp perf.data twice.data
 	if timeout 60 perf record -q -z -g -F 5000 -o packed.zst.data -- ls -lR /usr/include >out 2>&1; then
 		"$TALLY" pack -q packed.zst.data
 		carried "perf's compressed recording, packed" packed.zst.data
@@ -235,9 +235,9 @@ else
 fi
 if timeout 60 "$TALLY" record -q -F 20000 -o - -- true >stream.data 2>out; then
 	"$TALLY" script --stdio stream.data >before 2>/dev/null
-	check "a stream that was kept is packed" "$TALLY" pack stream.data -o file.data
+	check "a stream saved in a file can be packed" "$TALLY" pack stream.data -o file.data
 	"$TALLY" script --stdio file.data >after 2>/dev/null
-	check "into a file that says the same" cmp before after
+	check "and becomes a file with the same samples" cmp before after
 	carried "and carries its names" file.data
 fi
 
@@ -248,17 +248,17 @@ size=$(stat -c %s damaged.data)
 printf '\252\125' | dd of=damaged.data bs=1 seek=$((size - 40)) conv=notrunc 2>/dev/null
 "$TALLY" script --stdio first.data >before
 "$TALLY" script --stdio damaged.data >after 2>err
-check "damaged names are told of" grep -q 'the recording.s own names are damaged' err
-check "and the files asked instead" cmp before after
-check "without a recording there is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
+check "a warning says that the packed names are damaged" grep -q 'the recording.s own names are damaged' err
+check "and the names then come from the files" cmp before after
+check "a missing recording is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
 echo text >text.data
 mkfifo fifo
-check "a device or a FIFO is no file to be replaced" sh -c "! '$TALLY' pack first.data -o fifo 2>err && [ -p fifo ] &&
+check "a device or a FIFO is not replaced" sh -c "! '$TALLY' pack first.data -o fifo 2>err && [ -p fifo ] &&
 	grep -q 'not a regular file' err && ! '$TALLY' pack first.data -o - 2>err && grep -q 'not a pipe' err"
-check "a text is no recording, and stays as it is" sh -c "! '$TALLY' pack text.data 2>err && grep -q text text.data"
+check "text is refused and stays unchanged" sh -c "! '$TALLY' pack text.data 2>err && grep -q text text.data"
 mkdir -p closed && cp first.data closed/ && chmod 500 closed
 if [ "$(id -u)" != 0 ]; then
-	check "a folder that can't be written is told of" sh -c "! '$TALLY' pack closed/first.data 2>err && grep -q 'with -o' err"
+	check "a folder that can't be written is an error" sh -c "! '$TALLY' pack closed/first.data 2>err && grep -q 'with -o' err"
 fi
 chmod 700 closed
 echo "1..$number"

@@ -17,11 +17,11 @@ timeout 30 ./made_code >out 2>&1
 record first.data -- sh -c 'echo $$ >pid; exec ./made_code 4' || skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
 check "the map is gone" test ! -e "/tmp/perf-$(cat pid).map"
 report first.data
-check "the recording names what it said" grep -Eq 'perf-[0-9]+\.map +made_later' out
-check "and what the map said that it replaced" grep -Eq 'perf-[0-9]+\.map +made_first' out
+check "the recording has the names of the perf map" grep -Eq 'perf-[0-9]+\.map +made_later' out
+check "and the names that the map replaced while recording" grep -Eq 'perf-[0-9]+\.map +made_first' out
 record bare.data --no-pack -- ./made_code
 report bare.data
-check "without names in the recording nobody knows" eval '! grep -Eq "made_(first|later)" out'
+check "without the recording's own names, none are known" eval '! grep -Eq "made_(first|later)" out'
 
 ./made_code 4 stop &
 pid=$!
@@ -30,7 +30,7 @@ sleep 1.2 # its map is older than the recording
 record attached.data -p "$pid" -- sh -c 'kill -CONT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done' joined "$pid"
 wait "$pid"
 report attached.data
-check "of a process that is joined" eval 'grep -q made_first out && grep -q made_later out'
+check "names of a process that is attached to (-p)" eval 'grep -q made_first out && grep -q made_later out'
 
 contained() { unshare -m -p -f sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc && exec "$@"' contained "$@"; }
 mkdir -p "/var/tmp/tally-$$" && cp made_code "/var/tmp/tally-$$/"
@@ -40,9 +40,9 @@ if contained true >/dev/null 2>&1; then
 	record contained.data -- unshare -m -p -f sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc &&
 		cd "$1" && ./keeps 4 keep' contained "/var/tmp/tally-$$"
 	report contained.data
-	check "of a container that has ended, in its /tmp and by its pid" eval 'grep -q made_first out && grep -q made_later out'
+	check "names of a container that has ended, in its /tmp and by its own pid" eval 'grep -q made_first out && grep -q made_later out'
 else
-	skip "of a container that has ended, in its /tmp and by its pid" "no namespaces for this user"
+	skip "names of a container that has ended, in its /tmp and by its own pid" "no namespaces for this user"
 fi
 # Maps of earlier processes with the next numbers, as runtimes leave them behind: in a /tmp of our own,
 # for tests beside this one look for maps, too.
@@ -75,13 +75,13 @@ EOF
 if [ "$(uname -m)" = x86_64 ] && contained true >/dev/null 2>&1 && cc -O1 "$here/silent.c" -o "$here/silent" 2>/dev/null; then
 	unshare -m bash "$here/stale" "$here" >out 2>&1 </dev/null
 	report "$here/stale.data"
-	check "not by a map that an earlier process of that number has left" eval 'grep -q made_first out && ! grep -q made_by_another out'
+	check "a map that an earlier process with that pid left is not used" eval 'grep -q made_first out && ! grep -q made_by_another out'
 	report "$here/silent.data"
-	check "nor a process that writes none" eval 'grep -q "perf-[0-9]*.map" out && ! grep -q made_by_another out'
-	check "nor by the map of a later process, in a view" eval 'grep -q "perf-[0-9]*.map" "$here/later" && ! grep -q made_by "$here/later"'
+	check "nor is one used for a process that writes none" eval 'grep -q "perf-[0-9]*.map" out && ! grep -q made_by_another out'
+	check "a view does not use the map of a later process" eval 'grep -q "perf-[0-9]*.map" "$here/later" && ! grep -q made_by "$here/later"'
 else
-	skip "not by a map that an earlier process of that number has left" "no namespaces for this user, or not x86-64's code"
-	skip "nor a process that writes none" "no namespaces for this user, or not x86-64's code"
-	skip "nor by the map of a later process, in a view" "no namespaces for this user, or not x86-64's code"
+	skip "a map that an earlier process with that pid left is not used" "no namespaces for this user, or not x86-64's code"
+	skip "nor is one used for a process that writes none" "no namespaces for this user, or not x86-64's code"
+	skip "a view does not use the map of a later process" "no namespaces for this user, or not x86-64's code"
 fi
 echo "1..$number"

@@ -29,23 +29,23 @@ has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has
 sanitized=no; grep -q __asan_init tally && sanitized=yes
 
 run 0 ./tally record --help && has --call-graph && has --keep-stacks
-check "the help tells the options"
+check "--help lists the options"
 run 2 ./tally record && has 'nothing to record'
-check "without a target it asks for one"
+check "without a target, a message asks for one"
 run 2 ./tally record -e no-such-event true && has no-such-event && has '^' && [ ! -e tally.data ]
-check "an unknown event is pointed at"
+check "the message for an unknown event points at it"
 run 1 ./tally record -p 999999999 && has 'process 999999999' && [ ! -e tally.data ]
 check "a process that is not there is an error"
 run 2 ./tally record -F 1000000000 true && has 'perf_event_max_sample_rate' && [ ! -e tally.data ]
-check "a rate above the kernel's is refused with the kernel's limit"
+check "a rate above the kernel's limit is refused, and the message gives the limit"
 run 2 ./tally record --call-graph lbf true && has 'fp, dwarf'
-check "an unknown kind of call graph is named"
+check "the message for an unknown kind of call graph names it"
 run 1 ./tally record -t 999999999 && has 'tasks' && [ ! -e tally.data ]
 check "a thread that is not there is an error"
 run 1 ./tally record -C 9999 true && has 'CPU 9999' && [ ! -e tally.data ]
 check "a CPU that is not there is an error"
 run 2 ./tally record -m 4G true && has '2 GiB' && [ ! -e tally.data ]
-check "a ring too large for anyone is refused"
+check "a ring that is too large for any user is refused"
 run 1 ./tally record -o /no/such/dir/file true && has '/no/such/dir/file' && has 'hint: name another file with -o'
 check "a file that can't be written is an error"
 
@@ -53,7 +53,7 @@ check "a file that can't be written is an error"
 for action in EPERM ENOSYS; do
 	run 1 ./refuse_perf $action ./tally record -o refused sh -c 'echo ran' && has seccomp && lacks ran && lacks 'hardware cycle' &&
 		[ ! -e refused ]
-	check "a seccomp filter's $action is told, nothing runs, no file is left"
+	check "a seccomp filter ($action): a message says so, no command runs, no file is left"
 done
 if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
 	not_ok "cpu-clock can be sampled"
@@ -63,9 +63,9 @@ fi
 
 # --- the default -------------------------------------------------------------------------------------------------
 run 0 ./tally record -o default -- sh -c "$spin" && lacks 'call graphs by' && [ "$(said)" -gt 3 ] && has 'the recorder used'
-check "it says what it cost, and nothing of call graphs, which are as always"
+check "the summary has the recorder's cost, and nothing about call graphs of the default kind"
 [ "$(samples default)" = "$(said)" ]
-check "the samples told of are in the file"
+check "the file has as many samples as the summary says"
 bytes=$(stat -c %s default)
 python3 - "$bytes" <<'PY'
 import re, sys
@@ -73,15 +73,15 @@ value, unit = re.search(r"([\d.]+) (B|KiB|MiB) in default", open("out").read()).
 told = float(value) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[unit]
 sys.exit(abs(told - int(sys.argv[1])) > .06 * told)
 PY
-check "the size told of is the file's"
-if ./tally stat -e cycles -x, true 2>&1 | grep -q '^[0-9]'; then skip "cpu-clock for want of cycles" "there is a PMU"; else
+check "the file has the size that the summary says"
+if ./tally stat -e cycles -x, true 2>&1 | grep -q '^[0-9]'; then skip "without cycles, cpu-clock is used" "there is a PMU"; else
 	has 'sampling cpu-clock' && ./tally script --stdio -i default 2>&1 | grep -q cpu-clock:
-	check "cpu-clock for want of cycles, and says so"
+	check "without cycles, cpu-clock is used, and a message says so"
 fi
 [ "$(stat -c %a default)" = 600 ]
-check "others can't read a recording"
+check "other users can't read the recording"
 run 0 ./tally record -q -o quiet -- sh -c "$spin" && [ ! -s out ]
-check "-q says nothing"
+check "-q prints nothing"
 
 best=999999
 for ((i = 0; i < 5 || (i < 30 && best > 100000); i++)); do # other programs may disturb every try for long
@@ -95,13 +95,13 @@ if [ $sanitized = yes ]; then skip "'record true' takes at most 100 ms" "sanitiz
 fi
 run 139 ./tally record -o killed sh -c 'kill -SEGV $$' && has 'tally: the command was ended by signal 11 (' &&
 	run 139 ./tally record -q -o killed sh -c 'kill -SEGV $$' && lacks 'signal 11'
-check "a command that a signal ends is told of"
+check "a message says that a signal ended the command"
 run 0 ./tally record -F 1 -o none true && has 'nothing was sampled' && has '-F 1 '
-check "no samples: it says why"
+check "without samples, a message says why"
 run 0 ./tally record -D 5000 -o none sleep 0.1 && has 'sampling was to start after 5.00 s (-D)'
-check "no samples: it ended before the delay did"
+check "no samples: the command ended before --delay"
 run 0 ./tally record -e mem:0x1000:w -o none true && has 'nothing was sampled' && has 'did not occur'
-check "no samples: the event did not occur"
+check "no samples: the event never occurred"
 
 # --- statuses ----------------------------------------------------------------------------------------------------
 run 3 ./tally record -o status sh -c 'exit 3'
@@ -118,21 +118,21 @@ check "a file that is not executable gives 126 and no file"
 # --- the file that was there -------------------------------------------------------------------------------------
 ./tally record -q -o again true; cp again first
 run 0 ./tally record -o again sh -c "$spin" && cmp -s first again.old && ! cmp -s first again
-check "the last recording stays as .old"
+check "the previous recording is kept as .old"
 cp again second
 run 127 ./tally record -o again no-such-command-anywhere && cmp -s second again && cmp -s first again.old &&
 	lacks 'call graphs by'
-check "a recording that never began leaves the last one where it was, and says nothing of how it would have been"
+check "a recording that never began leaves the previous one in place, and prints no notes about it"
 run 127 ./tally record -q -o again -- /nonexistent && cmp -s second again && cmp -s first again.old && [ ! -e again.old~ ]
-check "nor does it cost the last but one"
+check "and leaves the .old file in place"
 run 0 ./tally record -q -o again true && cmp -s second again.old && [ ! -e again.old~ ]
-check "a recording that began leaves one .old"
+check "a recording that began leaves one .old file"
 
 # --- pipes -------------------------------------------------------------------------------------------------------
 ./tally record -o - -- sh -c "echo to-stdout; $spin" 2>said-piped | ./tally script --stdio - >out 2>&1
 [ $? = 0 ] && lacks damaged && [ "$(grep -c cpu-clock: out)" = "$(sed -n 's/^tally: \([0-9,]*\) samples.*/\1/p' said-piped | tr -d ,)" ] &&
 	grep -q to-stdout said-piped
-check "a pipe carries the recording; what the command prints goes to standard error"
+check "with -o -, standard output has the recording; the command's output goes to standard error"
 run 0 ./tally record -o - -- true; run 1 python3 -c '
 import os, pty, sys
 pid, fd = pty.fork()
@@ -151,18 +151,18 @@ rm -f fifo; mkfifo fifo
 reader=$!
 run 0 timeout 20 ./tally record -o fifo -- sh -c "$spin"; wait $reader
 [ "$status" = 0 ] && has 'in the pipe' && [ "$(grep -c cpu-clock: read)" = "$(said)" ]
-check "a FIFO is written as a pipe"
+check "a FIFO gets the recording in pipe form"
 timeout 20 ./tally record -o /dev/stdout -- sh -c "echo to-stdout; $spin" 2>out | ./tally script --stdio - >read 2>&1
 has to-stdout && [ "$(grep -c cpu-clock: read)" = "$(said)" ]
-check "/dev/stdout is standard output"
+check "/dev/stdout means standard output"
 run 124 timeout 0.5 ./tally record -o fifo true
-check "a FIFO without a reader is waited for, until a signal"
+check "a FIFO without a reader: tally waits for one until a signal"
 (./tally record -F 5000 -o - -- sh -c "$spin; sleep 1; exit 3"; echo "status $?" >&2) 2>out | head -c 6000 >/dev/null
 has 'status 1' && has 'the program that reads the pipe has ended' && has 'continues unrecorded'
-check "a reader that goes away is told of, the command runs on"
+check "if the reader goes away, a message says so, and the command runs on"
 (./tally record -q -o piped -- sh -c 'kill -PIPE $$'; echo "status $?") >out 2>&1
 has 'status 141'
-check "the command has its SIGPIPE as it was"
+check "the command starts with the same SIGPIPE as tally"
 
 # --- ends --------------------------------------------------------------------------------------------------------
 cat >terminal.py <<'PY'
@@ -185,7 +185,7 @@ print(status, seen.decode())
 sys.exit(not (status == 130 and b"samples in" in seen))
 PY
 run 0 python3 terminal.py && lacks 'recording: ' && [ "$(samples ended)" -gt 50 ]
-check "Ctrl-C ends the recording, the file is whole; the command has the terminal for itself"
+check "Ctrl-C ends the recording, and the file is whole; only the command uses the terminal"
 sleep 30 & slept=$!
 sed 's/"--", "sh", .*/"-p", "'$slept'"])/; s/b"ready"/b"recording: "/; s/status == 130/status >= 0/' terminal.py >attached.py
 run 0 timeout 20 env TERM=xterm python3 attached.py && has 'recording: '
@@ -209,7 +209,7 @@ signalled() {
 	[ $status = "$2" ] && [ "$(samples ended)" -gt 0 ] && [ "$(said)" = "$(samples ended)" ]
 }
 signalled INT 143
-check "SIGINT from elsewhere ends recording and command"
+check "SIGINT from another process ends recording and command"
 signalled TERM 143
 check "SIGTERM ends recording and command"
 if [ ${#unignored[@]} -gt 0 ]; then
@@ -223,7 +223,7 @@ fi
 for number_of in INT TERM; do
 	timeout -s $number_of 2 ./tally record -F 5000 -o twins -- sh -c "while :; do :; done" >out 2>&1
 	[ $? = 124 ] && has 'samples in' && has 'for the names' && lacks 'left out' && [ "$(samples twins)" -gt 0 ]
-	check "two SIG$number_of at once are one"
+	check "two SIG$number_of in quick succession count as one"
 done
 # Ctrl-C for a process that ends just before is for the recording, not for its names.
 ends_before() {
@@ -241,7 +241,7 @@ ends_before() {
 	done
 }
 ends_before
-check "Ctrl-C just after the recorded process ended leaves no names out"
+check "Ctrl-C just after the end of the recorded process loses no names"
 ./tally record -o ended -- sh -c 'trap "" TERM; echo $$ >ready; while :; do sleep 0.05; done' >out 2>&1 & pid=$!
 read -r child <ready
 kill -TERM $pid
@@ -253,7 +253,7 @@ wait $pid
 status=$?
 kill -KILL $child &&
 	[ $status = 130 ]
-check "a command that does not end: the recording is whole at the first signal, the second one stops waiting"
+check "a command that ignores signals: the first signal makes the recording whole, the second ends the waiting"
 run 0 ./tally record --duration 0.3 -o ended -- sh -c 'while :; do :; done' && [ "$(samples ended)" -gt 5 ]
 check "--duration ends a command"
 ./tally record -o ended -- sh -c 'echo $$ >ready; while :; do :; done' >out 2>&1 & pid=$!
@@ -262,7 +262,7 @@ sleep 1.5
 kill -KILL $pid; wait $pid 2>/dev/null
 kill $child
 run 0 ./tally script --stdio -i ended && [ "$(grep -c cpu-clock: out)" -gt 100 ]
-check "a killed recorder's file is readable"
+check "the file of a killed recorder is readable"
 
 if [ $is_root = yes ] && unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
 	cat >full.sh <<'SH2'
@@ -274,9 +274,9 @@ command -v perf >/dev/null && perf script -i /mnt/file 2>/dev/null | grep -c cpu
 SH2
 	run 0 unshare -m sh full.sh "$spin; $spin; $spin" && has 'status 1' && has 'No space left' && has 'is readable in' && has 'continues unrecorded' &&
 		lacks unreadable && [ "$(grep -c cpu-clock: full.tally)" -gt 50 ]
-	check "a full disk ends the recording; it is readable up to there"
+	check "a full disk ends the recording, which is readable up to that point"
 	[ $has_perf = no ] || [ "$(cat full.perf)" = "$(grep -c cpu-clock: full.tally)" ]
-	check "perf reads the same up to there"
+	check "perf reads the same part of it"
 else
 	skip "a full disk" "needs root and mount namespaces"
 fi
@@ -302,13 +302,13 @@ sh -c 'read -r _ <end' & short=$! # ends first
 sh -c 'read -r _ <go; exec ./shares 1000' >shared & pid=$!
 { begins process; : >end; sleep 0.1; : >go; } &
 run 0 ./tally record -o process -p $short,$pid && wait $pid && [ "$(samples process)" -gt 100 ]
-check "one of two processes ends: the other goes on being recorded"
+check "when one of two processes ends, the other is still recorded"
 python3 - <<'PY'
 import re, sys
 cpu = float(re.search(r"used ([\d.]+) s of CPU", open("out").read()).group(1))
 sys.exit(cpu > .5)
 PY
-check "events that have ended are not spun upon"
+check "ended events cause no busy loop"
 ./crowd threads 2 3000000 <hold >told & pid=$!
 begins thread >hold & # keeps it open until then
 read -r _ <told
@@ -331,7 +331,7 @@ check "events are inherited by threads"
 run 0 ./tally record -o chain -c 1 -e page-faults -- bash -c 'for i in 1 2 3 4 5 6 7 8 9 10; do bash -c "sleep 0; /bin/true"; done' &&
 	[ "$(./tally script --stdio -i chain | awk '/page-faults:/ { print $2 }' | sort -u | wc -l)" -ge 20 ] &&
 	./tally script --stdio -i chain | grep -q '^true '
-check "short-lived processes of processes are recorded with their names"
+check "short-lived processes that a process starts are recorded with their names"
 
 run 0 ./tally record -o delayed -D 150 -- sh -c "sleep 0.1; $spin; $spin; $spin; $spin; $spin; $spin; $spin; $spin" && [ "$(said)" -gt 0 ] && python3 - <<'PY'
 import re, subprocess, sys
@@ -345,13 +345,13 @@ check "-D samples later"
 # --- events ------------------------------------------------------------------------------------------------------
 run 0 ./tally record -o group -e '{cpu-clock,page-faults}' -- ./shares 100 && ./tally script --stdio -i group >out &&
 	has cpu-clock: && has page-faults:
-check "a group of two samples both"
+check "both events of a group sample"
 run 0 ./tally record -o reads -e '{cpu-clock,page-faults}:S' -- ./shares 100 && has 'children are not sampled' && run 0 ./tally script --stdio -i reads && has cpu-clock
-check "with :S the leader samples"
+check "with :S only the leader samples"
 run 0 ./tally record -o user -e cpu-clock:u -- ./shares 100 && run 0 ./tally script --stdio -i user && has cpu-clock:u: && lacks '[kernel'
-check "with :u no kernel addresses"
+check "with :u there are no kernel addresses"
 run 0 ./tally record -o precise -e cpu-clock:P -- ./shares 50 && [ "$(said)" -gt 5 ]
-check ":P takes what there is"
+check ":P uses the highest precision that the PMU accepts"
 run 0 ./tally record -o twice -e cpu-clock -e page-faults -F 1999 -- ./shares 50 && [ "$(said)" -gt 30 ]
 check "several -e"
 
@@ -371,7 +371,7 @@ C
 if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
 	if run 0 ./tally record -o watch -e "mem:$(./touch)/4:w:u" -- ./touch 37; then
 		[ "$(samples watch)" = 37 ]
-		check "37 writes to a watched variable are 37 samples"
+		check "37 writes to a watched variable give 37 samples"
 	else skip "a breakpoint" "this CPU has none free: $(head -1 out)"; fi
 	# Deep recursion: 20,000 frames of 64 bytes and more are more than the recorder reads.
 	cat >deep.c <<'C'
@@ -392,12 +392,12 @@ C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
 		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep &&
 		has 'stacks are incomplete: they exceed the 8,000 frames or 512 KiB that are kept of a stack'
-	check "stacks of more bytes than are read are warned of as such"
+	check "a warning tells of stacks with more bytes than were copied"
 	sed 's/char room.*/char room[1] = { 0 };/' deep.c >frames.c &&
 		cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls frames.c -o frames &&
 		run 0 ./tally record -o frames.data -- ./frames && has 'exceed the 8,000 frames' &&
 		run 0 ./tally report --stdio -i frames.data && has 'exceed the 8,000 frames'
-	check "so are stacks of more frames than are kept, by reports, too"
+	check "a warning tells of stacks with more frames than are kept; so do reports"
 	# An unused array lies between a function and its callers, and the kernel's copies end
 	# there.  The recorder's reading from outside helps from its second pass over the rings on.
 	# So the program lasts many passes, by its CPU clock, on any CPU.
@@ -421,78 +421,78 @@ int main(void) { return behind() == 7; }
 C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls hole.c -o hole && run 0 ./tally record -o hole.data --call-graph dwarf -- ./hole &&
 		./tally fold -i hole.data 2>/dev/null | awk '/inner/ { all += $NF } /;main;behind;inner/ { whole += $NF } END { exit !(whole > all / 4) }'
-	check "stacks are completed behind memory that was never touched"
+	check "stacks are completed across memory that was never touched"
 	cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls -Ddeep=shallow deep.c -o static 2>out &&
 		sed 's/20000/20/' deep.c >shallow.c && cc -O1 -static -fomit-frame-pointer -fno-optimize-sibling-calls shallow.c -o static &&
 		run 0 ./tally record -o static.data -- ./static && lacks 'incomplete' &&
 		./tally script --stdio -i static.data | awk '/cpu-clock:/ { if (n > most) most = n; n = 0 } / deep\+/ { n++ } END { exit most != 21 }'
-	check "a static program's stacks are whole"
+	check "the stacks of a static program are complete"
 	objcopy --remove-section .eh_frame --remove-section .eh_frame_hdr static bare 2>/dev/null
 	run 0 ./tally record -o bare.data -- ./bare && [ "$(samples bare.data)" -gt 20 ] &&
 		./tally script --stdio -i bare.data | awk '/cpu-clock:/ { if (n > most) most = n; n = 0 } / deep\+/ { n++ } / main\+/ { m++ } END { exit !(most == 21 && m > 20) }'
-	check "a program without unwind tables is unwound by its code"
+	check "a program without unwind tables is unwound by following its instructions"
 else
 	skip "programs compiled here" "no C compiler"
 fi
 if command -v python3 >/dev/null; then
 	run 0 ./tally record -o python -F 499 -- python3 -c 'sum(i*i for i in range(1000000))' &&
 		./tally script --stdio -i python | grep -q _PyEval_EvalFrameDefault
-	check "python3: the interpreter's functions are named"
+	check "python3: the interpreter's own functions have names"
 fi
 if command -v node >/dev/null; then
 	run 0 ./tally record -o node -F 499 --call-graph dwarf -- node -e 'let s=0; for (let i=0;i<3e7;i++) s+=i%7; console.log(s)' &&
 		[ "$(samples node)" -gt 10 ]
-	check "node: code made at run time does not stop the unwinding"
+	check "node: unwinding goes through JIT code"
 fi
 if [ $may_all = yes ]; then
 	run 0 ./tally record -a -e cpu-clock --call-graph dwarf -o all -F 499 -- ./shares 100 && [ "$(samples all)" -gt 10 ]
-	check "stack copies with -a: kernel threads have none"
+	check "with -a, kernel threads have no stack copies"
 else
-	skip "stack copies with -a: kernel threads have none" "needs root or perf_event_paranoid 0"
+	skip "with -a, kernel threads have no stack copies" "needs root or perf_event_paranoid 0"
 fi
 run 0 ./tally record --keep-stacks --call-graph dwarf,4096 -o kept -- ./shares 100 && ./tally script --stdio -i kept | grep -q 'spend+'
-check "--keep-stacks keeps the copies, unwound by the reader"
+check "--keep-stacks keeps the copies, which the reader unwinds"
 
 run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'for events that record each hit'
-check "each hit of an event takes no stack copy unless asked to"
+check "an event that samples each hit copies no stacks unless requested"
 run 0 ./tally record -o hits -e page-faults -c 1 sh -c : &&
 	grep -q 'by frame pointers for events that record each hit; --call-graph dwarf copies' out
-check "where each hit is taken it says how the stacks are had, and how else"
+check "if each hit is sampled, a message says how stacks are recorded, and what other way there is"
 
 # --- limits ------------------------------------------------------------------------------------------------------
 echo from-stdin | run 0 ./tally record -o input cat && has from-stdin
-check "the command has standard input"
+check "the command reads standard input"
 run 1 ./tally record -o . true && has 'irectory' && run 1 ./tally record -o /proc/none true
-check "a directory is no output"
+check "a directory as output is an error"
 (ulimit -Hn 64; ulimit -Sn 20; ./tally record -o limits -- sh -c 'ulimit -Sn') >out 2>&1
 grep -qx 20 out
-check "the command has its limit of descriptors as it was"
+check "the command has its own limit of descriptors back"
 (ulimit -n 12; ./tally record -o few -e cpu-clock,page-faults,faults,minor-faults,context-switches true; echo "status $?") >out 2>&1
 has 'status 1' && has 'ulimit -n' && [ ! -e few ]
-check "too few descriptors: says so and leaves no file"
+check "with too few descriptors, a message says so, and no file is left"
 if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	mkdir own && chmod 777 own
 	run 0 $nobody ./tally record -o own/user -- ./shares 100 && has 'only user mode' && has 'perf_event_paranoid' && [ "$(samples own/user)" -gt 10 ]
-	check "an unprivileged user records user mode, and is told so"
+	check "for an unprivileged user only user mode is recorded, and a message says so"
 	./tally script --stdio -i own/user >out && lacks '[kernel' && has cpu-clock:u:
-	check "what is recorded is called cpu-clock:u"
+	check "the event is then called cpu-clock:u"
 	run 1 $nobody ./tally record -a -o own/all -- true && has 'perf_event_paranoid' && has 'hint:' && [ ! -e own/all ]
-	check "-a is refused to an unprivileged user, with the cure"
+	check "-a is refused to an unprivileged user, and the message gives the remedy"
 	run 1 $nobody ./tally record -p $$ -o own/other && has "task $$: it belongs to root" && has 'hint: run tally as root' &&
 		lacks perf_event_paranoid && [ ! -e own/other ]
 	check "another user's process is refused"
 	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has "of 'true'" && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
-	check "the kernel's side is refused with the event that would do"
+	check "kernel mode is refused, and the message gives the event that works"
 	run 1 $nobody ./tally record --all-kernel -o own/none true && has '(cpu-clock:u)' && lacks 'only user mode' && [ ! -e own/none ]
-	check "so is --all-kernel"
+	check "--all-kernel is refused too"
 	run 1 $nobody ./tally record -e context-switches -o own/none true && has 'perf_event_paranoid=1' && lacks 'context-switches:u' && [ ! -e own/none ]
-	check "what happens in the kernel alone is refused, not recorded as nothing"
+	check "an event that occurs only in the kernel is refused, not recorded without samples"
 	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"
-	check "among others it is said that there are none"
+	check "among other events, a message says that it has no samples"
 	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: name another file with -o' && [ ! -e nowhere ]
 	check "a folder that can't be written is an error"
 	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings have' && has mlock && [ "$(samples own/large)" -gt 10 ]
-	check "-m beyond the budget: rings as large as fit, and says so"
+	check "-m beyond the budget: the rings are as large as fit, and a message says so"
 	(ulimit -l 0; $nobody ./tally record --call-graph dwarf -o own/small -- ./shares 100; echo "status $?") >out 2>&1
 	has 'status 0' && [ "$(samples own/small)" -gt 10 ]
 	check "a small budget is enough for stack copies"
@@ -501,7 +501,7 @@ else
 fi
 run 0 ./tally record -m 1 -c 1 -e page-faults --call-graph dwarf,4000 -o lost -- sh -c 'for i in 1 2 3; do ls >/dev/null; done' && has 'were lost' && has '(-m)' &&
 	[ "$(sed -n 's/^tally record: warning: \([0-9,]*\) record[a-z ]* lost.*/\1/p' out | tr -d ,)" = "$(./tally script --stdio --records -i lost 2>/dev/null | sed -n 's/.* LOST .* lost=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" ]
-check "lost samples are counted, recorded, and reported with the flag that helps"
+check "lost samples are counted, recorded, and reported with the option that helps"
 
 # --- known truth -------------------------------------------------------------------------------------------------
 cat >truth.py <<'PY'
@@ -533,14 +533,14 @@ PY
 for i in 1 2 3; do # chance fails one time in thousands; so does a machine that stands still for a while
 	run 0 ./tally record -F 4000 -o truth -- sh -c 'exec ./shares 2500 >shared' && run 0 python3 truth.py truth 4000 && break
 done
-check "shares of 50, 30 and 20 % come out within what 10,000 samples can tell, and the time within 5 %"
+check "shares of 50, 30 and 20 % are found with the error expected of 10,000 samples; the time within 5 %"
 
 export ASAN_OPTIONS=detect_leaks=0
 private="unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"\$@\"' sh"
 if [ $is_root = yes ] && eval $private ./tally stat -e syscalls:sys_enter_getppid true >out 2>&1; then
 	for n in 0 1 43210; do
 		run 0 ./tally record -e syscalls:sys_enter_getppid -o getppid -- ./getppid_loop $n && [ "$(said)" = $n ] && [ "$(samples getppid)" = $n ]
-		check "$n getppid calls are $n samples"
+		check "$n calls of getppid give $n samples"
 	done
 	run 0 ./tally record -a -e sched:sched_switch -o switches -- sleep 0.05 && ./tally script --stdio -i switches | grep -q 'prev_comm='
 	check "-a records tracepoints with their fields"
@@ -597,17 +597,17 @@ if [ $has_perf = yes ]; then
 	./tally record -q -c 1 -e page-faults -o - -- ls / >as-pipe 2>out
 	for file in as-fp as-dwarf as-none as-plain as-faults as-pipe; do
 		run 0 python3 compare.py $file
-		check "perf script gives what tally script gives: ${file#as-}"
+		check "perf script prints the same as tally script: ${file#as-}"
 	done
 	for file in group twice; do
 		run 0 python3 compare.py $file many
-		check "perf script gives what tally script gives: $file"
+		check "perf script prints the same as tally script: $file"
 	done
 	if [ -e switches ]; then
 		./tally record -q -e sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit -o as-forks -- \
 			sh -c 'for i in 1 2 3 4 5; do /bin/true; done' >out 2>&1
 		run 0 python3 compare.py as-forks many
-		check "perf script gives what tally script gives: tracepoints"
+		check "perf script prints the same as tally script: tracepoints"
 		run 0 perf script -i switches && grep -c sched_switch: out >perf.count && [ "$(cat perf.count)" = "$(samples switches)" ] && has 'prev_comm='
 		check "perf decodes the tracepoints"
 		run 0 perf script -i getppid && [ "$(grep -c sys_enter_getppid: out)" = 43210 ]
@@ -623,7 +623,7 @@ if [ $has_perf = yes ]; then
 	run 0 perf script -i kept && has 'spend+'
 	check "perf unwinds the stacks that are kept"
 else
-	skip "as perf reads it" "there is no perf"
+	skip "perf on recordings of tally's" "there is no perf"
 fi
 
 echo "1..$number"

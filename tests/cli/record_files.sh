@@ -29,7 +29,7 @@ fi
 # --- several files -----------------------------------------------------------------------------------------------
 run 0 ./tally record --switch-output=200ms -e cpu-clock -F 2000 -- ./shares 1000 && [ ! -e tally.data ] &&
 	[ "$(ls tally.data.[0-9]* | wc -l)" -ge 3 ]
-check "--switch-output=TIME makes a file for each"
+check "--switch-output=TIME starts a new file each time"
 total=0 alike=yes
 for file in tally.data.[0-9]*; do
 	total=$((total + $(samples "$file")))
@@ -38,38 +38,38 @@ for file in tally.data.[0-9]*; do
 done
 echo "$total in all; $alike" >>out
 [ "$total" = "$(sed -n 's/^tally: \([0-9,]*\) samples in .*/\1/p' out | tr -d ,)" ] && [ "$alike" = yes ]
-check "no sample is missing or twice, each file has its names and is perf's, too"
+check "no sample is lost or doubled; each file has its names and is readable for perf"
 rm -f tally.data*
 run 0 ./tally record --switch-output=8K --switch-max-files 2 -z 0 -e cpu-clock -F 4000 -o few -- ./shares 1000 &&
 	[ "$(grep -c 'samples, ' out)" -ge 3 ] && [ "$(ls few.[0-9]* | wc -l)" = 2 ] && [ ! -e few ]
-check "--switch-output=SIZE, of which --switch-max-files are kept"
+check "--switch-output=SIZE, of whose files --switch-max-files are kept"
 run 0 ./tally record --timestamp-filename -o named -e cpu-clock -- ./shares 50 && ls named.[0-9]* >/dev/null && [ ! -e named ]
 check "--timestamp-filename puts the time into the name"
 run 2 ./tally record --switch-output=fast true && has 'SIZE (500K'
-check "a switch that is none is refused"
+check "an invalid --switch-output is refused"
 run 1 sh -c './tally record --switch-output=1s -o - true | cat; exit ${PIPESTATUS:-1}' && has 'not a pipe'
-check "a pipe can't be switched"
+check "--switch-output is refused for a pipe"
 # --- what is no file stays where it is ------------------------------------------------------------------------------
 mkdir far && ./tally record -q -o far/data -e cpu-clock true 2>out && ln -s far/data link && run 0 ./tally record -q -o link -e cpu-clock true &&
 	[ -L link ] && [ -f far/data ] && [ -f far/data.old ] && [ ! -e link.old ]
-check "a link stays, and what it leads to is kept as FILE.old"
+check "a link stays, and its target is kept as FILE.old"
 mkdir far/data.old~ && run 1 ./tally record -q -o far/data -e cpu-clock true && has "can't be kept as" && has 'far/data.old~' && has hint: &&
 	[ -d far/data.old~ ] && [ -s far/data ] && [ -s far/data.old ]
-check "a folder in the place of the file that is kept is refused, and nothing lost"
+check "a folder named FILE.old makes tally refuse, and nothing is lost"
 if mknod device c 1 3 2>out && sh -c ": >device" 2>out; then
 	for words in --switch-output=1s --timestamp-filename --overwrite; do
 		run 1 ./tally record -q $words -o device -e cpu-clock true && has 'need a file' && [ -c device ] && [ "$(echo device*)" = device ]
-		check "$words: a device is refused, and stays"
+		check "$words: a device as output is refused, and stays"
 	done
 	mv device far/data.old && run 1 ./tally record -q -o far/data -e cpu-clock true && has 'not a regular file' && [ -c far/data.old ] && [ -s far/data ]
-	check "a device in the place of the file that is kept stays"
+	check "a device named FILE.old stays"
 else
-	skip "a device is no file" "needs the right to make devices: $(head -1 out)"
+	skip "a device is not replaced" "needs the right to make devices: $(head -1 out)"
 fi
 
 ln -s /dev/null nowhere
 run 1 ./tally record --switch-output=1s -o nowhere true && has 'not nowhere' && [ -L nowhere ]
-check "nor a device"
+check "a link to a device is refused, and stays"
 run 0 ./tally record --max-size 20K -z 0 -e cpu-clock -F 4000 -o limited -- ./shares 20000 && has 'max-size' &&
 	[ "$(stat -c %s limited)" -lt 500000 ]
 check "--max-size ends recording and command"
@@ -81,35 +81,35 @@ until [ -s flight ]; do sleep 0.05; done # the events are open
 sleep 0.5
 kill -USR2 $recorder
 wait $recorder && [ "$(ls flight.[0-9]* | wc -l)" = 1 ] && [ -e flight ] && has 'samples, '
-check "--overwrite: SIGUSR2 writes a file of its own"
+check "--overwrite: each SIGUSR2 writes a file"
 last=$(samples flight); snapshot=$(samples flight.[0-9]*)
 echo "$snapshot, then $last" >>out
 same flight && same flight.[0-9]* && [ "$last" -gt 20 ] && [ "$last" -lt 1500 ] && ./tally report --stdio -i flight 2>>out | grep -q half
-check "each has the last that the rings hold, with names"
+check "each file has the latest samples in the rings, with names"
 end=$(./tally script --stdio -i flight.[0-9]* 2>>out | times | tail -n 1)
 begin=$(./tally script --stdio -i flight 2>>out | times | head -n 1)
 echo "snapshot to $end, last from $begin" >>out
 awk -v end="$end" -v begin="$begin" 'BEGIN { exit !(begin > end) }'
-check "what a snapshot had isn't dumped again"
+check "samples of one file are not in the next one"
 if [ "$(id -u)" = 0 ]; then
 	./tally record -a --overwrite -m 64K --call-graph fp -e cpu-clock -F 500 -o storm -- sh -c 'for i in $(seq 300); do ./shares 2 >/dev/null; done' >out 2>&1 &&
 		./tally report --stdio --sort comm,sym -i storm >>out 2>&1
 	./tally report --stdio --sort sym -i storm 2>>out | grep -q half
-	check "of short-lived processes, too"
+	check "… also for short-lived processes"
 else
-	skip "of short-lived processes, too" "needs root"
+	skip "… also for short-lived processes" "needs root"
 fi
 
 # --- control -----------------------------------------------------------------------------------------------------
 mkfifo ctl ack
 for words in "--duration 0" "--duration 0ms" "--max-size 0"; do
 	run 2 ./tally record $words -o none true && has "${words% *}" && [ ! -e none ]
-	check "$words is no end"
+	check "$words is refused as a limit"
 done
 run 2 ./tally top --duration 0 && has "--duration: '0' is not a time"
-check "top --duration 0 is no end"
+check "top --duration 0 is refused"
 run 2 ./tally record -D -1 true && has -- --control
-check "-D -1 without anybody to switch on is refused"
+check "-D -1 without a way to enable events is refused"
 ./tally record -D -1 --control fifo:ctl,ack -e cpu-clock -F 1000 -o controlled -- ./shares 20000 >out 2>&1 &
 recorder=$!
 exec 5<>ack
@@ -117,12 +117,12 @@ answer() { IFS= read -r -t 20 -u 5 line && [ "$line" = ack ]; }
 echo ping >ctl && answer && begin=$(date +%s%N) && echo enable >ctl && answer && sleep 0.3 && echo disable >ctl && answer &&
 	on=$(($(date +%s%N) - begin)) && sleep 0.7 &&
 	echo fly >ctl && ! IFS= read -r -t 0.5 -u 5 line && echo stop >ctl && answer
-check "each command is answered that is one"
+check "each valid command gets an answer"
 exec 5>&-
 wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'events are off' && [ "$(samples controlled)" -gt 5 ] &&
 	./tally script --stdio -i controlled 2>>out | times |
 	awk -v on="${on:-0}" 'NR == 1 { first = $1 } { last = $1 } END { print "over", last - first, "s of", on / 1e9; exit last - first > on / 1e9 }' >>out
-check "what was on was recorded, stop ends recording and command"
+check "samples are recorded while enabled; stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------
 # nohup(1) ignores SIGHUP, and tally keeps that.
@@ -140,31 +140,31 @@ for signal in INT TERM HUP; do
 	number_of=$(kill -l $signal); [ $signal = INT ] && number_of=15 # if kill sends it, tally passes it on as SIGTERM
 	echo "status $code" >>out
 	[ $code = $((128 + number_of)) ] && ./tally script --stdio -i ended >/dev/null 2>>out && ! grep warning out | grep -qv 'no samples'
-	check "after SIG$signal the file is whole, the status the command's"
+	check "after SIG$signal the file is whole, and the exit status is the command's"
 	rm -f ended
 done
 mkdir disk && ln -s disk/run.data linked
 for i in 1 2; do run 0 ./tally record -q --timestamp-filename -e cpu-clock -o linked -- true; done
 [ -L linked ] && [ "$(ls disk | wc -l)" = 2 ] && [ "$(ls -d linked* | wc -l)" = 1 ]
-check "where a link leads to nothing yet, recordings come there, and the link stays"
+check "a link without a target: the recording is written there, and the link stays"
 ./tally record -o - -e cpu-clock -F 2000 -- ./shares 400 2>out | head -c 4096 >/dev/null
 status=${PIPESTATUS[0]}
 echo "status $status" >>out
 [ "$status" = 1 ] && grep -q 'tally record: ' out
-check "a pipe without reader is told of"
+check "a message says that the pipe's reader has gone"
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
 	run 1 ./tally record -e cpu-clock -F 4000 -z 0 -o small/full -- ./shares 1500 && has 'No space left' && has 'readable in small/full' &&
 		[ "$(samples small/full)" -gt 50 ]
-	check "on a full disk what was written is whole"
+	check "on a full disk, the part that was written is readable"
 	rm -f small/full
 	run 1 ./tally record -e cpu-clock -F 4000 -z 0 --switch-output=20K -o small/full -- ./shares 1500 && has 'No space left'
-	check "so it is in several files"
+	check "the same with several files"
 	all=yes
 	for file in small/full*; do ./tally script --stdio -i "$file" >/dev/null 2>>out || all=no; done
 	[ $all = yes ]
-	check "of which all can be read"
+	check "all of these are readable"
 	umount small
 else
-	skip "on a full disk what was written is whole" "needs root that may mount"
+	skip "on a full disk, the part that was written is readable" "needs root that may mount"
 fi
 echo "1..$number"

@@ -38,7 +38,7 @@ lossless() { ! has 'were lost'; }
 work=(1000 20000) # some ms of user-mode CPU time each, which any user may sample: several samples
 graph=(); [ "$(id -u)" = 0 ] || graph=(--call-graph fp) # no stack copies: an ordinary user's rings are too small
 if [ "$(ulimit -Hn)" -lt 5000 ]; then
-	skip "1,000 threads that are there are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
+	skip "1,000 threads that exist are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
 else
 	mkfifo hold said ctl ack
 	exec 7<>ack
@@ -53,7 +53,7 @@ else
 	exec 8>&-
 	wait $crowd
 	wait $recorder && lossless && threads ./tally there
-	check "1,000 threads that are there are all sampled, each under its name"
+	check "1,000 threads that exist are all sampled, each under its name"
 fi
 timeout 60 ./tally record -m 32M -e cpu-clock -F 999 "${graph[@]}" -o started -- ./crowd threads 1000 "${work[@]}" </dev/null >out 2>&1 && lossless && threads ./tally started
 check "1,000 threads that a program starts are all sampled, each under its name"
@@ -62,9 +62,9 @@ if [ $has_perf = yes ]; then
 	ours=$(fields ./tally started | wc -l) theirs=$(fields perf perfs | wc -l)
 	echo "$ours samples, perf has $theirs" >>out
 	threads perf started && [ "$(fields perf started | wc -l)" = "$ours" ] && [ $((ours * 2)) -gt "$theirs" ] && [ $((theirs * 2)) -gt "$ours" ]
-	check "perf reads the same of them, and has about as many of its own"
+	check "perf reads the same samples, and records about as many itself"
 else
-	skip "perf reads the same of them, and has about as many of its own" "no perf"
+	skip "perf reads the same samples, and records about as many itself" "no perf"
 fi
 
 # Busy programs don't keep the recorder from its rings, if it has the permission; the command itself
@@ -72,9 +72,9 @@ fi
 if chrt -f 1 true 2>/dev/null; then
 	timeout 60 ./tally record -q -e cpu-clock -o turn -- sh -c 'chrt -p $PPID; chrt -p $$' >out 2>&1
 	[ "$(grep -c SCHED_FIFO out)" = 1 ] && sed -n '1!p' out | grep -q SCHED_OTHER
-	check "the recorder needn't wait for its turn, its command has to"
+	check "the recorder has a real-time priority; its command has not"
 else
-	skip "the recorder needn't wait for its turn, its command has to" "no real-time priorities here"
+	skip "the recorder has a real-time priority; its command has not" "no real-time priorities here"
 fi
 
 # --- 1,500 programs ----------------------------------------------------------------------------------------------
@@ -97,11 +97,11 @@ sys.exit(bool(bad) or not ours or not theirs)
 P
 programs="/bin/true /bin/pwd /usr/bin/id"
 timeout 60 ./tally record -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>out >printed && lossless
-check "a storm of programs is recorded without losses"
+check "a thousand short programs are recorded without losses"
 fields ./tally storm | cut -d' ' -f4- | sed 's/ *$//' | sort -u >names
 cp names out
 [ "$(tr '\n' ' ' <names)" = "crowd id pwd true " ]
-check "each of its processes is named"
+check "each of these processes has its name"
 # same_shares FILE LIMIT: perf's top programs, files and functions of FILE have the same shares in
 # storm, within LIMIT points
 same_shares() {
@@ -115,7 +115,7 @@ same_shares() {
 }
 if [ $has_perf = yes ]; then
 	same_shares storm 0.1
-	check "perf finds the same programs, files and functions in it"
+	check "perf finds the same programs, files and functions in the recording"
 	# A program that asks for the CPU's features waits for the hypervisor, sometimes long: then
 	# runs of one program differ more.
 	for try in 1 2 3; do
@@ -123,10 +123,10 @@ if [ $has_perf = yes ]; then
 		[ $try = 1 ] || timeout 60 ./tally record -q -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>>out >printed
 		same_shares perfs 12 && break
 	done
-	check "shares are those of perf's own recording, within what two runs differ by"
+	check "shares agree with perf's own recording as two runs of perf do"
 else
-	skip "perf finds the same programs, files and functions in it" "no perf"
-	skip "shares are those of perf's own recording, within what two runs differ by" "no perf"
+	skip "perf finds the same programs, files and functions in the recording" "no perf"
+	skip "shares agree with perf's own recording as two runs of perf do" "no perf"
 fi
 
 # --- CPUs come and go --------------------------------------------------------------------------------------------
@@ -145,10 +145,10 @@ H
 (echo began; timeout 60 unshare -m bash hotplug.sh 2>&1) >out
 status=$?
 if [ "$(nproc)" = 1 ] || [ $status = 77 ] || has unshare; then
-	skip "a CPU that goes and comes back is recorded again" "no list of CPUs can be made up"
+	skip "a CPU that goes offline and online again is recorded again" "no list of CPUs can be made up"
 else
 	[ $status = 0 ] && has 'CPU 1 went offline: nothing is sampled there until it is back' && has 'CPU 1 came online: it is sampled from now on'
-	check "a CPU that goes offline and comes back is told of"
+	check "messages say that a CPU went offline and came back"
 	# Prints the samples of the last second, by CPU: of events that were opened again.
 	last() { fields "$1" hotplug | awk '{ cpu[NR] = substr($3, 2); time[NR] = $2 }
 		END { for (i = 1; i <= NR; i++) if (time[i] > time[NR] - 0.9) n[cpu[i] + 0]++; print NR, n[0] + 0, n[1] + 0 }'; }

@@ -49,7 +49,7 @@ while read -r option words; do
 		ours=$(attributes one "$word"); theirs=$(attributes two "$word")
 		echo "$word: '$ours', perf's '$theirs'" >>out
 		[ -n "$ours" ] && [ "$ours" = "$theirs" ]
-		check "$option asks for $word, as perf's does"
+		check "$option requests $word from the kernel, as perf's does"
 	done
 done <<'OPTIONS'
 -d ADDR DATA_SRC mmap_data
@@ -69,7 +69,7 @@ check "-i: the children are not recorded"
 for option in "-b" "-j any_call,u" "--call-graph lbr"; do
 	timeout 20 ./tally record $option -e cpu-clock -o branches true >out 2>&1
 	[ $? = 1 ] && has 'has no branch stacks' && has 'hint:' && [ ! -e branches ]
-	check "$option is refused where there are no branch stacks, with a way out"
+	check "$option is refused if there are no branch stacks, and the message gives another way"
 done
 if command -v strace >/dev/null && strace -o trace true 2>/dev/null && [ $has_perf = yes ]; then
 	asked() { grep -m 1 'BRANCH_STACK' trace | grep -o 'branch_sample_type=[^,]*'; }
@@ -77,9 +77,9 @@ if command -v strace >/dev/null && strace -o trace true 2>/dev/null && [ $has_pe
 	strace -f -v -o trace -e perf_event_open perf record --call-graph lbr -e cpu-clock -o two true >>out 2>&1; theirs=$(asked)
 	echo "$ours, perf's $theirs" >>out
 	[ -n "$ours" ] && [ "$ours" = "$theirs" ]
-	check "--call-graph lbr asks for the branches that perf asks for"
+	check "--call-graph lbr requests the same branches as perf"
 else
-	skip "--call-graph lbr asks for the branches that perf asks for" "needs strace and perf"
+	skip "--call-graph lbr requests the same branches as perf" "needs strace and perf"
 fi
 
 # --- fixed periods -----------------------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ for words in "-c 10 -e page-faults" "-e page-faults/period=10/"; do
 	some=$(samples some)
 	echo "$some of $all" >>out
 	[ "$all" -gt 40 ] && [ "$some" -gt 0 ] && [ "$some" -le $((all / 10 + 5)) ] && same some
-	check "$words: a sample in ten hits"
+	check "$words: one sample in ten hits"
 	[ "$(./tally script --stdio -F period -i some 2>>out | tr -d ' ' | sort -u)" = 10 ] &&
 		./tally report -j -i some 2>>out | grep -qE '"period": ?'$((10 * some))'\b'
-	check "$words: each stands for ten"
+	check "$words: each sample counts ten hits"
 done
 
 # --- filters -----------------------------------------------------------------------------------------------------
@@ -105,21 +105,21 @@ check "a filter by address is refused"
 if ./tally record -q -a -e sched:sched_switch -o probe true 2>out; then
 	run 1 ./tally record -e sched:sched_switch --filter 'prev_comm == "a" && prev_pidd > 0' true && has 'no such field' && has 'prev_pid,' &&
 		grep -q '^ *\^' out
-	check "a filter that is wrong is pointed at"
+	check "the message for a wrong filter points at the fault"
 	./tally record -q -a -e sched:sched_switch --filter 'prev_comm == "shares"' --filter 'next_pid != 0' -o filtered -- ./shares 300 4 >out 2>&1
 	./tally script --stdio -i filtered >text 2>>out
 	[ "$(grep -c 'prev_comm=shares' text)" -gt 0 ] && ! grep 'sched_switch:' text | grep -v 'prev_comm=shares' >>out &&
 		! grep 'sched_switch:' text | grep 'next_pid=0 ' >>out && same filtered
-	check "filters let pass what they say, two of them what both say"
+	check "a filter passes the right hits; two filters pass those that pass both"
 	sh -c 'echo $$ >own; exec ./tally record -q -a -e sched:sched_switch --exclude-perf -o filtered -- ./shares 100' >out 2>&1
 	! ./tally script --stdio -i filtered 2>>out | grep "prev_comm=tally prev_pid=$(cat own) " >>out
-	check "--exclude-perf leaves out what tally itself does"
+	check "--exclude-perf leaves out tally's own hits"
 	begin=$(date +%s%N)
 	run 0 ./tally record -a -e 'syscalls:*' -o calls -- ./shares 100
 	took=$((($(date +%s%N) - begin) / 1000000))
 	echo "$took ms" >>out
 	[ "$took" -lt 20000 ] && [ "$(./tally script --stdio -i calls 2>>out | times | wc -l)" -gt 10 ]
-	check "hundreds of tracepoints are opened and left in seconds" # perf waits for the kernel at each one: half a minute
+	check "hundreds of tracepoints are opened and closed in seconds" # perf waits for the kernel at each one: half a minute
 else
 	skip "filters" "tracepoints can't be recorded: $(head -1 out)"
 fi
@@ -128,26 +128,26 @@ fi
 if [ $is_root = yes ]; then # otherwise the kernel's part is not sampled
 	run 0 ./tally record -e cpu-clock -F 99 -o short -- sh -c 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i + 1)); done' &&
 		grep -q 'the samples cover [0-9]* of [1-9][0-9][0-9]* ms of CPU time: .*use -a or a higher -F' out
-	check "tasks that are too short to be met are told of"
+	check "a message says that tasks too short to be followed are missing"
 	run 0 ./tally record -e cpu-clock -F 4999 -o long -- ./shares 300 && ! has 'the samples cover' &&
 		run 0 ./tally record -e cpu-clock -c 7 --no-call-graph -o long -- ./shares 300 && ! has 'the samples cover' # a late timer
-	check "… not where samples stand for the time that was used"
+	check "… but not if samples stand for CPU time"
 else
-	skip "tasks that are too short to be met are told of" "needs root"
+	skip "a message says that tasks too short to be followed are missing" "needs root"
 fi
 
 # --- whom --------------------------------------------------------------------------------------------------------
 run 2 ./tally record -e cpu-clock -G some true && has 'add -a'
 check "-G without -a is refused"
 run 2 ./tally record -u no-such-user true && has "no user 'no-such-user'"
-check "a user that is not there is told of"
+check "the message for an unknown user names it"
 if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; then # a user of no other test
 	setpriv --reuid=64321 --clear-groups ./shares 20000 >/dev/null &
 	other=$!
 	sleep 0.2
 	run 0 ./tally record -u 64321 -e cpu-clock -o user -- sleep 0.5 && [ "$(samples user)" -gt 20 ] &&
 		[ "$(./tally script --stdio -i user 2>>out | times | wc -l)" = "$(./tally script --stdio --pid $other -i user 2>>out | times | wc -l)" ]
-	check "-u takes a user's processes, and no others"
+	check "-u records only the user's processes"
 	kill $other
 	mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 	group=${mount:+$mount/tally-test-$$}
@@ -160,14 +160,14 @@ if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; 
 			./tally script --stdio -i group 2>>out | times >all; ./tally script --stdio -i group --pid $inside 2>>out | times >own
 			wc -l all own >>out
 			[ "$(wc -l <own)" -gt 10 ] && cmp all own >>out && same group
-			check "-G takes the processes of a control group, and no others"
+			check "-G records only the processes of a control group"
 		else
-			not_ok "-G takes the processes of a control group, and no others"
+			not_ok "-G records only the processes of a control group"
 		fi
 		kill $inside $beside
 		wait
 	else
-		skip "-G takes the processes of a control group, and no others" "no control group can be made"
+		skip "-G records only the processes of a control group" "no control group can be made"
 	fi
 else
 	skip "-u and -G" "need root"

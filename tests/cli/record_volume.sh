@@ -29,7 +29,7 @@ volume "$1"
 check "no sample is lost, none throttled"
 echo "$samples samples" >>out
 [ "${samples:-0}" -ge "$1" ]
-check "$1 samples and more"
+check "$1 samples or more"
 cat >truth.py <<'PY'
 import re, sys
 truth = {name: float(value) for name, value in (line.split() for line in open("shared"))}
@@ -41,7 +41,7 @@ PY
 true_shares() { "$TALLY" report --stdio --no-children -i volume >out 2>&1 && python3 truth.py "$samples"; }
 # Tries again if the machine stood still: then a clock's time continues, but no timer runs.
 true_shares || { volume "$1" && true_shares; } || { volume "$1" && true_shares; }
-check "the report has the shares within 2 points, the samples the time within 5 %"
+check "the report's shares are right within 2 points, the samples' time within 5 %"
 if command -v perf >/dev/null && [ "$1" -le 300000 ]; then
 	perf script -F event,time -G -i volume >out 2>&1
 	[ "$(grep -c cpu-clock out)" = "$samples" ]

@@ -27,12 +27,12 @@ for event in json.load(sys.stdin)["events"]:
             if abs(got - expected) > 0.002:
                 sys.exit("%s of %s: %s, and %s was expected" % (which, entry["function"], got, expected))
 P
-check "the errors in JSON are Wilson's" eval '"$TALLY" report -j -i perf.data >json 2>err && python3 errors.py <json >out 2>&1'
+check "the errors in JSON are those of Wilson's interval" eval '"$TALLY" report -j -i perf.data >json 2>err && python3 errors.py <json >out 2>&1'
 "$TALLY" report --stdio -i perf.data >plain 2>err
 "$TALLY" report --stdio --error -i perf.data >out 2>err
-check "the head tells the error at 10 %" grep -Eq '^[0-9,]+ samples of cpu-clock.* \((±[0-9.]+ at 10%|10% may be 0 to [0-9]+%)\) over' out
-check "--error has columns of errors" eval 'grep -Eq "^ +TOTAL +± +SELF +±  OBJECT" out && ! grep -q "SELF *±" plain'
-check "… that are JSON's, rounded" python3 - <<'P'
+check "the head gives the error of a share of 10 %" grep -Eq '^[0-9,]+ samples of cpu-clock.* \((±[0-9.]+ at 10%|10% may be 0 to [0-9]+%)\) over' out
+check "--error adds columns of errors" eval 'grep -Eq "^ +TOTAL +± +SELF +±  OBJECT" out && ! grep -q "SELF *±" plain'
+check "… with JSON's values, rounded" python3 - <<'P'
 import json
 entry = json.load(open("json"))["events"][0]["entries"]
 entry = max(entry, key=lambda e: e["self"])
@@ -40,7 +40,7 @@ rows = [line.split() for line in open("out") if "%" in line and line.split()[0].
 assert any(abs(float(r[3]) - entry["self_error"]) < 0.006 and r[-1] == entry["function"] for r in rows), (entry, rows)
 P
 LC_ALL=C "$TALLY" report --stdio --error -i perf.data >out 2>err
-check "without UTF-8 they are +-" eval 'grep -q "(+-.* at 10%)\|SELF *+-" out && ! LC_ALL=C grep -q "[^ -~	]" out'
+check "without UTF-8 ± is written as +-" eval 'grep -q "(+-.* at 10%)\|SELF *+-" out && ! LC_ALL=C grep -q "[^ -~	]" out'
 
 # ---- line for line as perf has them ---------------------------------------------------------------------
 cat >same.py <<'P'
@@ -79,10 +79,10 @@ same() {
 		python3 same.py "$2" >out 2>&1
 }
 for keys in sym srcline sym,srcline dso,sym; do
-	check "as perf: $keys" same perf.data $keys
+	check "the same as perf: $keys" same perf.data $keys
 done
-SED='s/%[ |]+$/%|[unknown]/' check "as perf: srcfile" same perf.data srcfile
-check "… with totals the lines of callers have theirs" eval '"$TALLY" report --stdio --children -s sym,srcline -i perf.data >out 2>err && grep -Eq " 0.00%  .*record_workload.c:[0-9]+$" out'
+SED='s/%[ |]+$/%|[unknown]/' check "the same as perf: srcfile" same perf.data srcfile
+check "… with totals, each caller's line has a row" eval '"$TALLY" report --stdio --children -s sym,srcline -i perf.data >out 2>err && grep -Eq " 0.00%  .*record_workload.c:[0-9]+$" out'
 # The line of main that calls spin has all its samples below it, except those of interrupts in main
 # itself: less than 100 % if the program's start has samples.
 cat >trees.py <<'P'
@@ -90,12 +90,12 @@ import re
 rows = re.findall(r"^ *([0-9.]+)%  *0\.00%  record_workload\.c:[0-9]+\n *└─ ([0-9.]+)% spin$", open("out", encoding="utf-8").read(), re.M)
 assert len(rows) == 1 and float(rows[0][0]) - float(rows[0][1]) < 3 and float(rows[0][0]) > 50, rows
 P
-check "… and call trees are of functions" eval '"$TALLY" report --stdio --children -g -s srcline -i perf.data >out 2>err && python3 trees.py 2>err'
+check "… and call trees show functions" eval '"$TALLY" report --stdio --children -g -s srcline -i perf.data >out 2>err && python3 trees.py 2>err'
 "$TALLY" report --sort srcline --no-inline -i perf.data >out 2>&1
-check "lines that are not read can't be sorted by" test $? = 2
+check "without source lines, sorting by them is refused" test $? = 2
 "$TALLY" report --sort nonsense -i perf.data >out 2>&1
 exit_status=$?
-check "a key that nobody knows" eval 'test $exit_status = 2 && grep -q "there are comm, .*blocked" out'
+check "an unknown key" eval 'test $exit_status = 2 && grep -q "there are comm, .*blocked" out'
 
 # ---- branches -------------------------------------------------------------------------------------------
 branch_tests() {
@@ -104,22 +104,22 @@ branch_tests() {
 	"$here/make_recording.py" branch_stacks branch_stacks.data 2>out && "$here/make_recording.py" branch_leaves branch_leaves.data &&
 		"$here/make_recording.py" lbr lbr.data || { skip "branches" "needs a library with symbols"; return; }
 	for keys in dso_from,symbol_from,dso_to,symbol_to,in_tx,abort,cycles symbol_to dso,symbol mispredict; do
-		check "branches as perf: $keys" same branch_leaves.data $keys
+		check "branches, the same as perf: $keys" same branch_leaves.data $keys
 	done
-	check "… of another object" same branch_lines.data dso_from,dso_to,in_tx,abort,cycles
-	check "… of all kinds" same branch_stacks.data dso_from,dso_to,in_tx,abort,cycles # for functions, perf would be slow
-	check "… samples where branches are left out" same branch_stacks.data dso,symbol --no-branch-stack
-	check "… lines of both ends" same branch_lines.data srcline_from,srcline_to
+	check "… that go to another object" same branch_lines.data dso_from,dso_to,in_tx,abort,cycles
+	check "… of all types" same branch_stacks.data dso_from,dso_to,in_tx,abort,cycles # for functions, perf would be slow
+	check "… samples with --no-branch-stack" same branch_stacks.data dso,symbol --no-branch-stack
+	check "… source lines of both ends" same branch_lines.data srcline_from,srcline_to
 	# If a branch says neither, perf prints the previous branch's value.
 	"$TALLY" script -F brstack branch_stacks.data 2>err | grep -oE "/[MP-]/[X-]/[A-]/" | cut -c 2 | sort | uniq -c | awk '{ print $1 }' | sort >wanted
 	"$TALLY" report -j -s mispredict -i branch_stacks.data 2>err | sed -n 's/.*"self": \([0-9]*\).*/\1/p' | sort >got
-	check "… as script has it" eval 'diff wanted got >out && [ "$(wc -l <got)" = 3 ]'
-	check "calls' branches are stacks" eval '"$TALLY" report --stdio -i lbr.data >out 2>err && grep -q "^20 samples.*" out && grep -q TOTAL out'
-	check "branches where they were recorded" eval '"$TALLY" report --stdio -i branch_stacks.data >out 2>err && grep -q "^144 branches .*FROM FUNCTION" <(tr -d "\n" <out)'
-	check "… but for call trees" eval '"$TALLY" report --stdio -g -i branch_stacks.data >out 2>err && grep -q "^20 samples" out'
+	check "… the same as in script" eval 'diff wanted got >out && [ "$(wc -l <got)" = 3 ]'
+	check "branches recorded as call stacks are shown as stacks" eval '"$TALLY" report --stdio -i lbr.data >out 2>err && grep -q "^20 samples.*" out && grep -q TOTAL out'
+	check "-b is the default for recordings with branches" eval '"$TALLY" report --stdio -i branch_stacks.data >out 2>err && grep -q "^144 branches .*FROM FUNCTION" <(tr -d "\n" <out)'
+	check "… but not for call trees" eval '"$TALLY" report --stdio -g -i branch_stacks.data >out 2>err && grep -q "^20 samples" out'
 	check "… through a pipe" eval '"$TALLY" report --stdio -b -i - <branch_stacks.data >piped 2>err && "$TALLY" report --stdio -i branch_stacks.data | diff - piped >out'
 	"$TALLY" report -j -i branch_stacks.data >json 2>err
-	check "a sample's branches count as one in errors" python3 - <<'P'
+	check "for errors, all branches of a sample count as one" python3 - <<'P'
 import json
 event = json.load(open("json"))["events"][0]
 n, z, entry = 18, 1.959964, event["entries"][0]
@@ -209,31 +209,31 @@ value_tests() {
 	export LIBRARY=$WORKLOAD
 	"$here/make_recording.py" memory memory.data 2>out && "$here/make_recording.py" memory_costs memory_costs.data &&
 		"$here/make_recording.py" memory_rows memory_rows.data || { skip "values" "needs a library with symbols"; return; }
-	check "memory accesses as perf script has each" python3 accesses.py "$TALLY" memory.data
+	check "memory accesses: each sample as in perf script" python3 accesses.py "$TALLY" memory.data
 	for key in locked blocked weight local_weight data_page_size code_page_size "phys_daddr phys_addr" "addr address"; do
-		check "values as perf: $key" value memory.data $key
+		check "values, the same as perf: $key" value memory.data $key
 	done
-	for key in weight ins_lat local_ins_lat; do check "values as perf, of several: $key" value memory_costs.data $key; done
+	for key in weight ins_lat local_ins_lat; do check "values, the same as perf, with several keys: $key" value memory_costs.data $key; done
 	for key in weight local_weight ins_lat local_ins_lat transaction socket time "symbol_daddr data_symbol" "dso_daddr data_object" \
 		"dcacheline data_cacheline" "phys_daddr phys_addr" "addr address"; do
-		check "values that samples share, as perf: $key" value memory_rows.data $key
+		check "values that several samples have, the same as perf: $key" value memory_rows.data $key
 	done
 	"$TALLY" report -j --mem-mode --sort symbol_daddr -i memory.data >json 2>err
 	costs() { perf report --stdio --mem-mode -i memory.data 2>err | sed -n "s/^# Total weight : //p"; }
-	check "--mem-mode weighs as perf does" eval 'grep -q "\"period\": $(costs)," json && grep -q "\"of_costs\": true" json'
+	check "--mem-mode weighs samples as perf does" eval 'grep -q "\"period\": $(costs)," json && grep -q "\"of_costs\": true" json'
 	"$TALLY" report --stdio --mem-mode -i memory_rows.data >out 2>err
-	check "… by where data was, and which" grep -Eq "^ +SELF +MEMORY ACCESS +DATA SYMBOL +DATA OBJECT +SNOOP +TLB ACCESS +LOCKED +BLOCKED +OBJECT +FUNCTION" out
+	check "… by object and symbol of the data" grep -Eq "^ +SELF +MEMORY ACCESS +DATA SYMBOL +DATA OBJECT +SNOOP +TLB ACCESS +LOCKED +BLOCKED +OBJECT +FUNCTION" out
 	"$TALLY" report -j --sort time --time-quantum 250ms -i memory_rows.data >json 2>err
-	check "--time-quantum is how long a row of time is" eval 'grep -c "\"time\": \"[01]\.\(00\|25\|5\|75\)0*\"" json >out && [ "$(cat out)" = 5 ]'
-	check "values stand beside functions and in call trees" eval '"$TALLY" report --stdio --sort sym,mem,local_weight -i memory_rows.data >out 2>err && grep -Eq "SELF +LOCAL WEIGHT +MEMORY ACCESS +FUNCTION" out && "$TALLY" report --stdio -g --sort time -i perf.data >out 2>err && grep -Eq "─ [0-9.]+% main" out'
-	check "few samples have no error below 0 % or beyond 100 %" eval '"$TALLY" report --stdio -i lbr.data 2>err | grep -Eq "^20 samples .*\(10% may be 0 to [1-9][0-9]%\)"'
+	check "--time-quantum sets the length of time that a row covers" eval 'grep -c "\"time\": \"[01]\.\(00\|25\|5\|75\)0*\"" json >out && [ "$(cat out)" = 5 ]'
+	check "values can be combined with functions and with call trees" eval '"$TALLY" report --stdio --sort sym,mem,local_weight -i memory_rows.data >out 2>err && grep -Eq "SELF +LOCAL WEIGHT +MEMORY ACCESS +FUNCTION" out && "$TALLY" report --stdio -g --sort time -i perf.data >out 2>err && grep -Eq "─ [0-9.]+% main" out'
+	check "with few samples, the interval is not below 0 % or above 100 %" eval '"$TALLY" report --stdio -i lbr.data 2>err | grep -Eq "^20 samples .*\(10% may be 0 to [1-9][0-9]%\)"'
 	if perf record -q -e sched:sched_process_exec,sched:sched_process_exit -o trace.data -- sh -c "ls; ls; true" >out 2>&1; then
-		check "what tracepoints said, as perf script has it" python3 traces.py "$TALLY" trace.data
+		check "texts of tracepoints, the same as in perf script" python3 traces.py "$TALLY" trace.data
 	else
-		skip "what tracepoints said, as perf script has it" "perf can't record tracepoints here"
+		skip "texts of tracepoints, the same as in perf script" "perf can't record tracepoints here"
 	fi
 	check "branches have addresses" eval '"$TALLY" report -j --sort addr_from,addr_to -i branch_leaves.data >json 2>err && grep -q "\"from_address\": \"0x7f12000" json && grep -q "\"to_address\": \"0x7f12000" json'
-	check "what comes down a pipe has them, too" eval '"$TALLY" report --stdio --sort mem,socket,weight - <memory_rows.data >piped 2>err && "$TALLY" report --stdio --sort mem,socket,weight -i memory_rows.data | diff - piped >out'
+	check "addresses of branches through a pipe" eval '"$TALLY" report --stdio --sort mem,socket,weight - <memory_rows.data >piped 2>err && "$TALLY" report --stdio --sort mem,socket,weight -i memory_rows.data | diff - piped >out'
 }
 value_tests
 
@@ -242,13 +242,13 @@ refuses() {
 	timeout 20 "$TALLY" report --stdio -i "${FILE:-perf.data}" "${@:3}" >out 2>&1
 	[ $? = "$1" ] && grep -Eq "$2" out
 }
-check "a key that the recording can't answer" refuses 1 "^tally report: --sort phys_daddr: the recording has no physical addresses" --sort sym,phys_daddr
-check "… says what takes it" grep -q "^hint: record them with tally record --phys-data" out
-check "a recording without costs can't be weighed by them" refuses 1 "^tally report: --mem-mode: the recording has no weights" --mem-mode
-check "perf's other keys are told apart from nobody's" refuses 2 "'parent' is another report" --sort parent
-check "a recording without branches says what takes them" refuses 1 "no branch stacks" --sort dso,sym_from
-check "… and how" grep -q "hint: record them with tally record -b" out
+check "a key without data in the recording is refused" refuses 1 "^tally report: --sort phys_daddr: the recording has no physical addresses" --sort sym,phys_daddr
+check "… and the message names the option that records the data" grep -q "^hint: record them with tally record --phys-data" out
+check "--mem-mode without costs in the recording is refused" refuses 1 "^tally report: --mem-mode: the recording has no weights" --mem-mode
+check "the message for a key that only perf has differs from that for an unknown key" refuses 2 "'parent' is another report" --sort parent
+check "without branches, the message names the option that records them" refuses 1 "no branch stacks" --sort dso,sym_from
+check "… and the command" grep -q "hint: record them with tally record -b" out
 check "… for -b too" refuses 1 "^tally report: -b: .*no branch stacks" -b
-check "branches that are left out can't be sorted by" refuses 2 "leaves out" --no-branch-stack --sort sym_to
-check "branches have no call trees" refuses 2 "no call trees" -b -g
+check "with --no-branch-stack, keys of branches are refused" refuses 2 "leaves out" --no-branch-stack --sort sym_to
+check "call trees of branches are refused" refuses 2 "no call trees" -b -g
 echo "1..$number"

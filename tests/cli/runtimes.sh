@@ -27,23 +27,23 @@ END
 start='java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'
 if have javac && have jcmd && javac Work.java 2>out; then
 	record java.data --call-graph dwarf -- java -cp . Work 700
-	check "a JVM's code has no names: the recording's end says how" \
+	check "a JVM's code without names: the end of the recording tells how to get them" \
 		grep -q "^hint: JIT code of java has no names: start it with $start (JDK 17), or name it while it runs: jcmd PID Compiler.perfmap$" out
 	record frames.data --call-graph fp -- java -cp . Work 700
-	check "… with frame pointers where stacks are followed by these alone" \
+	check "… and to keep frame pointers if stacks are followed only by these" \
 		grep -q "start it with $start -XX:+PreserveFramePointer (JDK 17)" out
 	# shellcheck disable=SC2086
 	record named.data --call-graph dwarf -- $start -cp . Work 1500
 	timeout 60 "$TALLY" report --stdio -i named.data >names 2>err
-	check "… and so it has" eval 'grep -Eq "perf-[0-9]+.map +double Work.inner\(int\)|Work.main" names && ! grep -q hint: out names err'
+	check "… with that advice, the code has names" eval 'grep -Eq "perf-[0-9]+.map +double Work.inner\(int\)|Work.main" names && ! grep -q hint: out names err'
 	rm -f "/tmp/$(grep -oE 'perf-[0-9]+\.map' names | head -n 1)"
 	java -cp . Work 20000 >/dev/null 2>&1 & running=$!
 	sleep 1
 	record live.data --call-graph dwarf -p $running -- sleep 0.5
-	check "of one that runs its pid is told" grep -q "no names: jcmd $running Compiler.perfmap names it now; next time start it with" out
+	check "for a running JVM, the advice has its pid" grep -q "no names: jcmd $running Compiler.perfmap names it now; next time start it with" out
 	jcmd $running Compiler.perfmap >out 2>&1
 	timeout 60 "$TALLY" report --stdio -i live.data >out 2>err
-	check "… and so it is named, though it was recorded before" eval 'grep -q "Work.inner\|Work.main" out && ! grep -q hint: out err'
+	check "… and following it names the code, also in the earlier recording" eval 'grep -q "Work.inner\|Work.main" out && ! grep -q hint: out err'
 	kill $running
 	wait $running 2>/dev/null
 	rm -f /tmp/perf-$running.map
@@ -67,16 +67,16 @@ minor=$([ -z "$python" ] || "$python" -c 'import sys; print(sys.version_info[1])
 record python.data --call-graph dwarf -- "${python:-false}" work.py
 timeout 60 "$TALLY" report --stdio -i python.data >out 2>err
 if ! grep -q ' _PyEval_EvalFrameDefault$' out; then
-	skip "Python's functions are told to be missed" "there is no python3 with symbols"
+	skip "a message says that names of Python functions are missing" "there is no python3 with symbols"
 elif [ "$minor" -lt 12 ]; then
-	check "Python's functions are told to be missed, with the version that could name them" \
+	check "a message says that names of Python functions are missing, and which version gives them" \
 		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not visible: Python 3.$minor can't name them; from 3.12 on, start it with python3 -X perf$" out
 else
-	check "Python's functions are told to be missed, with what names them" \
+	check "a message says that names of Python functions are missing, and how to get them" \
 		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not visible: start it with python3 -X perf" out
 	record python.data --call-graph dwarf -- "$python" -X perf work.py
 	timeout 60 "$TALLY" report --stdio -i python.data >out 2>err
-	check "… and so they are" eval 'grep -q "py::inner:" out && ! grep -q hint: out err'
+	check "… with that advice, the functions have names" eval 'grep -q "py::inner:" out && ! grep -q hint: out err'
 fi
 
 done_testing

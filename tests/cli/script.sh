@@ -181,7 +181,7 @@ wait $target 2>/dev/null
 perf record -q -o - -e cpu-clock -g -F 999 "$WORKLOAD" spin 2>/dev/null | cat >perf.data
 same "a pipe"
 perf record $bpf -q -o - -a -e sched:sched_switch -- sleep 0.1 2>/dev/null | cat >perf.data
-if [ -s perf.data ]; then same "tracepoints down a pipe"; else skip "tracepoints down a pipe" "perf can't record it"; fi
+if [ -s perf.data ]; then same "tracepoints down a pipe"; else skip "tracepoints through a pipe" "perf can't record it"; fi
 
 with python3 "python" -e cpu-clock -g -F 999 python3 program.py
 with python3 "python by stack copies" -e cpu-clock --call-graph dwarf -F 499 python3 program.py
@@ -199,14 +199,14 @@ rm -f /tmp/perf-*.map.tally-test
 record --per-thread -e cpu-clock -c 100000 "$WORKLOAD" spin 0.3
 refuses() { "$TALLY" script --stdio -i "$1" >out 2>&1; [ $? = 1 ] && grep -qF -- "$2" out; }
 : >empty
-check "an empty file is said to be empty" refuses empty 'the file is empty'
+check "for an empty file, the message says that it is empty" refuses empty 'the file is empty'
 echo 'all work and no play' >text
-check "a text is no recording" refuses text "it is text"
+check "text is refused as no recording" refuses text "it is text"
 gzip -c text >text.gz
-check "a compressed file is named" refuses text.gz "compressed with gzip"
-check "a program is named" refuses "$TALLY" "an ELF file"
-check "a folder is named" refuses . 'is a directory'
-check "a missing file is named" refuses nowhere 'o such file'
+check "for a compressed file, the message says so" refuses text.gz "compressed with gzip"
+check "for a program, the message says so" refuses "$TALLY" "an ELF file"
+check "for a folder, the message says so" refuses . 'is a directory'
+check "the message names the missing file" refuses nowhere 'o such file'
 size=$(stat -c %s perf.data)
 head -c $((size / 2)) perf.data >cut
 cut_is_used() {
@@ -216,9 +216,9 @@ cut_is_used() {
 	[ "$(wc -l <cut.txt)" -gt 10 ] && head -n "$(wc -l <cut.txt)" tally.txt | diff cut.txt - >>out
 }
 "$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null
-check "what stands before the damage is used, and the offset named" cut_is_used
+check "records before the damage are used, and the message gives its offset" cut_is_used
 head -c 60 perf.data >head
-check "a file without its head is refused" refuses head 'damaged at offset'
+check "a file without its beginning is refused" refuses head 'damaged at offset'
 
 if have script; then
 	cp "$WORKLOAD" work && record -e cpu-clock -F 999 ./work escapes
@@ -228,7 +228,7 @@ else
 	skip "a command's escape sequences don't reach the terminal" "no script(1)"
 fi
 "$TALLY" script --stdio -i perf.data 2>err | head -n 1 >out
-check "a reader that leaves early is no error" [ ! -s err ]
+check "a reader that closes the pipe early is no error" [ ! -s err ]
 "$TALLY" script --records --stdio -i perf.data >out
 check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out && grep -q " ID_INDEX .*id=[0-9]* idx=" out'
 
@@ -249,33 +249,33 @@ if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my
 	tid=$(lines 'comm == "grep"' | awk '{ print substr($0, 18) + 0; exit }')
 	middle=$(awk '{ line[NR] = substr($0, 18) } END { split(line[int(NR / 2)], part); print part[3] }' tally.txt)
 	middle=${middle%:}
-	check "--tid takes a thread's samples" filtered "\$1 == $tid" --tid "$tid"
-	check "--comm takes a command's samples" filtered 'comm == "grep" || comm == "ls"' --comm grep,ls
-	check "--cpu takes a CPU's samples" filtered '$2 == "[000]"' --cpu 0
+	check "--tid selects a thread's samples" filtered "\$1 == $tid" --tid "$tid"
+	check "--comm selects a command's samples" filtered 'comm == "grep" || comm == "ls"' --comm grep,ls
+	check "--cpu selects a CPU's samples" filtered '$2 == "[000]"' --cpu 0
 	for list in 0, 00 1,0 0-1; do
 		perf script -i perf.data -F tid,cpu,time,event --cpu "$list" 2>/dev/null | sort >perf.part
 		[ -s perf.part ] || continue # it shows nothing for missing CPUs
 		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --cpu "$list" 2>err | sort >tally.part
-		check "--cpu '$list' takes what it takes in perf" diff perf.part tally.part
+		check "--cpu '$list' selects the same as in perf" diff perf.part tally.part
 	done
 	"$TALLY" script --stdio -i perf.data -C 0-1 >expected.txt 2>err
 	"$TALLY" script --stdio -i perf.data -C " 0, 1 ," >tally.part 2>err
-	check "… and all of a list with blanks, where perf reads no further" cmp expected.txt tally.part
-	check "--event takes an event's samples" filtered '/ task-clock[:a-zA-Z]*: /' --event task-clock
-	check "--time takes what is behind a moment" filtered "substr(\$3, 1, length(\$3) - 1) + 0 >= $middle" --time "$middle,"
+	check "… and the whole of a list with blanks, of which perf reads only the first part" cmp expected.txt tally.part
+	check "--event selects an event's samples" filtered '/ task-clock[:a-zA-Z]*: /' --event task-clock
+	check "--time selects the samples after a time" filtered "substr(\$3, 1, length(\$3) - 1) + 0 >= $middle" --time "$middle,"
 	for share in 30% 10%/4 5%-15%,50.5%-100%; do
 		perf script -i perf.data -F tid,cpu,time,event --time $share 2>/dev/null | sort >perf.part
 		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --time $share 2>err | sort >tally.part
-		check "--time $share is the part that perf takes" cmp perf.part tally.part
+		check "--time $share selects the same part as perf" cmp perf.part tally.part
 	done
-	check "filters go together" filtered "\$1 == $tid && / cpu-clock[:a-zA-Z]*: /" --tid "$tid" -e cpu-clock
+	check "filters can be combined" filtered "\$1 == $tid && / cpu-clock[:a-zA-Z]*: /" --tid "$tid" -e cpu-clock
 else
-	skip "filters take what they name" "perf can't record it"
+	skip "a warning tells of filters that select nothing" "perf can't record it"
 fi
 timeout 60 "$TALLY" record -q -e cpu-clock -o - true 2>err >pipe.data
 "$TALLY" script --stdio -i - --time 10% <pipe.data >out 2>err
-check "a pipe has no shares of a time that isn't over" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: give START,END" err'
-check "an event that isn't there is an error" eval '! "$TALLY" script --event nope -i pipe.data >out 2>&1 && grep -q "no event .nope" out'
+check "--time with a share is refused for a pipe, whose end is unknown" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: give START,END" err'
+check "an unknown event is an error" eval '! "$TALLY" script --event nope -i pipe.data >out 2>&1 && grep -q "no event .nope" out'
 awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1); recordings++ }
      END { printf "# in all: recordings %d", recordings; for (name in sum) printf ", %s %d", name, sum[name]; print "" }' causes
 done_testing

@@ -55,7 +55,7 @@ rec stacks -e cpu-clock -F 2000 --sample-cpu -g --intr-regs=ip,ax,bx --user-regs
 if rec traces -e sched:sched_switch,cpu-clock -g sh -c 'ls >/dev/null; sleep 0.05' && grep -q . traces.data; then
 	all traces comm,tid,time,event,trace trace:trace trace:comm,time,trace +period -ip -trace trace: sw: ip,sym trace
 	check "fields for each type of event" same traces -F trace:time,trace -F sw:comm,time
-	check "-F twice: the second one's list, or more of the first one's" eval 'same traces -F comm -F +tid && same traces -F comm,time -F -time'
+	check "-F twice: the second list replaces the first, or adds to it" eval 'same traces -F comm -F +tid && same traces -F comm,time -F -time'
 else
 	skip "tracepoints" "perf can't record them"
 fi
@@ -68,13 +68,13 @@ done
 # bpf-output is requested by name, perf also shows everything else.)
 for kind in memory memory_costs; do
 	"$here/make_recording.py" $kind $kind.data 2>out || continue
-	check "$kind: what is shown anyway" same $kind
+	check "$kind: the default fields" same $kind
 	all $kind data_src addr,ip,sym,symoff,dso comm,addr,data_src,weight +data_src,+weight phys_addr,data_page_size,code_page_size \
 		raw:addr,weight -addr,-ip synth,time,callindent,ipc
 done
 [ -s memory_costs.data ] && all memory_costs ins_lat,weight +ins_lat
 if "$here/make_recording.py" bpf_output bpf_output.data 2>out; then
-	check "bpf_output: what is shown anyway" same bpf_output
+	check "bpf_output: the default fields" same bpf_output
 	all bpf_output +misc -ip -bpf-output comm,tid
 fi
 rec places -e page-faults -c 1 -d "$WORKLOAD" faults 0.01 && all places comm,addr addr,sym addr,sym,symoff,dso +addr ip,addr,sym
@@ -97,7 +97,7 @@ done
 for range in ,0.02 0.01,0.03 "0,0.01 0.02,0.03"; do
 	check "clock: --reltime --time $range is counted from the first sample" same clock --reltime --time "$range"
 done
-check "… with an open end, too, and shares are what they are without" eval '
+check "… also with an open end; shares are the same as without --reltime" eval '
 	"$TALLY" script -F tid,period,ip --reltime --time 0.01, -i clock.data >out 2>&1 && [ -s out ] &&
 	"$TALLY" script -F tid,period,ip --reltime --time 0.01,1000 -i clock.data | cmp - out &&
 	"$TALLY" script -F tid,period,ip --reltime --time 20%-60% -i clock.data >out 2>&1 && [ -s out ] &&
@@ -119,19 +119,19 @@ if perf record --no-bpf-event -q -o - -e cpu-clock -F 2000 "$WORKLOAD" spin >pip
 		check "a pipe: $how" test -s tally.txt -a ! -s out
 	done
 	"$TALLY" script --stdio --reltime --time 0.01, -i - <pipe >out 2>err
-	check "… which doesn't tell when it began" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: without --reltime give START,END" err'
+	check "… a range is refused with --reltime, since a pipe does not tell its first time" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: without --reltime give START,END" err'
 fi
 refuses_times() { "$TALLY" script "${@:2}" -i stacks.data >out 2>&1; [ $? = 2 ] && grep -q -e "$1" out; }
-check "--reltime and --deltatime at once are refused" refuses_times "exclude each other" --reltime --deltatime
+check "--reltime with --deltatime is refused" refuses_times "exclude each other" --reltime --deltatime
 for layout in -j --csv --records; do
-	check "--reltime beside $layout is refused" refuses_times "clock in nanoseconds" --reltime $layout
-	check "--deltatime beside $layout is refused" refuses_times "--deltatime is for text" --deltatime $layout
+	check "--reltime with $layout is refused" refuses_times "clock in nanoseconds" --reltime $layout
+	check "--deltatime with $layout is refused" refuses_times "--deltatime is for text" --deltatime $layout
 done
 for layout in -j --csv; do
 	"$TALLY" script $layout --ns -F tod -i daytime.data 2>err | grep -o '[0-9-]* [0-9:]*\.[0-9]*' >tally.txt
 	"$TALLY" script --ns -F tod -i daytime.data 2>err | sed 's/^ *//; s/ *$//' >text
 	diff text tally.txt >out
-	check "$layout: the time of day to the nanosecond" test -s tally.txt -a ! -s out
+	check "$layout: tod shows nanoseconds" test -s tally.txt -a ! -s out
 done
 
 # Source lines of the program, whose source is here.  For libraries, tally names the file that
@@ -168,7 +168,7 @@ P
 "$TALLY" script --stdio -i stacks.data >text 2>err
 "$TALLY" script -j -i stacks.data >json 2>err
 "$TALLY" script --csv -i stacks.data >csv 2>err
-check "JSON and CSV tell what the text tells" eval 'python3 compare.py >out 2>&1'
+check "JSON and CSV have the same values as the text" eval 'python3 compare.py >out 2>&1'
 
 # -F chooses keys and columns.  Compares the sampled address with the text's line, and the
 # hardware's data with their fields.
@@ -203,31 +203,31 @@ check "-F chooses JSON's keys and CSV's columns: an address" chosen clock place 
 [ -s memory_costs.data ] && check "-F chooses JSON's keys and CSV's columns: memory" \
 	chosen memory_costs memory addr,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_size
 heads() { "$TALLY" script --csv -i clock.data "${@:2}" | head -1 | tr -d '\r' >out; [ "$(cat out)" = "$1" ]; }
-check "CSV's usual columns, more of them and less" eval 'heads command,pid,tid,cpu,time_ns,event,period,trace,stack &&
+check "CSV: the default columns, with fields added and removed" eval 'heads command,pid,tid,cpu,time_ns,event,period,trace,stack &&
 	heads command,pid,tid,cpu,time_ns,event,period,trace,addr,stack,symbol -F +addr,+sym && heads command,pid,tid,cpu,time_ns,event,trace,stack -F -period &&
 	heads time_ns,stack -F time,stack && heads command,ip,srcline -F comm -F +ip,+srcline'
 
 # ---- events that have no samples ------------------------------------------------------------------------
 # The records of tasks come from a software event with fewer fields: it does not need these.
 if "$TALLY" record -q --no-call-graph -e raw_syscalls:sys_enter -o own.data true >out 2>&1; then
-	check "side-band events need no fields" same own -F comm,tid,ip,sym
+	check "side-band events do not need the fields of samples" same own -F comm,tid,ip,sym
 else
-	skip "side-band events need no fields" "no tracepoints"
+	skip "side-band events do not need the fields of samples" "no tracepoints"
 fi
 
 # ---- what can't be shown -------------------------------------------------------------------------------
 refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
-check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"
-check "a field of perf's that tally has not" refuses +brstackinsn 2 "does not show perf's field 'brstackinsn'"
-check "signs and none in one list" refuses comm,+ip 2 "can't be in one list with"
-check "a type that isn't one" refuses nope:comm 2 "unknown event type 'nope'"
-check "fields of tracepoints for others" refuses sw:trace 2 "only tracepoints have"
-check "nothing at all" refuses "" 2 "no field is left to show"
-check "CSV's own column elsewhere" refuses comm,stack 2 "stack is a column of --csv"
-check "what was not recorded, as JSON" eval '"$TALLY" script --json -F +weight -i stacks.data >out 2>&1; [ $? = 1 ] && grep -q "have no WEIGHT" out'
-check "an offset from nothing" refuses comm,symoff 2 "needs sym"
-check "a line of nothing" refuses comm,srcline 2 "needs ip"
-check "costs apart that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'
+check "an unknown field" refuses comm,nonsense 2 "there is no field 'nonsense'"
+check "a field of perf's that tally does not have" refuses +brstackinsn 2 "does not show perf's field 'brstackinsn'"
+check "fields with and without signs in one list" refuses comm,+ip 2 "can't be in one list with"
+check "an unknown type" refuses nope:comm 2 "unknown event type 'nope'"
+check "fields of tracepoints for other types" refuses sw:trace 2 "only tracepoints have"
+check "an empty list" refuses "" 2 "no field is left to show"
+check "CSV's own field in text" refuses comm,stack 2 "stack is a column of --csv"
+check "a value that was not recorded, in JSON" eval '"$TALLY" script --json -F +weight -i stacks.data >out 2>&1; [ $? = 1 ] && grep -q "have no WEIGHT" out'
+check "an offset without its address" refuses comm,symoff 2 "needs sym"
+check "a source line without its address" refuses comm,srcline 2 "needs ip"
+check "parts of the weight that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'
 check "a time of day that was not recorded" refuses +tod 1 "lacks the time of day"
-check "what was not recorded is named" refuses +addr 1 "have no ADDR"
+check "the message names what was not recorded" refuses +addr 1 "have no ADDR"
 echo "1..$number"

@@ -31,16 +31,16 @@ same_events() {
 }
 
 "$here/make_recording.py" side_events side.data
-check "every kind, as perf prints it" same side.data "${all[@]}"
+check "every kind of record, as perf prints it" same side.data "${all[@]}"
 for option in "${all[@]}"; do
-	check "$option alone" same side.data "$option"
+	check "only $option" same side.data "$option"
 done
 for fields in comm,time time,event,ip +misc misc,pid,cpu -comm ip,sym trace:comm; do
-	check "-F $fields is of their heads, too" same_events side.data -F $fields "${all[@]}"
+	check "-F $fields applies to their heads too" same_events side.data -F $fields "${all[@]}"
 done
-check "… and what samples' times count from" same_events side.data --deltatime --ns "${all[@]}"
+check "… and --deltatime counts from the line before, of whatever kind" same_events side.data --deltatime --ns "${all[@]}"
 "$TALLY" script side.data 2>/dev/null | grep -v PERF_RECORD | grep -o ' bpf_prog_[^ ]*\| ftrace_[^ ]*\| \[unknown\]' >out
-check "code has its name while it is there" test "$(tr -d '\n' <out)" = \
+check "code has the name that was valid at the time" test "$(tr -d '\n' <out)" = \
 	" [unknown] bpf_prog_0123456789abcdef_first+0x10 [unknown] ftrace_trampoline_x+0x20"
 
 "$here/make_recording.py" cgroups cgroups.data
@@ -86,7 +86,7 @@ if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -p $sleep
 	around perf.data >perf.txt
 	around tally.data >tally.txt
 	diff perf.txt tally.txt >out
-	check "recorded by tally: namespaces and cgroups that were there before, as perf has them" \
+	check "recorded by tally: namespaces and cgroups that existed before, as in perf" \
 		test "$(grep -c 'NAMESPACES\|nr_namespaces' tally.txt)" = 1 -a ! -s out
 	"$TALLY" record -q -o next.data --switch-output=100ms --namespaces --all-cgroups -e cpu-clock -p $sleeper --duration 500ms >out 2>&1
 	wrong=0
@@ -96,7 +96,7 @@ if perf record -q -o perf.data --namespaces --all-cgroups -e cpu-clock -p $sleep
 	done
 	check "… in each file of a switched output" test $wrong = 0
 else
-	skip "recorded by tally: namespaces and cgroups that were there before, as perf has them" "perf can't record them"
+	skip "recorded by tally: namespaces and cgroups that existed before, as in perf" "perf can't record them"
 	skip "… in each file of a switched output" "likewise"
 fi
 kill $sleeper 2>/dev/null
@@ -104,7 +104,7 @@ if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
 	check "a BPF program, recorded" same_events perf.data --show-bpf-events
 	check "… with its name" grep -q 'PERF_RECORD_KSYMBOL .*_for_tally$' tally.txt
 	"$TALLY" report --header-only perf.data >tally.txt 2>out
-	check "… and in the header, as in perf's" diff <(perf report --header-only -i perf.data 2>/dev/null) tally.txt
+	check "… and its description in the header, as in perf's" diff <(perf report --header-only -i perf.data 2>/dev/null) tally.txt
 else
 	skip "a BPF program, recorded" "needs perf record -a and bpf(2)"
 fi
@@ -115,7 +115,7 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i perf.data >tally.txt 2>/dev/null
 	inner perf.txt >out
 	check "a BPF program's functions are named as perf names them" test -n "$(inner perf.txt)" -a "$(inner perf.txt)" = "$(inner tally.txt)"
-	check "… and in the header" diff <(perf report --header-only -i perf.data 2>/dev/null) <("$TALLY" report --header-only perf.data 2>/dev/null)
+	check "… and its description in the header" diff <(perf report --header-only -i perf.data 2>/dev/null) <("$TALLY" report --header-only perf.data 2>/dev/null)
 	busy() { : >loaded; "$BPF_FUNCTIONS" 60000 >loaded & busy=$!; for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done; }
 	# Records that the program exists.
 	bpf_events() {
@@ -126,11 +126,11 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 	timeout 60 perf record -q -a -o perf.data -e cpu-clock -F 99 -- true >out 2>&1
 	timeout 60 "$TALLY" record -q -a -o before.data -e cpu-clock -F 1999 -- sh -c "sleep 0.5; kill $busy; sleep 0.3" >out 2>&1
 	timeout 60 "$TALLY" report --stdio --percent-limit 0 -i before.data >tally.txt 2>>out
-	check "… also when it was there before the recording, and gone before its end" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	check "… also if it was loaded before the recording and removed before its end" test "$(inner perf.txt)" = "$(inner tally.txt)"
 	diff <(bpf_events perf.data) <(bpf_events before.data) >out
-	check "… in the records that perf writes of it" test "$(bpf_events perf.data | wc -l)" = 3 -a ! -s out
+	check "… with the same records as perf writes about it" test "$(bpf_events perf.data | wc -l)" = 3 -a ! -s out
 	perf report --stdio -i before.data >perf.txt 2>/dev/null
-	check "… which perf reads" test "$(inner perf.txt)" = "$(inner tally.txt)"
+	check "… and perf reads tally's" test "$(inner perf.txt)" = "$(inner tally.txt)"
 	busy
 	timeout 60 "$TALLY" record -q -a -o files.data --switch-output=200ms -e cpu-clock -F 99 --duration 500ms >out 2>&1
 	for file in files.data.*; do bpf_events "$file" | grep -c 'KSYMBOL .*_inner_of_tally'; done >out
@@ -142,9 +142,9 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 		timeout 60 setpriv --bounding-set -sys_admin,-bpf --inh-caps -sys_admin,-bpf "$TALLY" record -q -a -o less.data -e cpu-clock \
 			-F 1999 -- sh -c "sleep 0.5; kill $busy; sleep 0.3" >out 2>&1
 		timeout 60 "$TALLY" report --stdio --percent-limit 0 -i less.data >tally.txt 2>>out
-		check "… by kallsyms, where bpf(2) is refused" test "$(inner perf.txt)" = "$(inner tally.txt)"
+		check "… from kallsyms, if bpf(2) is refused" test "$(inner perf.txt)" = "$(inner tally.txt)"
 	else
-		skip "… by kallsyms, where bpf(2) is refused" "setpriv can't take capabilities away"
+		skip "… from kallsyms, if bpf(2) is refused" "setpriv can't take capabilities away"
 	fi
 	kill $busy 2>/dev/null
 else

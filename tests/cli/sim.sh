@@ -28,20 +28,20 @@ wrong() { run 2 timeout 20 "$TALLY" sim s.sim && has "line $2: $3" && has '^'; c
 
 # --- the examples ---------------------------------------------------------------------------------------------------
 run 0 timeout 60 "$TALLY" sim "$examples/tour.sim" && same tour.txt
-check "the tour is what it was"
+check "the tour gives the expected output"
 cp out first
 run 0 timeout 60 "$TALLY" sim "$examples/tour.sim" && cmp -s first out
-check "twice the same to the last byte"
+check "two runs give the same bytes"
 run 0 timeout 60 "$TALLY" sim --explain "$examples/tour.sim"
 sed '/^ *[0-9.]* ms  /!d' out >told
 grep -v '^ *[0-9.]* ms  ' out | cmp -s - first
-check "being explained, it is measured no otherwise"
+check "--explain does not change the counts"
 cp told out
 for text in 'rotation of solver: ' 'pinned L1-dcache-loads of steady found no counter free' \
 	'L1-dcache-loads is refused in its group of crowded' 'a task was born below parent' 'folded back, 3400000 so far' \
 	'a record says that'; do
 	has "$text"
-	check "explained: $text"
+	check "--explain: $text"
 done
 run 0 timeout 60 "$TALLY" sim "$examples/big_little.sim" && same big_little.txt
 check "two core types"
@@ -55,11 +55,11 @@ done
 
 # --- a recording --------------------------------------------------------------------------------------------------------
 run 0 timeout 60 "$TALLY" sim -o a.data "$examples/stacks.sim" && has 'see '\''tally report -i a.data' && [ -s a.data.elf ]
-check "a recording and its names"
+check "a recording has names"
 run 0 "$TALLY" report -i a.data && has 'scan_index' && has 'worker' && has 'copy_to_user [k]'
 check "report names the functions"
 run 0 "$TALLY" script -i a.data && has 'scan_index+0x' && has 'main+0x'
-check "script names them, stacks too"
+check "script shows names, also in stacks"
 run 0 "$TALLY" fold a.data && has 'worker;main;serve;query;scan_index' && has 'worker;main;serve;query;sort_rows;compare_keys'
 check "stacks are those of the scenario"
 run 0 "$TALLY" flamegraph -o a.svg a.data && grep -q scan_index a.svg
@@ -67,12 +67,12 @@ check "a flame graph of it"
 run 0 timeout 60 "$TALLY" sim "$examples/stacks.sim"
 samples=$(sed -n 's/.* cycles, \([0-9,]*\) samples.*/\1/p' out | tr -d ,)
 [ -n "$samples" ] && [ "$("$TALLY" script -i a.data 2>/dev/null | grep -c 'cycles:')" = "$samples" ]
-check "as many samples as the summary says"
+check "the recording has as many samples as the summary says"
 if perf version >/dev/null 2>&1; then
 	run 0 perf report -i a.data --stdio && has scan_index
 	check "perf report reads it"
 	run 0 perf script -i a.data -F comm,tid,time,event,ip,sym && has scan_index && has copy_to_user
-	check "perf script names them, the kernel's too"
+	check "perf script shows names, also of the kernel"
 else
 	skip "perf reads it" "there is no perf"
 fi
@@ -84,10 +84,10 @@ end
 sample scenario:mark,sched:sched_switch of t each hit
 END
 run 0 "$TALLY" sim -o t.data s.sim && run 0 "$TALLY" script -i t.data && has 'scenario:mark: hello there value=42'
-check "tracepoints are decoded by the formats in the file"
+check "the formats in the file decode tracepoints"
 if perf version >/dev/null 2>&1; then
 	run 0 perf script -i t.data && has 'hello there value=42'
-	check "by perf too"
+	check "… also in perf"
 else
 	skip "tracepoints in perf" "there is no perf"
 fi
@@ -109,7 +109,7 @@ end
 count instructions:u of root with children
 END
 run 0 "$TALLY" sim s.sim && has ' 23,168 ' && has 'exactly what it did' && has '25 tasks'
-check "an inherited tree of 25 tasks, exactly"
+check "an inherited tree of 25 tasks is counted exactly"
 scenario <<'END'
 task t
 	repeat 1000 times
@@ -121,7 +121,7 @@ sample scenario:mark of t each hit into 1 page, read at the end
 count scenario:mark of t
 END
 run 0 "$TALLY" sim s.sim && has '1,000 in all' && grep -qE '^ +1,000 +scenario:mark' out
-check "kept and lost come to all"
+check "kept and lost samples add up to all"
 scenario <<'END'
 task t
 	run 20 ms of m in f
@@ -131,7 +131,7 @@ stop after 5 ms
 count task-clock of t
 END
 run 0 "$TALLY" sim s.sim && has '5.00 msec  task-clock' && has '1 still ran'
-check "a scenario is stopped when it says so"
+check "a scenario stops at its time"
 
 # --- what is refused --------------------------------------------------------------------------------------------------------
 printf 'mix m has ipc 1\n' >s.sim; wrong "no machine" 1 "expected 'machine MODEL"
@@ -145,19 +145,19 @@ printf 'task t\n  guest 1K instructions of m in f\nend\n' | scenario; wrong "no 
 printf 'program p\n yield\nend\ncount cycles of p\n' | scenario; wrong "measuring a program" 8 "'p' is a program"
 printf 'say "x\n' | scenario; wrong "an open quotation" 5 "the quotation mark has no other"
 mkfifo pipe && run 2 timeout 10 "$TALLY" sim -o pipe "$examples/stacks.sim" && has 'pipe is not a regular file' && [ -p pipe ] && [ ! -e pipe.elf ]
-check "-o wants a file: nothing is left beside a device"
+check "-o with a device is refused, and no file is left beside it"
 for stream in - /dev/stdout /dev/stderr; do
 	run 2 timeout 10 "$TALLY" sim -o $stream "$examples/stacks.sim" && has "-o $stream: other output goes there" && [ ! -e ./- ] && [ ! -e ./-.elf ] && [ ! -e out.elf ]
-	check "-o $stream is no file for a recording"
+	check "-o $stream is refused for a recording"
 done
 printf 'task t\n yield\nend\ncount cyclse of t\n' | scenario; run 2 "$TALLY" sim s.sim && has "line 8: there is no event 'cyclse'" && has "did you mean 'cycles'"
-check "an event that the machine doesn't have"
+check "an event that the machine lacks"
 printf 'task t\n yield\nend\ncount cycles of t\n' | scenario; run 2 "$TALLY" sim -o a.data s.sim && has "nothing is sampled" && has "hint:"
-check "nothing to record"
+check "a scenario without events to record"
 run 1 "$TALLY" sim no-such.sim && has "no-such.sim can't be read: No such file"
-check "no such scenario"
+check "a missing scenario"
 run 2 "$TALLY" sim && has "tour.sim"
-check "no scenario at all"
+check "no scenario given"
 run 2 "$TALLY" sim a b && has "unexpected scenario"
 check "two scenarios"
 run 0 "$TALLY" sim --help && has '--explain'

@@ -23,16 +23,16 @@ record="$TALLY record --provider simulated"
 # --- what needs no tool --------------------------------------------------------------------------------------------
 run 0 "$TALLY" list --provider simulated && has 'vsim/L2-load-misses/' && has 'exact: instructions executed' &&
 	has 'estimate: ' && has 'the simulated PMU has no cycles' && lacks 'sched:sched_switch'
-check "list tells what is simulated, and how far it can be trusted"
+check "list shows the simulated events and their quality"
 run 2 "$TALLY" stat --sim-cpu skylake true && has '--sim-cpu needs --provider simulated'
 check "--sim-cpu without the provider is wrong use"
 run 2 "$TALLY" stat --provider no-such true && has "no provider 'no-such'" && has simulated
-check "an unknown provider is told, with those there are"
+check "for an unknown provider, the message lists the providers"
 
 if ! $stat -e instructions true >out 2>&1 && grep -q 'there is no simulated PMU here' out; then
 	run 1 $stat true && has 'hint: ' && run 1 $record true && has 'hint: '
-	check "a tally without the tool says so"
-	skip "everything else" "$(sed -n 's/.*there is no simulated PMU here: //p' out)"
+	check "without the Valgrind tool, a message says so"
+	skip "all other tests" "$(sed -n 's/.*there is no simulated PMU here: //p' out)"
 	echo "1..$number"
 	exit 0
 fi
@@ -40,7 +40,7 @@ fi
 # --- stat ----------------------------------------------------------------------------------------------------------
 run 0 $stat "$GETPPID_LOOP" 1000 && has '(exact, user)' && has '(model)' && has '(estimate)' && has 'elapsed, simulated' &&
 	has 'CPU, simulated: ' && has '% of all branches' && lacks 'per cycle' && lacks GHz && lacks ' user$'
-check "the default events are counted, each with its quality; nothing is made of est-cycles"
+check "the default events are counted, each with its quality; est-cycles give no ratios"
 run 0 $stat -d true && has L1-icache-load-misses && has iTLB-load-misses && has dTLB-store-misses
 check "-d adds the other caches and TLBs"
 run 0 $stat -j -r 3 -e instructions,branches,L1-dcache-load-misses "$GETPPID_LOOP" 1000 &&
@@ -48,34 +48,34 @@ run 0 $stat -j -r 3 -e instructions,branches,L1-dcache-load-misses "$GETPPID_LOO
 	      all(x["sigma"] == 0 and x["source"] == "simulated" and x["user_only"] for x in d["events"]) and
 	      e["instructions"]["quality"] == "exact" and e["L1-dcache-load-misses"]["quality"] == "model" and
 	      e["instructions"]["value"] > 3000'
-check "three runs give the same counts to the last digit; JSON tells quality and machine"
+check "three runs give exactly the same counts; JSON has quality and machine"
 run 0 $stat -r 2 -e instructions sh -c 'i=0; n=$(date +%N); n=${n#0}; while [ $i -lt 300 ] && [ $i -lt ${n%%[0-9]???} ]; do i=$((i+1)); done; :'
 has 'the runs differ: instructions from' || has '0.00 %'
-check "runs that differ are told of"
+check "a message says that runs differ"
 run 0 $stat -x, -e instructions,est-cycles true && has ',instructions,' && has ',simulated,exact' && has ',simulated,estimate'
 check "CSV has source and quality"
 run 0 $stat -e vsim/instructions/,vsim/loads/u,instructions:u,loads true && ! grep -q 'not ' out
 check "the PMU's own names do too"
 run 0 $stat -j -e '{instructions,branches}' -e vsim/instructions/ true &&
 	json 'd["events"][0]["value"] == d["events"][2]["value"] and d["events"][0]["group"] == d["events"][1]["group"]'
-check "groups are counted, and the same event twice gives the same"
+check "groups are counted; an event that is given twice has the same count twice"
 run 0 $stat -j -e 'vsim/instructions,counters=2/,vsim/loads,counters=2/,vsim/stores,counters=2/,vsim/branches,counters=2/' \
 	"$GETPPID_LOOP" 3000000 && json 'all(x["scaled"] and x["value"] > 1000 and x["quality"] == "estimate"
 							for x in d["events"])'
-check "with fewer counters than events they take turns, and counts are scaled: estimates"
+check "with fewer counters than events, events take turns, and scaled counts are estimates"
 samples() { timeout 60 $record -F "$1" -o rate.data "$GETPPID_LOOP" 3000000 >out 2>&1 && sed -n 's/^tally: \([0-9,]*\) samples.*/\1/p' out | tr -d ,; }
 [ "$(samples max)" -gt "$(($(samples 1000) * 2))" ]
-check "-F max is a hundred thousand a simulated second"
+check "-F max is a hundred thousand per simulated second"
 run 0 $record -e instructions:S -o group.data true && has 'are not sampled' && lacks ' -a '
-check "nobody is sent to -a, which can't be simulated"
+check "no message advises -a, which can't be simulated"
 run 126 env TMPDIR=/nonexistent $stat -e instructions true && has '/nonexistent is not usable' && has 'hint: set TMPDIR' && lacks valgrind &&
 	run 126 env TMPDIR=/nonexistent $record true && has '/nonexistent is not usable' &&
 	run 126 sh -c 'ulimit -n 10; exec "$@"' sh $stat -e instructions true && has 'hint: raise ulimit -n' && lacks valgrind
-check "without what the tool needs to start, it is not started"
+check "if files of the tool are missing, it is not started"
 group='{vsim/instructions,counters=1/,vsim/loads,counters=1/}'
 run 0 $stat -e "$group" true && has '(exact, user)' && has 'does not fit into its group; {…}:W opens it separately' && lacks valgrind &&
 	run 1 $record -e "$group" true && has 'its group has more events than the PMU has counters' && has 'hint: '
-check "a group that can never have its counters is refused before the command starts"
+check "a group too large for the counters is refused before the command starts"
 run 0 $stat --sim-cpu skylake -e L1-dcache-load-misses true && has 'CPU, simulated: skylake'
 check "--sim-cpu takes a preset"
 printf 'base = skylake\nname = tiny\nl1d = 4K 1-way\n' >tiny.cpu
@@ -88,12 +88,12 @@ run 0 $stat --sim-cpu ./bare.cpu -d -j true &&
 	      e["L1-dcache-load-misses"]["value"] > 0' &&
 	run 0 $stat --sim-cpu ./bare.cpu -e cache-misses,vsim/L2-loads/ true && has 'no LLC' && has 'no L2' &&
 	run 1 $record --sim-cpu ./bare.cpu -e LLC-load-misses true && has 'the simulated CPU has no LLC'
-check "a level that the CPU doesn't have has no counts"
+check "a cache level that the CPU lacks has no counts"
 printf 'base = skylake\nl1d = 5 apples\n' >bad.cpu
 run 1 $stat --sim-cpu ./bad.cpu true && has 'bad.cpu, line 2'
-check "a file that can't be understood is pointed at"
+check "the message for a faulty CPU file points at the fault"
 run 1 $stat --sim-cpu pentium9 true && has 'skylake'
-check "an unknown CPU is told with those there are"
+check "for an unknown CPU, the message lists the CPUs"
 
 cat >region.c <<'C'
 #include <tally/roi.h>
@@ -107,18 +107,18 @@ import json; print(int(json.loads(open("out").read())["events"][0]["value"]) // 
 	all=$(value) inner=$(value --toggle inner) outer=$(value --toggle outer) marked=$(value --region)
 	echo "$all $inner $outer $marked" >out
 	[ "$inner" = 270 ] && [ "$outer" = 220 ] && [ "$marked" = 20 ] && [ "$all" -gt 270 ]
-	check "--toggle counts a function and what is marked, --region what is marked alone"
+	check "--toggle counts a function and marked regions, --region only the regions"
 	run 0 $record --toggle outer -e stores -c 1000 -o region.data -- ./region && has '220 samples in'
-	check "and samples are taken there alone"
+	check "and samples are taken only there"
 	run 0 $stat --toggle nosuch -j -e stores true && json 'd["events"][0]["state"] == "not-counted" and
 		"no function" in d["events"][0]["note"] and any("nosuch" in n for n in d["notes"])' &&
 		run 0 $stat --toggle nosuch true && has '<not counted>' && has "no function 'nosuch' ran" &&
 		run 0 $stat --region -x, -e stores true && has 'not counted' && has 'never called tally_roi_begin' &&
 		run 0 $record --toggle nosuch -e stores -o nosuch.data -- true && has 'sampled: no function of that name ran'
-	check "a region that never began gives no figure, but the reason"
+	check "for a region that never began, there is a reason instead of a figure"
 	run 0 $stat --toggle inner --toggle nosuch -j -e stores ./region && json 'd["events"][0]["state"] == "counted" and
 		any("only in regions" in n and "inner" in n and "nosuch" not in n for n in d["notes"])'
-	check "which region was counted is told"
+	check "the output names the counted region"
 else
 	skip "regions" "no compiler"
 fi
@@ -161,39 +161,39 @@ if c++ -O1 -o names names.cc 2>out; then
 		counts _ZN2ns4workIiEET_S1_ 30 && counts '(anonymous namespace)::hidden' 40 && counts C::f 50 && counts _ZN1C1fEl 50 &&
 		counts 'C::operator<' 60 && counts 'C::operator()' 70 && counts copied 80 && counts copied.constprop.0 80 &&
 		run 0 $stat --toggle work -e stores ./names && has '<not counted>'
-	check "--toggle takes a function's name as symbols and reports have it"
+	check "--toggle accepts a function's name as in symbols and reports"
 else
 	skip "names of functions" "no C++ compiler"
 fi
 
 if clang -g -O1 -I"$SOURCE/include" -o by_clang region.c 2>out; then
 	run 0 $stat -e instructions ./by_clang && lacks unhandled && lacks '=='
-	check "Valgrind says nothing of debug information that it doesn't know"
+	check "Valgrind prints nothing about debug information that it can't read"
 else
-	skip "Valgrind says nothing of debug information that it doesn't know" "no clang"
+	skip "Valgrind prints nothing about debug information that it can't read" "no clang"
 fi
 
 # --- processes -------------------------------------------------------------------------------------------------------
 $stat -j -e instructions "$GETPPID_LOOP" 200000 >out 2>&1; one=$(python3 -c 'import json; print(int(json.loads(open("out").read())["events"][0]["value"]))')
 run 0 $stat -j -e instructions sh -c "$GETPPID_LOOP 200000; $GETPPID_LOOP 200000 & wait; exec $GETPPID_LOOP 200000" &&
 	json "3 * $one <= e['instructions']['value'] <= 3.5 * $one"
-check "children are counted, over fork and exec ($one instructions each)"
+check "children are counted across fork and exec ($one instructions each)"
 run 0 $stat -j -i -e instructions sh -c "$GETPPID_LOOP 200000; :" && json "0 < e['instructions']['value'] < $one"
-check "-i leaves them out"
+check "-i leaves children out"
 
 # --- exit statuses -----------------------------------------------------------------------------------------------------
 run 3 $stat -e instructions sh -c 'exit 3' && has instructions
 check "the command's exit status is passed on"
 run 143 $stat -e instructions sh -c 'kill -TERM $$' && has 'signal 15' && ! grep -q 'not counted' out
-check "a signal gives 128 + n, and the counts so far"
+check "a signal gives 128 + n and the counts so far"
 run 139 $stat -e instructions sh -c 'kill -SEGV $$' && ! grep -q 'not counted' out
-check "so does SIGSEGV"
+check "SIGSEGV too"
 run 0 $stat --timeout 3000 -e instructions sh -c 'while :; do :; done' && has 'stopped at the requested limit' && ! grep -q 'not counted' out
-check "--timeout ends the command, with the counts so far"
+check "--timeout ends the command and prints the counts so far"
 timeout 60 $stat -o closed.txt -e instructions sh -c 'ls / >listed && ls -d /' >out 2>&- </dev/null && [ -s listed ] && grep -q instructions closed.txt
-check "a program without stderr runs as it does unsimulated"
+check "a program without stderr runs as without simulation"
 LD_PRELOAD=libm.so.6 timeout 60 $stat -o env.txt sh -c env >out 2>&1 </dev/null && has LD_PRELOAD=libm.so.6 && lacks VALGRIND && lacks vgpreload
-check "the program's environment is its own"
+check "the program sees its usual environment"
 run 127 $stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks instructions
 check "a command that is not found gives 127 and no table"
 echo 'echo hello' >plain; chmod 644 plain
@@ -209,32 +209,32 @@ refused $stat -p 1 && refused $stat -t 1 true && refused $stat -a && refused $st
 	refused $record -p 1 && has 'runs already'
 check "running programs and whole CPUs are refused"
 refused $stat -e cycles true && has 'no cycles' && has 'est-cycles' && refused $record -e cycles true && has 'no cycles'
-check "cycles are refused, and est-cycles named"
+check "cycles are refused, and the message names est-cycles"
 refused $stat -e task-clock true && refused $stat -e r1a8 true && refused $stat -e instructions:k true &&
 	refused $stat -e mem:0x1000 true && refused $stat -e LLC-prefetches true && refused $record -e page-faults true
-check "so is what the simulated CPU doesn't have"
+check "so are events that the simulated CPU lacks"
 cp "$(type -P true)" suid; chmod 4755 suid
 run 126 $stat ./suid && has 'set-user-ID' && has 'hint: '
-check "set-user-ID programs are refused beforehand"
+check "set-user-ID programs are refused before the start"
 printf '\177ELF\1\1\1%060d' 0 >narrow; chmod 755 narrow
 run 126 $stat ./narrow && has '32-bit'
-check "32-bit programs are refused beforehand"
+check "32-bit programs are refused before the start"
 for compiler in gcc clang; do
 	if ! echo 'int main(void) { return 0; }' | $compiler -x c - -Wl,-z,x86-64-v4 -o v4_$compiler 2>out ||
 		! readelf -n v4_$compiler 2>out | grep -q 'ISA needed:.*x86-64-v4'; then
-		skip "programs that $compiler marked as for AVX-512 are refused beforehand" "no such $compiler, linker or readelf"
+		skip "programs that $compiler marked as AVX-512 are refused before the start" "no such $compiler, linker or readelf"
 		continue
 	fi
 	run 126 $stat ./v4_$compiler && has 'AVX-512' && has 'hint: ' && lacks instructions && run 0 $stat sh -c "./v4_$compiler; true" &&
 		has '1 program ran unsimulated'
-	check "programs that $compiler marked as for AVX-512 are refused beforehand, and run unsimulated from within"
+	check "programs that $compiler marked as AVX-512 are refused before the start; started by another program, they run without simulation"
 done
 if echo 'int main(void) { __asm__ volatile(".byte 0x62, 0xf1, 0xfd, 0x48, 0xef, 0xc0"); /* vpxorq of zmm0 */ return 0; }' |
 	gcc -x c - -o wide 2>out; then
 	run 132 $stat -e instructions ./wide && has 'SIGILL: the simulated CPU has no AVX-512' && ! grep -q 'not counted' out
-	check "AVX-512 that no file tells of ends with SIGILL, and a note says why"
+	check "unmarked AVX-512 ends with SIGILL, and a note says why"
 else
-	skip "AVX-512 that no file tells of ends with SIGILL, and a note says why" "no gcc"
+	skip "unmarked AVX-512 ends with SIGILL, and a note says why" "no gcc"
 fi
 
 # --- record --------------------------------------------------------------------------------------------------------------
@@ -246,35 +246,35 @@ read -r instructions branches < <(python3 -c '
 import json
 e=json.loads(open("out").read())["events"]; print(*(int(x["value"]) for x in e))')
 run 0 $record -e instructions -c 10000 -o one.data -- "$GETPPID_LOOP" 50000 && has "$(grouped $((instructions / 10000))) samples in"
-check "a sample every 10,000 instructions: exactly as many as $instructions counted ones hold"
+check "one sample per 10,000 instructions: as many as $instructions counted instructions give"
 run 0 $record -e instructions,branches -c 1000 -o two.data -- "$GETPPID_LOOP" 50000 &&
 	has "$(grouped $((instructions / 1000 + branches / 1000))) samples in"
-check "of two events likewise"
+check "the same with two events"
 run 0 "$TALLY" report -i one.data && has 'vsim/instructions/' && has getppid_loop
-check "report names the event and the command"
+check "report shows the event and the command"
 run 0 "$TALLY" script -i one.data && has 'vsim/instructions/' && has ' main+'
 check "script shows call chains to main"
 run 0 "$TALLY" fold -i one.data && has 'main' && run 0 "$TALLY" flamegraph -i one.data -o one.svg && grep -q '<svg' one.svg
-check "fold and flamegraph take it"
+check "fold and flamegraph read the recording"
 if perf --version >out 2>&1; then
 	run 0 perf script -i one.data && has 'vsim/instructions/' && has 'main+' && run 0 perf report --header-only -i one.data &&
 		has 'simulated by tally' && has 'pmu mappings: vsim' && [ "$(perf script -i one.data -F ip,sym 2>/dev/null | grep -c '^$')" -ge 10 ]
-	check "perf reads it, and the header has the simulated CPU"
+	check "perf reads it, and its header has the simulated CPU"
 else
 	skip "perf reads it" "there is no perf"
 fi
 run 0 $record -o freq.data -F 5000 -e instructions -- "$GETPPID_LOOP" 300000 && ! grep -q ' 0 samples' out
-check "-F samples by simulated time"
+check "-F samples in simulated time"
 run 0 $record -o default.data -F 20000 -- "$GETPPID_LOOP" 300000 && has est-cycles && ! grep -q ' 0 samples' out
-check "without -e est-cycles are sampled, and said to be an estimate"
+check "without -e, est-cycles are sampled, and a message calls them an estimate"
 run 0 $record -o group.data -e '{instructions,loads,stores}:S' -c 5000 -- "$GETPPID_LOOP" 50000 && ! grep -q ' 0 samples' out &&
 	run 0 "$TALLY" script -i group.data && has 'vsim/instructions/'
-check "a leader samples, its members are read"
+check "a group's leader samples, and its members are read"
 run 0 $record -e instructions -c 20000 --no-call-graph -o flat.data -- true && run 0 "$TALLY" script -i flat.data && lacks '__libc_start_call_main+'
-check "--no-call-graph: addresses alone"
+check "--no-call-graph records only addresses"
 run 0 $record -e instructions -c 1000 -o tree.data -- sh -c "for i in 1 2 3 4 5 6 7 8 9 10; do $GETPPID_LOOP 10000 & done; wait" && lacks lost &&
 	run 0 "$TALLY" report --sort comm -i tree.data && has getppid_loop
-check "ten processes at once, none of their samples lost"
+check "ten processes at once lose no samples"
 run 0 $record -e instructions -c 10000 -o - -- "$GETPPID_LOOP" 20000
 $record -q -e instructions -c 10000 -o - -- "$GETPPID_LOOP" 20000 2>/dev/null </dev/null | "$TALLY" script >out 2>&1 && has 'vsim/instructions/'
 check "through a pipe"
@@ -290,7 +290,7 @@ $stat -e instructions sh -c 'while :; do :; done' >out 2>&1 </dev/null & pid=$!
 for i in $(seq 200); do plan=$(readlink /proc/$pid/fd/* | grep -m 1 tally-vsim-) && break; sleep 0.05; done
 sleep 0.5; existed=$(ls "$plan"); kill -TERM $pid; wait $pid
 [ -n "$existed" ] && [ ! -e "$plan" ] && has instructions
-check "a terminated tally reports what was counted, and leaves no file"
+check "when tally is terminated, it prints what was counted and leaves no file"
 
 nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if [ "$(id -u)" = 0 ] && $nobody "$TALLY" --help >out 2>&1; then
@@ -302,11 +302,11 @@ fi
 
 # --- where hardware events are missing ------------------------------------------------------------------------------------
 if ! perf stat -e cycles true 2>&1 | grep -q 'not supported'; then
-	skip "the provider is named where hardware events are missing" "they are there"
+	skip "where hardware events are missing, messages name the provider" "they are there"
 else
 	run 0 "$TALLY" stat -e instructions true && has 'on a simulated CPU' && has 'slower' &&
 		run 1 "$TALLY" record -e instructions -o none.data true && has '--provider simulated' &&
 		run 0 "$TALLY" doctor && has 'simulated PMU' && has '--provider simulated'
-	check "the provider is named where hardware events are missing, with its cost"
+	check "where hardware events are missing, messages name the provider and its cost"
 fi
 echo "1..$number"

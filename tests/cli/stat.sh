@@ -27,27 +27,27 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
 perf_works=no; ./tally stat -j -e task-clock true 2>out && grep -q '"source":"kernel"' out && perf_works=yes
 
 run 0 ./tally stat --help && has '--repeat' && has '--provider' && lacks 'scripted'
-check "the help tells all options, and no provider that is for tests"
+check "the help lists all options, and no provider for tests"
 
 # --- times that need no counter ----------------------------------------------------------------------------------
 times=duration_time,user_time,system_time
 same="e['duration_time']['value'] == d['elapsed_ns'] and e['user_time']['value'] == d['user_ns'] and e['system_time']['value'] == d['system_ns']"
 spin='i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'
 run 0 ./tally stat -j -e $times sh -c "$spin" && json "$same and all(x['unit'] == 'ns' and x['state'] == 'counted' for x in e.values())"
-check "duration_time, user_time and system_time are the times that stand below the counts"
+check "duration_time, user_time and system_time are the times shown below the counts"
 run 0 ./tally stat -j -r 3 -e $times sh -c "$spin" && json "$same and d['runs'] == 3 and e['duration_time']['sigma'] is not None"
-check "of several runs their means"
+check "with several runs, their means"
 run 0 ./tally stat -x, -e duration_time,user_time true && grep -Eq '^([0-9]+),ns,duration_time,\1,100.00,,,clock,$' out && grep -Eq '^([0-9]+),ns,user_time,\1,[0-9.]+,,,wait4,$' out
-check "in CSV they stand as perf's, in ns"
+check "in CSV they are in ns, as in perf"
 run 0 ./tally stat -j -I 20 --summary -e $times sh -c 'sleep 0.05' && json "($same and all(x['state'] == 'not-counted' for i in docs[:-1] for x in i['events'] if x['name'] != 'duration_time') and
 	sum(x['value'] for i in docs[:-1] for x in i['events'] if x['name'] == 'duration_time') == d['elapsed_ns'])"
 check "intervals add up to the whole; a command's CPU times are known at its end"
 run 0 ./tally stat -j -e '{duration_time,page-faults},duration_time:u' true && json "len(e) == 3 and e['duration_time']['value'] == e['duration_time:u']['value']"
-check "they may stand in groups and have modifiers"
+check "they may be in groups and have modifiers"
 run 0 ./tally stat -j -e user_time -p $$ --timeout 20 && json "e['user_time']['state'] == 'counted' and e['user_time']['source'] == '/proc'"
-check "of running processes CPU times are what /proc tells"
+check "for running processes, CPU times come from /proc"
 run 2 ./tally record -e duration_time true && has 'tally stat' && has '^'
-check "nothing can be recorded by them"
+check "they can't be recorded"
 
 # --- exit statuses -----------------------------------------------------------------------------------------------
 run 3 ./tally stat sh -c 'exit 3' && has task-clock && has elapsed
@@ -59,7 +59,7 @@ check "a command that is not found gives 127 and no table"
 mkdir -m 600 closed
 as=; [ $is_root = no ] || as=$nobody # root may enter any folder
 PATH=$scratch/closed:$PATH run 127 $as ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'"
-check "... also where a folder of PATH may not be searched"
+check "... also if a folder of PATH may not be searched"
 echo 'echo hello' >plain; chmod 644 plain
 run 126 ./tally stat ./plain && has 'no permission to execute' && lacks task-clock
 check "a file that is not executable gives 126 and no table"
@@ -67,23 +67,23 @@ printf '#!/no/such/interpreter\n' >lost; chmod 755 lost
 run 127 ./tally stat ./lost && has 'interpreter'
 check "a missing interpreter is named as such"
 run 3 ./tally stat -r 3 sh -c 'exit 3'
-check "-r passes the status on"
+check "-r returns the command's exit status"
 run 2 ./tally stat --filter 'a == 1' true && has 'must follow the -e' && run 2 ./tally stat -e cs --filter 'a == 1' true && has 'is not a tracepoint'
-check "a filter is for tracepoints of an -e"
+check "a filter applies to the tracepoints of its -e"
 run 2 ./tally stat -M IPC true && has 'single CPU models'
-check "metrics by name are refused with the reason"
+check "metrics by name are refused, with the reason"
 run 2 ./tally stat -r 0 true
 check "-r 0 is wrong use"
 run 2 ./tally stat -e
 check "-e without events is wrong use"
 run 2 ./tally stat -e no-such-event true && has "no-such-event" && has '^'
-check "an unknown event is pointed at"
+check "the message for an unknown event points at it"
 run 1 ./tally stat -p 999999999 && has 'process 999999999'
 check "a process that is not there is an error"
 run 1 ./tally stat -C 0,4095 true && has 'there is no CPU 4095 online'
 check "a CPU that is not there is an error"
 run 1 ./tally stat -p 1 -a && has "can't be counted together"
-check "processes and CPUs together are refused"
+check "processes together with CPUs are refused"
 run 0 ./tally stat -- sh -c 'echo "$1"' sh -x && has -x
 check "-- ends the options"
 
@@ -112,7 +112,7 @@ print(seen.decode())
 sys.exit(not (status == 130 and b"task-clock" in seen))
 PY
 run 0 python3 terminal.py
-check "Ctrl-C ends the command and prints what there is"
+check "Ctrl-C ends the command and prints the counts so far"
 
 cat >heading.py <<'PY'
 import fcntl, os, pty, struct, sys, termios
@@ -139,11 +139,11 @@ PY
 long=$(printf 'word-%.0s' $(seq 40))
 run 0 env NO_COLOR=1 python3 heading.py stat -r 2 echo "$long" && grep -qE "^ Counts of 'echo word-.*…, mean ± σ of 2 runs$" out &&
 	[ "$(grep 'Counts of' out | wc -m)" = 61 ]
-check "a long command line is shortened to the terminal"
+check "on a terminal, a long command line is shortened"
 run 0 ./tally stat sh -c : "$long" "$long" "$long" && has "$long $long $long'"
-check "a long command line is whole off a terminal"
+check "elsewhere, a long command line is printed whole"
 run 0 python3 heading.py stat && has 'counting the whole system until Ctrl-C' && has elapsed && run 0 ./tally stat --duration 0.02 && lacks Ctrl-C
-check "what waits for Ctrl-C says so on a terminal"
+check "on a terminal, a target that ends only with Ctrl-C gets a line that says so"
 # The pipe is full, so the signal arrives during the write of the line: there is no earlier Ctrl-C.
 cat >earliest.py <<'PY'
 import fcntl, os, signal, subprocess, sys
@@ -160,10 +160,10 @@ print(seen, tally.wait())
 sys.exit(tally.returncode < 0 or not seen.startswith("counting the whole system until Ctrl-C") or "page-faults" not in seen)
 PY
 run 0 python3 earliest.py
-check "Ctrl-C ends it with its counts as soon as it says so, to what else standard error goes"
+check "after that line Ctrl-C prints the counts, wherever standard error goes"
 timeout -s INT 2 ./tally stat -x, -e page-faults >out 2>&1
 lacks 'until Ctrl-C'
-check "but not among -x's lines"
+check "but the line is not printed among -x's"
 
 mkfifo ready
 ./tally stat -- sh -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.05; done' >out 2>&1 &
@@ -172,7 +172,7 @@ read -r _ <ready
 kill -TERM $pid
 wait $pid
 [ $? = 9 ] && has task-clock
-check "SIGTERM to tally is passed on to the command"
+check "SIGTERM to tally reaches the command"
 
 ./tally stat -r 3 -j -e task-clock -- sh -c '[ -e third ] && echo >ready && exec sleep 100; [ -e second ] && : >third; : >second' >out 2>&1 &
 pid=$!
@@ -193,16 +193,16 @@ cp counts out
 check "SIGINT ends a system-wide count with status 0, also in the background"
 
 run 0 ./tally stat --timeout 50 sleep 100 && has task-clock && has 'stopped at the requested limit'
-check "--timeout ends the command, which is no failure"
+check "--timeout ends the command, and the exit status is 0"
 run 0 ./tally stat -I 20 --interval-count 2 sleep 100 && run 0 ./tally stat --help && has '--interval-count gives 0'
-check "--interval-count ends the command, which is no failure"
+check "--interval-count ends the command, and the exit status is 0"
 run 137 ./tally stat --duration 20 sh -c 'kill -KILL $$' && run 9 ./tally stat --timeout 50 sh -c 'trap "exit 9" TERM; while :; do sleep 0.01; done'
-check "other ends keep their status, limit or not"
+check "other ends keep their status, also with a limit"
 run 0 ./tally stat -a --duration 0.05 && has 'the whole system'
 check "--duration ends a system-wide count"
 
 run 1 ./tally stat -e page-faults -o /dev/full true && has 'to /dev/full failed: No space left' && has 'page-faults'
-check "counts that can't be written are shown, with the reason"
+check "counts that can't be written to the file are shown, with the reason"
 
 # --- runs, intervals, formats ------------------------------------------------------------------------------------
 run 0 ./tally stat -r 4 -j -e task-clock true &&
@@ -229,17 +229,17 @@ assert rows[1][2].split(":")[0] == "page-faults", rows'
 check "-x gives CSV"
 run 0 ./tally stat -x, -I 20 --interval-count 2 -a -e cpu-clock && has '1: seconds,value,' &&
 	[ "$(grep -cE '^[0-9]+\.[0-9]{9},([0-9.]+|<withheld>),msec,cpu-clock,' out)" = 2 ]
-check "-x with -I has the time in front"
+check "-x with -I begins with the time"
 run 0 ./tally stat -x, -r 2 -e task-clock true && has ',event,sigma-percent,running-ns' && grep -qE '^[0-9.]+,msec,task-clock,[0-9.]+,[0-9]+,100.00,' out
-check "-x with -r has the spread where perf has it"
+check "-x with -r has the spread in perf's column"
 run 0 ./tally stat -x';' -e task-clock true && has ';msec;task-clock;'
 check "-x takes any separator"
 run 0 ./tally stat -j true && json 'd["schema"] == "tally-stat" and d["version"] == 1 and d["exit_status"] == 0' &&
 	json 'all(x["value"] is None for x in d["events"] if x["state"] != "counted")'
-check "-j gives JSON, null for what is missing"
+check "-j gives JSON, with null for missing values"
 for locale in de_DE.UTF-8 C; do LC_ALL=$locale ./tally stat -x, -e task-clock true 2>out; done
 grep -q '^[0-9]*\.[0-9]*,msec' out
-check "numbers are the C locale's"
+check "numbers have the format of the C locale"
 
 run 0 ./tally stat -o file echo hello && [ "$(cat out)" = hello ] && cp file out && has task-clock &&
 	./tally stat -o file --append true && [ "$(grep -c elapsed file)" = 2 ]
@@ -290,16 +290,16 @@ if [ $is_root = yes ] && [ $perf_works = yes ] &&
 	done
 	eval run 0 $private ./tally stat -j -r 3 -e "'{syscalls:sys_enter_getppid,page-faults}'" ./getppid_loop 77 &&
 		json "e['syscalls:sys_enter_getppid']['value'] == 77 and e['syscalls:sys_enter_getppid']['sigma'] == 0"
-	check "a group with a software event counts each run exactly"
+	check "a group with a software event counts exactly in each run"
 	eval run 0 $private ./tally stat -j -e syscalls:sys_enter_getppid --filter "'common_pid > 0'" ./getppid_loop 33 &&
 		json "e['syscalls:sys_enter_getppid']['value'] == 33"
-	check "a filter that all hits pass counts all of them"
+	check "a filter that all hits pass changes no count"
 	eval run 0 $private ./tally stat -j -e syscalls:sys_enter_getppid --filter "'common_pid > 0'" --filter "'common_pid == 0'" \
 		-e cs ./getppid_loop 33 && json "e['syscalls:sys_enter_getppid']['value'] == 0"
-	check "two filters of an event hold together, and are of no other -e"
+	check "two filters of an event must both pass, and do not apply to other -e"
 	eval run 1 $private ./tally stat -e syscalls:sys_enter_getppid --filter "'common_pidd > 0'" ./getppid_loop 33 &&
 		has 'no such field' && has '^' && lacks 'sys_enter_getppid  '
-	check "a filter that is wrong is pointed at"
+	check "the message for a wrong filter points at the fault"
 else
 	skip "known numbers of system calls" "needs root and tracefs"
 fi
@@ -312,29 +312,29 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ] && [ $perf_works = yes ]; then
 		json 'e["context-switches"]["source"] == "wait4" and e["context-switches"]["value"] >= 2' &&
 		json 'e["cpu-migrations"]["state"] == "withheld" and e["cpu-migrations"]["value"] is None' &&
 		json 'e["page-faults:u"]["user_only"] and e["task-clock"]["value"] > 0'
-	check "user-only counting shows no empty zeros"
+	check "counting of user mode only shows no zeros that mean nothing"
 	run 0 $nobody ./tally stat true && has 'page-faults:u' && has 'only user mode is counted' && has '(wait4)'
-	check "user-only counting is noted"
+	check "a note says that only user mode is counted"
 	cp "$(command -v dash || command -v sh)" privileged && chmod 4755 privileged
 	run 0 $nobody ./tally stat -j -e task-clock,page-faults,instructions ./privileged -p -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done' &&
 		json 'e["task-clock"]["source"] == "wait4" and e["task-clock"]["value"] > 2e6' &&
 		json 'e["page-faults"]["source"] == "wait4" and any("set-user-ID" in n for n in d["notes"])'
-	check "counters that a set-user-ID program dropped are no counts of it"
+	check "counters that a set-user-ID program dropped are not shown as its count"
 	run 0 $nobody ./tally stat -a true && has '(/proc)' && has 'counting whole CPUs is refused'
-	check "a refused system-wide count falls back to /proc"
+	check "a refused system-wide count takes values from /proc"
 	run 0 $nobody ./tally stat -j -a -e cpu-clock,task-clock,context-switches,page-faults sleep 0.05 &&
 		json 'all(e[n]["state"] == "withheld" and e[n]["value"] is None and "ticks of 10 ms" in e[n]["note"] for n in ("cpu-clock", "task-clock"))' &&
 		json 'all(e[n]["source"] == "/proc" and e[n]["value"] > 0 for n in ("context-switches", "page-faults"))'
-	check "ticks of busy time are no cpu-clock"
+	check "ticks of busy time are not shown as cpu-clock"
 	run 0 $nobody ./tally stat -j -C 0 -e cpu-clock,context-switches,page-faults sleep 0.05 &&
 		json 'all(x["state"] == "withheld" and x["value"] is None for x in e.values())' && json '"per CPU" in e["page-faults"]["note"]'
-	check "the whole system's figures are no CPU's"
+	check "figures of the whole system are not shown for single CPUs"
 else
 	skip "an unprivileged user" "needs root and perf_event_paranoid 2"
 fi
 run 0 ./tally stat -j -e context-switches:u sh -c 'sleep 0.01; sleep 0.01' &&
 	json 'e["context-switches:u"]["source"] == "wait4" and e["context-switches:u"]["value"] >= 2'
-check "context-switches:u is never the kernel's 0"
+check "context-switches:u is never shown as 0"
 
 for action in EPERM ENOSYS EACCES; do
 	run 5 ./refuse_perf $action ./tally stat -j sh -c 'sleep 0.01; exit 5' &&
@@ -343,17 +343,17 @@ for action in EPERM ENOSYS EACCES; do
 	check "$action: times, faults and switches come from wait4"
 done
 run 0 ./refuse_perf EPERM ./tally stat true && has '(wait4)' && has 'perf events are refused (EPERM)'
-check "a refusal is told once, with the cure"
+check "a refusal is printed once, with its remedy"
 run 0 ./refuse_perf EPERM ./tally stat -r 3 -j -e page-faults true && json 'e["page-faults"]["sigma"] is not None'
-check "wait4's figures have a spread too"
+check "wait4's figures also have a spread"
 run 0 ./refuse_perf EPERM ./tally stat -I 20 -j -e task-clock,page-faults sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' &&
 	json 'docs[0]["events"][0]["source"] == "/proc" and d["events"][0]["source"] == "wait4"' &&
 	json 'sum(x["events"][0]["value"] for x in docs) > 1e7'
-check "intervals without perf events come from /proc"
+check "without perf events, intervals come from /proc"
 run 0 ./refuse_perf ENOSYS ./tally stat -j -a -e context-switches sleep 0.02 && json 'e["context-switches"]["source"] == "/proc"'
-check "the whole system without perf events comes from /proc"
+check "without perf events, the whole system's values come from /proc"
 run 0 ./refuse_perf EPERM ./tally stat -j -p $$ sleep 0.01 && json 'e["task-clock"]["source"] == "/proc" and e["cycles"]["value"] is None'
-check "a process without perf events comes from /proc"
+check "without perf events, a process's values come from /proc"
 
 # --- scripted ----------------------------------------------------------------------------------------------------
 cat >script <<'SCRIPT'
@@ -366,16 +366,16 @@ LLC-load-misses 20000000
 SCRIPT
 run 0 ./tally stat --provider scripted:script -d true && has '(scripted)' && has '(63 % of the time, scaled)' &&
 	has 'insn per cycle, CPI' && has 'In short: memory bound' && has '% of all LL-cache accesses'
-check "a scripted PMU shows ratios and a reading"
+check "a scripted PMU gives ratios and a verdict"
 
 LC_ALL=C ./tally stat -r 2 -e task-clock true >out 2>&1
 LC_ALL=C grep -q '[^ -~]' out && false || has 'mean +- sigma of 2 runs'
-check "without UTF-8 all is ASCII"
+check "without UTF-8 the output is ASCII"
 run 0 ./tally stat -n -r 3 true && has elapsed && lacks task-clock && ! ./tally stat -n -d true 2>out
-check "-n takes the time alone"
+check "-n measures only the time"
 run 0 ./tally stat -B true
 check "perf's -B is accepted"
 run 0 ./tally stat true && ! grep -q "$(printf '\033')" out
-check "there are no colours off a terminal"
+check "output that is no terminal has no colours"
 
 echo "1..$number"

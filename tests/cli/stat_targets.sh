@@ -22,31 +22,31 @@ has_perf=no; perf stat -x, -e task-clock true >out 2>&1 && has_perf=yes
 
 # --- wrong use ----------------------------------------------------------------------------------------------------
 run 2 $tally stat -A true && has '-a or -C'
-check "-A of a command says what it needs"
+check "-A with a command: the message says what it needs"
 run 2 $tally stat --per-thread true && has '-p, -t or -a'
-check "--per-thread of a command says what it needs"
+check "--per-thread with a command: the message says what it needs"
 run 2 $tally stat -A --per-core -a true && has 'exclude each other'
-check "two ways to take counts apart exclude each other"
+check "two ways to split counts exclude each other"
 run 2 $tally stat -e task-clock -G x true && has 'add -a or -C'
-check "-G of a command says what it needs"
+check "-G with a command: the message says what it needs"
 run 2 $tally stat -D -1 true && has '--control'
-check "-D -1 without --control would never count"
+check "-D -1 without --control is refused, since it would never count"
 # perf accepts the part of a list that it understands (0 of 0- and 0,,1), and says little if that is
 # nothing.
 for list in , 0- 1-0 99999 0,,1 0x0 0-1-1 a '' ' '; do
 	for command in stat record top script report annotate timeline flamegraph fold export diff; do
 		run 2 $tally $command -C "$list" && grep -q 'is no list of CPUs like 0-3,7: expected\|the list of CPUs is empty' out || break
 	done
-	check "-C '$list' is refused by each command in the same words"
+	check "each command refuses -C '$list' in the same words"
 done
 run 2 $tally stat -D soon true && has 'milliseconds'
-check "a delay is a number"
+check "--delay takes only a number"
 run 2 $tally stat --control carrier:pigeon true && has 'fifo:CTL'
-check "a place of control is a FIFO or a descriptor"
+check "--control takes a FIFO or a descriptor"
 run 2 $tally stat --summary true && has 'need -I'
 check "--summary without intervals is wrong use"
 run 1 $tally stat -e task-clock --control fifo:nowhere true && has 'mkfifo nowhere'
-check "a FIFO that is not there is told how to be made"
+check "for a missing FIFO, the message says how to make it"
 
 # --- parts --------------------------------------------------------------------------------------------------------
 # Rows in perf's form: part, number of CPUs, unit, event.
@@ -74,23 +74,23 @@ if [ $may_all = yes ]; then
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	run 0 $tally stat -a -A -j -e cpu-clock sleep 0.1 &&
 		json "len(e) == $cpus and e[0]['cpu'] == '0' and all(0.05e9 < x['value'] < 5e9 for x in e)"
-	check "each CPU's clock is its own"
+	check "each CPU has its own clock"
 	run 0 $tally stat -a --per-socket -j -e cpu-clock sleep 0.1 &&
 		json "sum(x['aggregate-number'] for x in e) == $cpus and e[0]['socket'][0] == 'S'"
-	check "a part says how many CPUs it is of"
+	check "each part shows its number of CPUs"
 	run 0 $tally stat -a -A -I 50 --summary -j -e context-switches sleep 0.4 && json "
 		len(docs) >= 4 and d['interval_end_ns'] is None and
 		all(d['events'][cpu]['raw'] == sum(i['events'][cpu]['raw'] for i in docs[:-1]) for cpu in range($cpus))"
 	check "--summary is the sum of the intervals, for each part"
 	run 0 $tally stat -a -x, -I 50 --interval-count 2 --summary -e context-switches && [ "$(grep -c '^summary,' out)" = 1 ]
-	check "a summary in CSV is called so"
+	check "a summary in CSV is marked as one"
 	run 0 $tally stat -a --per-core -e cpu-clock sleep 0.05 && grep -qE '^S[0-9]+-D[0-9]+-C[0-9]+ +[0-9]+ +[0-9.]+ msec  cpu-clock' out
-	check "the table has parts and their CPUs ahead of the count"
+	check "the table has the part and its CPUs before the count"
 	run 0 $tally stat -a --no-zero -e dummy,cpu-clock sleep 0.05 && lacks dummy && has cpu-clock
-	check "--no-zero leaves out what counted nothing"
+	check "--no-zero leaves out rows that counted nothing"
 	run 0 $tally stat --per-thread -j -e task-clock --timeout 200 && json "len(e) >= 1 and
 		e == sorted(e, key = lambda x: -x['value']) and all(x['value'] > 0 for x in e)"
-	check "--per-thread alone is of all threads that did anything, the largest first"
+	check "--per-thread by itself shows all threads that ran, the largest count first"
 else
 	for name in "each CPU's clock is its own" "a part says how many CPUs it is of" \
 		"--summary is the sum of the intervals, for each part" "a summary in CSV is called so" \
@@ -113,21 +113,21 @@ if [ $may_all = yes ] && [ -n "$mount" ] && mkdir "$mount/tally-test-$$" 2>/dev/
 	compare "--for-each-cgroup ahead of its events has perf's rows" '2 3 4' -a --for-each-cgroup $name,/ $events -e cpu-clock sleep 0.05
 	run 0 $tally stat -a -x, --for-each-cgroup $name --for-each-cgroup / -e cpu-clock -e dummy true &&
 		[ "$(grep -cE ",(cpu-clock|dummy),$name," out) $(grep -cE ',(cpu-clock|dummy),/,' out)" = "2 2" ]
-	check "two lists of cgroups are one, and hold for all events"
+	check "two lists of cgroups are joined, and apply to all events"
 	run 2 $tally stat -a -e cpu-clock --for-each-cgroup / -G / true && has "exclude each other"
 	check "-G and --for-each-cgroup exclude each other"
 	run 2 $tally stat -a -G $name -e cpu-clock true && has 'no events were named before'
-	check "-G ahead of its events is wrong use"
+	check "-G before its events is wrong use"
 	compare "cgroups by CPU have perf's rows" '1 3 4 5' -a -A $events -G $name sleep 0.05
 	mkfifo start
 	sh -c "echo \$\$ >$cgroup/cgroup.procs; read go <start; i=0; while [ \$i -lt 30000 ]; do i=\$((i + 1)); done" &
 	worker=$!
 	run 0 $tally stat -a -j -e cpu-clock,cpu-clock -G $name, sh -c 'echo go >start; sleep 0.3' &&
 		json "e[0]['cgroup'] == '$name' and 1e6 < e[0]['value'] < e[1]['value'] and 'cgroup' not in e[1]"
-	check "what runs in a cgroup is counted there, and no other"
+	check "only tasks in the cgroup are counted"
 	wait $worker
 	run 1 $tally stat -a -e cpu-clock -G no-such-cgroup true && has 'no-such-cgroup' && has 'find'
-	check "a cgroup that is not there is told, with where to look"
+	check "the message for a missing cgroup says where to look"
 	run 2 $tally stat -a -e cpu-clock -G $name,$name true && has 'more cgroups than events'
 	check "more cgroups than events are wrong use"
 	rmdir "$cgroup"; cgroup=
@@ -145,9 +145,9 @@ fi
 # --- when ---------------------------------------------------------------------------------------------------------
 run 0 $tally stat -j -D 200 -e task-clock sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 0.4' &&
 	json "e[0]['state'] == 'counted' and d['elapsed_ns'] < 0.9e9"
-check "after a delay the rest is counted, and timed from then on"
+check "after the delay, counts and times begin"
 run 0 $tally stat -j -D 5000 -e task-clock true && json "e[0]['value'] in (None, 0)"
-check "what ends within the delay is not counted"
+check "a command that ends within the delay is not counted"
 
 mkfifo ctl ack
 exec 7<>ack
@@ -156,7 +156,7 @@ order() { echo "$1" >ctl; acknowledged; }
 $tally stat -j -D -1 --control fifo:ctl,ack -e page-faults -- "$tally" stat --help >help 2>out &
 wait $!
 json "e[0]['state'] != 'counted' or e[0]['value'] == 0"
-check "disabled at the start, nothing is counted"
+check "with events disabled at the start, nothing is counted"
 
 mkfifo go1 go2 go3 done1 done2
 sh -c 'read a <go1; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo >done1; read a <go2;
@@ -169,18 +169,18 @@ order evlist && echo 'fly away' >ctl && order 'disable no-such' && order stop
 answered=$?
 wait $stat
 [ $? = 0 ] && [ $answered = 0 ] && json "0 < e[0]['value'] < 3e9" && grep -qx task-clock out && has "unknown command 'fly away'" && has "no event 'no-such'"
-check "--control enables, disables, lists, answers each that it knows, and stops"
+check "--control enables, disables, lists, answers each valid command, and stops"
 # The second period is ten times the first, and must not be counted.
 counted=$(python3 -c 'import json; print(int([json.loads(l) for l in open("out") if l[0] == "{"][0]["events"][0]["value"]))')
 used=$(awk '{ print ($14 + $15) * 10000000 }' /proc/$worker/stat)
 [ "$counted" -lt $((used / 2)) ] || { echo "counted $counted of $used" >out; false; }
-check "what was disabled is not counted"
+check "nothing is counted while disabled"
 echo >go3
 wait $worker
 
 exec 5<>ctl
 run 143 $tally stat -e task-clock --control fd:5 sh -c 'echo stop >&5; sleep 20' || run 0 $tally stat -e task-clock --control fd:5 sh -c 'echo stop >&5; sleep 20'
-check "a descriptor will do, and the command itself may stop the count"
+check "--control accepts a descriptor, and the command itself may stop the count"
 exec 5>&-
 
 echo "1..$number"

@@ -76,47 +76,47 @@ annotate -i plain.data traced
 if grep -q libLLVM out; then
 	skip_all "there is no libLLVM"
 fi
-check "code that nobody wrote over is its file's" shows nopl
+check "code that the kernel did not change comes from its file" shows nopl
 make on.data sample on sample
 annotate -i on.data traced
-check "what was written is shown, and said" shows jmp 5
-check "… with where it goes" grep -q 'jmp .*aside' out
+check "changed code is shown, and a line says so" shows jmp 5
+check "… with the target of its jump" grep -q 'jmp .*aside' out
 check "… as JSON" grep -q '"patched_bytes": *5' <("$TALLY" annotate -j --vmlinux vmlinux -i on.data traced 2>out)
 make off.data on sample off sample
 annotate -i off.data traced
-check "of a place that was written twice, as it was in the end" shows nopl 5
+check "a place that was changed twice has the last content" shows nopl 5
 annotate -i off.data --time ,0.000003 traced
-check "… or at the end of the time that is looked at" shows jmp 5
+check "… or the content at the end of the selected time" shows jmp 5
 annotate -i on.data --time ,0.000002 traced
-check "… before which nothing was" shows nopl
+check "… before the first change it is not shown as changed" shows nopl
 make guest.data guest sample
 annotate -i guest.data traced
-check "a guest's kernel is another one" shows nopl
+check "a guest's kernel is not the host's" shows nopl
 make beyond.data on beyond cut sample
 annotate -i beyond.data traced
-check "at its edges what is the function's, and no damaged record" shows addb 6
+check "at a function's edges only its own bytes count; a damaged record does no harm" shows addb 6
 "$TALLY" pack -q --vmlinux vmlinux -i on.data -o packed.data 2>out
 timeout 60 "$TALLY" annotate --stdio --no-source -i packed.data traced >out 2>&1
-check "a packed recording carries it" shows jmp 5
+check "a packed recording contains the changed code" shows jmp 5
 
 trampoline() { annotate -i "$1" ftrace_trampoline; [ "$(sed -n 's/^.*ffffffffc0200[0-9a-f]*  *//p' out | awk '{ printf "%s ", $1 }')" = "pushq movq popq retq " ]; }
 make made.data make run
-check "code that the kernel made, as the records tell" trampoline made.data
+check "code that the kernel made, from the records about it" trampoline made.data
 make taken.data name run take
-check "… or told when it was taken away" trampoline taken.data
+check "… or from the record of its removal" trampoline taken.data
 make part.data part run
 annotate -i part.data ftrace_trampoline
-check "… which is not shown when it is told in part" grep -q 'the kernel generated it' out
-check "samples in it have its name" grep -q 'ftrace_trampoline+0x4' <("$TALLY" script -i made.data 2>out)
+check "… not shown if the records have only a part" grep -q 'the kernel generated it' out
+check "samples in that code have its name" grep -q 'ftrace_trampoline+0x4' <("$TALLY" script -i made.data 2>out)
 
 if have perf; then
 	for file in on off made taken; do
 		perf script --vmlinux vmlinux --show-text-poke-events -i $file.data 2>/dev/null | grep -v '^$' | sed 's/\[kernel.kallsyms\]/kernel/' | grep -P 'PERF_RECORD|^\t' >theirs
 		"$TALLY" script --vmlinux vmlinux --show-text-poke-events -i $file.data 2>/dev/null | grep -P 'PERF_RECORD|^\t' | sed 's/\[kernel.kallsyms\]/kernel/' >ours
 		diff theirs ours >out && grep -q TEXT_POKE ours
-		check "perf script tells the same of $file.data"
+		check "perf script shows the same for $file.data"
 	done
 else
-	skip "perf script tells the same" "there is no perf"
+	skip "perf script shows the same" "there is no perf"
 fi
 done_testing

@@ -13,25 +13,25 @@ cp "$SHARES" "$own"
 
 "$(dirname "$0")/make_recording.py" idle idle >out 2>&1 || cat out >&2
 idle() { ! timeline -i idle "$@" && grep -q 'only the idle task ran' errors && grep -q '^hint: .*report --sort comm,cpu' errors; }
-check "nothing but the idle task is told as that" idle -C 0
-check "… who asks for it, too" idle --comm swapper
-check "… but not where others ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
-check "… nor for who asks for somebody else" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
+check "a recording of only the idle task is reported as that" idle -C 0
+check "… also if the idle task is selected" idle --comm swapper
+check "… but not if other tasks ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
+check "… nor if another task is selected" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
 # A counter's samples, each after a fixed number of events: they show when, and the times between
 # them how long.
 "$(dirname "$0")/make_recording.py" counted counted >out 2>&1 || cat out >&2
-check "samples of a counter, each so many events, are shown" timeline -i counted
-check "… for as long as they are apart" eval 'grep -qE "^steady .* 0\.099 s" out && grep -qE "^pauses .* 0\.039 s" out'
-check "… one of a task alone for as long as is usual" grep -qE "^once .* 0\.001 s" out
+check "samples of a counter with a fixed period are drawn" timeline -i counted
+check "… as long as the distance between them" eval 'grep -qE "^steady .* 0\.099 s" out && grep -qE "^pauses .* 0\.039 s" out'
+check "… a task's only sample as long as is usual" grep -qE "^once .* 0\.001 s" out
 "$(dirname "$0")/make_recording.py" counted_once counted >out 2>&1 || cat out >&2
-check "a single sample is a mark" eval 'timeline -i counted && grep -q "cycles" out'
+check "a single sample is drawn as a mark" eval 'timeline -i counted && grep -q "cycles" out'
 
 if have perf && perf record -q -e page-faults -c 1 -o without-cpus true >out 2>&1; then
-	check "CPUs that the samples don't tell are not said to be none" eval \
+	check "if samples have no CPU, the output does not say that none was used" eval \
 		'timeline -i without-cpus && grep -q "^[0-9.]* s of [0-9]* tasks*, by events$" out'
 else
-	skip "CPUs that the samples don't tell are not said to be none" "perf can't record here"
+	skip "if samples have no CPU, the output does not say that none was used" "perf can't record here"
 fi
 
 # Prints the seconds that the machine's own host has taken since: programs don't count them,
@@ -54,28 +54,28 @@ measures() {
 }
 check "tasks ran as long as they measured themselves" measures
 cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults(:u)? .* [0-9]+ x$' out; }
-check "CPUs have their share, and page faults their marks" cpus
+check "CPUs show their load, and page faults have marks" cpus
 gap() { # the shell slept and nothing ran: the middle of the first second
 	timeline -i switches --by task --width 134 && ! grep -q '^CPU' out &&
 		[ "$(grep "^$own" out | cut -c23-122 | tr -d ' ' | wc -m)" -gt 10 ] &&
 		grep "^$own" out | grep -q '   '
 }
-check "time in which nobody ran is empty" gap
+check "time in which no task ran is blank" gap
 width() { timeline -i switches -w 80 && [ "$(wc -L <out)" -le 80 ]; }
-check "no line is wider than was asked for" width
+check "no line is wider than requested" width
 axis() { # for any time span
 	local share
 	for share in 100 80 64 51 41 33 26 21 17; do
 		timeline -i switches -w 70 --time "0%-$share%" && [ "$(sed -n 3p out | grep -o ╷ | wc -l)" -ge 2 ] || return 1
 	done
 }
-check "an axis has two marks at least" axis
+check "an axis has at least two marks" axis
 ascii() { LC_ALL=C timeline -i switches && ! grep -qP '[^\x00-\x7f]' out; }
-check "in an ASCII locale there are no other characters" ascii
+check "in an ASCII locale all characters are ASCII" ascii
 limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)" = 1 ] && grep -q 'tasks more; -n shows them' out; }
-check "-n takes those that ran longest, and options may stand behind the file" limited
+check "-n selects the tasks that ran longest, and options may follow the file" limited
 only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q "^$own" out; }
-check "--comm shows this command alone" only
+check "--comm shows only this command" only
 # same OPTION RECORDING: rows of the remaining tasks are exactly those of a view of all tasks
 rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
 same() { # each whole process that ran shares, or the task that ran longest
@@ -96,7 +96,7 @@ same() { # each whole process that ran shares, or the task that ran longest
 	done
 }
 for option in --comm --tid --pid; do
-	check "$option leaves tasks as long as they ran, and no others" same $option switches
+	check "$option selects tasks and does not change their times" same $option switches
 done
 
 trace() {
@@ -121,44 +121,44 @@ check "trace events: one task at a time on each CPU" trace
 
 if "$TALLY" record -q -a -e sched:sched_switch -o sched -- "./$own" 200 >measured 2>out; then
 	switched() { timeline -i sched -n 100 && grep -q 'by sched:sched_switch$' out && about "$(seconds_of "$own")" 0.2; }
-	check "the tracepoint sched:sched_switch tells the same" switched
+	check "the tracepoint sched:sched_switch gives the same" switched
 	for option in --comm --tid --pid; do
-		check "$option does so by sched:sched_switch, which is recorded as its predecessor's" same $option sched
+		check "$option works with sched:sched_switch, whose records belong to the previous task" same $option sched
 	done
 else
-	skip "the tracepoint sched:sched_switch tells the same, filtered too" "it can't be recorded here"
+	skip "the tracepoint sched:sched_switch gives the same, also filtered" "it can't be recorded here"
 fi
 "$TALLY" record -q -e cpu-clock -F 999 -o samples -- "./$own" 200 >measured 2>out
 sampled() { timeline -i samples && grep -q 'by samples: ' out && about "$(seconds_of "$own")" 0.2; }
-check "without switches samples tell it, and it says so" sampled
+check "without switches, the timeline is made from samples, and a line says so" sampled
 "$TALLY" record -q -e cpu-clock -F 999 --call-graph dwarf,256 -o cut -- python3 -c 'sum(range(3000000))' >out 2>&1
 if "$TALLY" script --stdio -i cut 2>&1 >out | grep -q 'are incomplete'; then
 	stackless() { timeline -i cut && ! grep 'are incomplete' errors; }
-	check "it says nothing of stacks that were cut short: it has none" stackless
+	check "it does not tell of cut stacks, since it shows no stacks" stackless
 else
-	skip "it says nothing of stacks that were cut short: it has none" "none was cut"
+	skip "it does not tell of cut stacks, since it shows no stacks" "none was cut"
 fi
 
 "$TALLY" record -q -e cpu-clock -F 1 -o few -- true >out 2>&1
 empty() { ! timeline -i few && grep -q 'the recording has no samples' errors; }
-check "a recording without samples is told as that" empty
+check "a recording without samples is reported as that" empty
 passes_nothing() {
 	! timeline -i samples --comm nobody && grep -q 'passes the filters' errors && grep -q "commands are $own[;,]" errors
 }
-check "filters that nothing passes are told as that" passes_nothing
+check "filters that select nothing are reported as that" passes_nothing
 unprinted() {
 	"$TALLY" script --stdio few >out 2>errors && [ ! -s out ] && grep -q 'the recording has no samples' errors &&
 		"$TALLY" script --stdio samples --comm nobody >out 2>errors && [ ! -s out ] && grep -q 'passes the filters' errors
 }
-check "script tells both, too" unprinted
+check "script reports both too" unprinted
 
 kinds() {
 	timeline -i samples -o t.svg; [ $? = 2 ] && grep -q "t.svg.*a .json file" errors && [ ! -e t.svg ] &&
 		timeline -i samples -o t.txt && grep -q 'wrote t.txt' errors && grep -q ' by samples: ' t.txt
 }
-check "a name of another kind of file is refused, what is written is told" kinds
+check "a name with another format's ending is refused; the written file is reported" kinds
 
 printf 'nothing' >none
 refused() { timeline -i none; [ $? = 1 ] && timeline --by row; [ $? = 2 ] && grep -q 'cpu, task, both' errors; }
-check "what is no recording, and a wrong option, are refused" refused
+check "a file that is no recording, and a wrong option, are refused" refused
 finish

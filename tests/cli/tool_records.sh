@@ -31,7 +31,7 @@ same_header() {
 # ---- directories
 for options in "" -z; do
 	if perf record -q --threads $options -a -e cpu-clock -F 999 -o "folder$options" -- "$WORKLOAD" spin >out 2>&1 && [ -d "folder$options" ]; then
-		check "a directory is read in order of time, as perf reads it $options" same_script "folder$options"
+		check "a directory is read in time order, as in perf $options" same_script "folder$options"
 		check "its header $options" same_header "folder$options"
 		"$TALLY" report "folder$options" >out 2>&1
 		check "its report $options" grep -q "samples of cpu-clock" out
@@ -43,7 +43,7 @@ cp "$WORKLOAD" workload && for options in "" -z; do
 	if perf record -q --threads $options -e cpu-clock -F 999 -o "packed$options" -- ./workload 200 >out 2>&1 && [ -d "packed$options" ]; then
 		timeout 60 perf script -i "packed$options" >perf.before 2>perf.err
 		timeout 60 "$TALLY" script "packed$options" >before.txt 2>tally.err
-		check "it is packed where it is $options" timeout 60 "$TALLY" pack -q "packed$options"
+		check "it is packed in place $options" timeout 60 "$TALLY" pack -q "packed$options"
 		timeout 60 perf script -i "packed$options" >perf.txt 2>perf.err
 		diff perf.before perf.txt >out
 		check "… perf reads it as before $options" test -s perf.txt -a ! -s out
@@ -58,14 +58,14 @@ cp "$WORKLOAD" workload && for options in "" -z; do
 done
 mkdir empty
 "$TALLY" report empty >out 2>&1
-check "a directory that is none" grep -q "without a recording" out
+check "a folder that is no recording" grep -q "without a recording" out
 if [ -s folder/data ]; then
 	"$TALLY" pack folder -o other >out 2>&1
-	check "a packed copy of a directory is refused, and how to make one is said" grep -q "cp -r folder other" out
+	check "-o of pack is refused for a directory, and the message says how to make a copy" grep -q "cp -r folder other" out
 	cp -r folder torn
 	for part in torn/data.*; do truncate -s -5 "$part"; done
 	"$TALLY" script torn >tally.txt 2>out
-	check "a torn part is told of, the rest is used" grep -q "damaged at offset" out
+	check "a message tells of a torn part, and the rest is used" grep -q "damaged at offset" out
 	check "… and has samples" test -s tally.txt
 fi
 
@@ -76,16 +76,16 @@ if [ $have_library = 1 ]; then
 	"$here/make_recording.py" tool_pipe_more more.data
 	perf script -i - <pipe.data >perf.txt 2>/dev/null
 	"$TALLY" script - <pipe.data >tally.txt 2>err
-	check "a pipe with every record of tools, as perf prints it" diff perf.txt tally.txt
+	check "a pipe with every record of perf's tools, as perf prints it" diff perf.txt tally.txt
 	cp err out
-	check "nothing to warn of" test ! -s err
+	check "there are no warnings" test ! -s err
 	"$TALLY" script - <more.data >more.txt 2>out
-	check "with more of them, the same samples" diff tally.txt more.txt
-	check "what nobody knows is counted, in one line" test "$(grep -v 'AUX data' out | grep -c 'warning') $(grep -c '2 records of unknown types were skipped' out)" = "1 1"
+	check "with more such records, the samples are the same" diff tally.txt more.txt
+	check "unknown records are counted, in one line" test "$(grep -v 'AUX data' out | grep -c 'warning') $(grep -c '2 records of unknown types were skipped' out)" = "1 1"
 	"$TALLY" script --records - <more.data >out 2>/dev/null
-	check "EVENT_UPDATE renames, tells of units, scales and CPUs" \
+	check "EVENT_UPDATE gives names, units, scales and CPUs" \
 		test "$(grep -c 'unit=msec$\|scale=1e-06$\|name=renamed$\|cpus=0-1,3' out) $(grep -c renamed tally.txt)" = "4 2"
-	check "what was traced is no record" test "$(grep -c ' SAMPLE ' out)" = 2
+	check "the payload of AUXTRACE is not taken for records" test "$(grep -c ' SAMPLE ' out)" = 2
 	for line in 'CPU_MAP size=.* cpus=0-1' 'THREAD_MAP .*pid=4321 comm=tools' 'AUXTRACE_ERROR .*message=odd' 'ID_INDEX .*id=6 idx=1 cpu=1' \
 		'HEADER_EVENT_TYPE .*id=77 name=old:tracepoint' 'TIME_CONV ' 'type 200 '; do
 		check "--records shows $line" grep -q "$line" out
@@ -96,15 +96,15 @@ fi
 # An unknown feature section.
 "$here/make_recording.py" features_unknown unknown.data
 "$TALLY" script unknown.data >/dev/null 2>out
-check "feature sections that nobody knows are counted" grep -q "1 feature section of an unknown kind was skipped" out
+check "unknown feature sections are counted" grep -q "1 feature section of an unknown kind was skipped" out
 
 # ---- perf stat record
 perf stat record -o stat.data -e cpu-clock,context-switches -- true >/dev/null 2>&1
 "$TALLY" report stat.data >/dev/null 2>out
-check "counts of perf stat record are named" grep -q "has counts but no samples: perf stat record wrote it" out
+check "a message says that the file has counts of perf stat record" grep -q "has counts but no samples: perf stat record wrote it" out
 "$TALLY" script stat.data >/dev/null 2>out
-check "… by script too" grep -q "has counts but no samples" out
+check "… script says it too" grep -q "has counts but no samples" out
 "$here/make_recording.py" tool_file file.data
 "$TALLY" flamegraph -o graph.svg file.data >/dev/null 2>out
-check "… and by flame graphs" grep -q "has counts" out
+check "… and flame graphs" grep -q "has counts" out
 echo "1..$number"

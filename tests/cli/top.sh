@@ -24,28 +24,28 @@ fi
 first() { awk '/SELF/ { getline; print; exit }' out; }
 views() { grep -c '^    SELF' out; }
 top -u "$(id -u)" -d 500ms -n 2
-check "two views were asked for, two there are" [ "$(views)" = 2 ]
+check "-n 2 shows two views" [ "$(views)" = 2 ]
 top -p $workload -d 1 -n 1
 check "a process with its children" eval 'first | grep -q "record_workload.* inner"'
-check "... by at least half of its time" eval '[ "$(first | sed "s/^ *\([0-9]*\).*/\1/")" -ge 50 ]'
+check "... for at least half of its time" eval '[ "$(first | sed "s/^ *\([0-9]*\).*/\1/")" -ge 50 ]'
 top -p $workload -d 1 -n 1 -K --percent-limit 0 -E 100
-check "-K: user mode alone" eval 'grep -q inner out && ! grep -q "\[k\]" out'
+check "-K: only user mode" eval 'grep -q inner out && ! grep -q "\[k\]" out'
 if top -d 500ms -n 1 -a; then
 	check "the whole system" grep -q "the whole system" out
 	top -d 500ms -n 1 -U --percent-limit 0 -E 1000
-	check "-U: the kernel alone" eval '! grep -q " inner$" out'
+	check "-U: only the kernel" eval '! grep -q " inner$" out'
 else
 	skip "the whole system" "the kernel refuses"
-	skip "-U: the kernel alone" "the kernel refuses"
+	skip "-U: only the kernel" "the kernel refuses"
 	top -d 200ms -n 1
-	check "... without being asked for it shows one's own" eval '[ $? = 0 ]'
+	check "... by default it shows the user's own processes" eval '[ $? = 0 ]'
 fi
 "$WORKLOAD" faults 60 & faulter=$!
 top -p $faulter -d 300ms -n 1 -e cpu-clock,minor-faults
 kill $faulter
 check "a list for each event" eval '[ "$(views)" = 2 ] && grep -q "samples of minor-faults" out'
 top -p $workload -d 300ms -n 1 -E 2 --percent-limit 0
-check "no more rows than asked for" eval '[ "$(grep -c "%  " out)" -le 2 ]'
+check "not more rows than requested" eval '[ "$(grep -c "%  " out)" -le 2 ]'
 
 top -p $workload -d 1 -n 1 -g
 check "-g has totals" eval 'grep -q "TOTAL *SELF" out && first | grep -q "%.*%.*inner"'
@@ -53,14 +53,14 @@ check "-g has totals" eval 'grep -q "TOTAL *SELF" out && first | grep -q "%.*%.*
 rm -f out
 sh -c 'until grep -q SELF out; do sleep 0.05; done' 2>/dev/null & short=$! # runs until the first view appears
 top -p $short -d 300ms
-check "it ends with the process" eval '[ $? = 0 ] && ! kill -0 $short 2>/dev/null'
+check "top ends with the process" eval '[ $? = 0 ] && ! kill -0 $short 2>/dev/null'
 SECONDS=0
 top -p $workload --duration 700ms -d 10
-check "--duration ends it, with what there is" eval '[ "$(views)" = 1 ] && [ $SECONDS -lt 8 ]'
+check "--duration ends top, which shows what it has" eval '[ "$(views)" = 1 ] && [ $SECONDS -lt 8 ]'
 timeout -s INT 3 "$TALLY" top --stdio -p $workload -d 20 >out 2>err </dev/null
-check "Ctrl-C ends it, with what there is" [ "$(views)" = 1 ]
-top -p 999999999; check "no such process is an error" [ $? = 1 ]
+check "Ctrl-C ends top, which shows what it has" [ "$(views)" = 1 ]
+top -p 999999999; check "a missing process is an error" [ $? = 1 ]
 top ls; check "a command is wrong use" [ $? = 2 ]
-top -K -U; check "nothing to show is wrong use" [ $? = 2 ]
+top -K -U; check "a target with nothing to show is wrong use" [ $? = 2 ]
 "$TALLY" top --tui </dev/null >out 2>err; check "--tui without a terminal is wrong use" [ $? = 2 ]
 echo "1..$number"

@@ -53,11 +53,11 @@ check "nothing is wider than the terminal" [ "$(wc -L <screen)" -le 80 ]
 keys s a
 check "the menu sorts by total" shows "[x] heaviest total first"
 keys q / inner Enter
-check "a search goes to what it finds" cursor_has "inner"
+check "a search moves to the match" cursor_has "inner"
 keys Enter
 check "Enter opens a tree" shows "▾"
 keys Enter
-check "and closes it" hides "▾"
+check "and closes it again" hides "▾"
 keys e
 check "e opens all" shows "└"
 keys E
@@ -67,17 +67,17 @@ check "? shows help" shows "open or close a call tree"
 keys q
 check "a key closes it" hides "open or close a call tree"
 keys / RECURS Enter
-check "... whatever its case" cursor_has "recursion"
+check "... in either case" cursor_has "recursion"
 keys f zzz Enter
-check "a filter hides what hasn't its word" shows "nothing passes the filter"
+check "a filter hides lines without its word" shows "nothing passes the filter"
 keys Escape
-check "Escape ends it" hides "nothing passes"
+check "Escape ends the filter" hides "nothing passes"
 keys s s q
 keys t
-check "t tells threads apart" shows "TID"
+check "t keeps threads apart" shows "TID"
 keys t c
 check "c switches the trees" shows "trees show"
-check "which of the events it is stands below, and the key for the next" shows "Tab: event 1/2"
+check "the bottom line shows the event's number, and the key for the next" shows "Tab: event 1/2"
 keys Tab
 check "Tab goes to the next event" shows "samples of minor-faults"
 check "... which is the second" shows "Tab: event 2/2"
@@ -88,30 +88,30 @@ if have less; then
 	total=$(sed -n 's/^[^0-9]*\([0-9,]*\) samples of cpu-clock.*/\1/p' screen | tr -d ,)
 	keys a
 	check "a annotates the function" eval 'shows "inner" && hides "? help"'
-	check "... by the samples that the report has, of its one command" shows "samples other than --cpu 0-4095 are"
-	check "... counted as there: those in other objects, too" shows "of the ${total:-?} samples of cpu-clock"
+	check "... with the report's samples, which are of one command" shows "samples other than --cpu 0-4095 are"
+	check "... counted as in the report: with samples in other objects" shows "of the ${total:-?} samples of cpu-clock"
 	keys q
 	check "and comes back" shows "? help"
 	keys Escape
 fi
 tmux resize-window -t "pane$panes" -x 50 -y 12
-check "it follows the terminal's size" shows "samples of cpu-clock"
+check "the view follows the terminal's size" shows "samples of cpu-clock"
 tmux resize-window -t "pane$panes" -x 140 -y 40
-check "... when it grows, too" shows "d object"
+check "... also when it grows" shows "d object"
 keys q
-check "q leaves, with 0" shows "left with 0"
+check "q leaves, with status 0" shows "left with 0"
 
 if "$TALLY" record -q --off-cpu -o waits.data -- sh -c '"$0" spin 0.2; sleep 0.2' "$WORKLOAD" >screen 2>&1 </dev/null; then
 	pane 80 24 "\"\$TALLY\" report -i waits.data"
-	check "a recording of waits opens at them" shows "samples of offcpu-time"
-	check "... with how many, the mean and the longest" grep -Eq "SELF +TIME +WAITS +MEAN +LONGEST" screen
+	check "a recording of waits opens with the waits" shows "samples of offcpu-time"
+	check "... with their number, mean and maximum" grep -Eq "SELF +TIME +WAITS +MEAN +LONGEST" screen
 	check "... within the terminal's width" [ "$(wc -L <screen)" -le 80 ]
-	check "... and what ran beside" shows "Tab: event 2/2"
+	check "... another event was recorded too" shows "Tab: event 2/2"
 	keys Tab
-	check "... a key away" shows "samples of c"
+	check "... and one key shows it" shows "samples of c"
 	keys q
 	pane 140 40 "\"\$TALLY\" report -i waits.data --wakers"
-	check "who ended waits is browsed in trees" eval 'shows "TOTAL" && keys e && shows "[w"'
+	check "the tasks that ended waits can be browsed in trees" eval 'shows "TOTAL" && keys e && shows "[w"'
 	keys q
 else
 	skip "waits are browsed" "the kernel refuses"
@@ -121,7 +121,7 @@ fi
 pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # each has about half
 shows "? help"
 keys P C-u 80 Enter
-check "a percent limit hides what is below" shows "all rows are below the limit"
+check "a percent limit hides smaller lines" shows "all rows are below the limit"
 keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys q
@@ -132,7 +132,7 @@ if have less && "$TALLY" record -q -e minor-faults -c 1 -o commands.data -- sh -
 	keys / record_workload Enter
 	cursor_has record_workload
 	keys a
-	check "a annotates by the samples of the line's command, where there are several" shows "samples other than --comm record_workload are"
+	check "a annotates with the samples of the line's command, if there are several commands" shows "samples other than --comm record_workload are"
 	keys q
 	shows "? help"
 	keys q
@@ -156,13 +156,13 @@ shows "? help"
 keys / RECURS Enter
 cursor_has "recursion"
 keys Enter
-check "Enter where there is no tree says why" shows "its callers are all below the limit"
+check "Enter on an entry without a tree says why" shows "its callers are all below the limit"
 keys c
 shows "trees show what a function called"
 keys / inner Enter
 cursor_has "inner"
 keys Enter
-check "... and which key shows the other way" shows "its callees are all below the limit; c shows callers"
+check "... and names the key for the other direction" shows "its callees are all below the limit; c shows callers"
 keys q
 
 pane 100 30 "\"\$TALLY\" report"
@@ -177,7 +177,7 @@ pane 100 30 "LC_ALL=C \"\$TALLY\" report"
 shows "? help"
 keys e '?'
 shows "open or close"
-check "without UTF-8 all is ASCII" eval '! LC_ALL=C grep -q "[^ -~]" screen'
+check "without UTF-8 the screen is ASCII" eval '! LC_ALL=C grep -q "[^ -~]" screen'
 pane 100 30 "NO_COLOR=1 \"\$TALLY\" report"
 shows "? help"
 check "NO_COLOR is obeyed" eval '! tmux capture-pane -t "pane$panes" -p -e | grep -qa $'"'\\033\\[[0-9;]*3[0-7]m'"
@@ -189,17 +189,17 @@ S
 pane 100 30 "bash spinner.sh & \"\$TALLY\" top -p \$! -d 300ms; kill \$!"
 check "top opens on a terminal" shows "p pause"
 check "it shows what runs" shows "inner"
-check "it says of what" shows "samples of"
+check "the head tells what the samples are of" shows "samples of"
 keys p
 check "p pauses" shows "paused"
 keys p
 check "and goes on" shows "sampling continues"
 keys t
-check "threads apart" shows "TID"
+check "t shows threads apart" shows "TID"
 keys t f nosuchthing Enter
-check "a filter" shows "nothing passes the filter"
+check "f filters" shows "nothing passes the filter"
 keys Escape '?'
-check "its own help" shows "clear all samples"
+check "? shows top's help" shows "clear all samples"
 keys q q
 check "q leaves top" shows "left with 0"
 pane 100 30 "bash spinner.sh & \"\$TALLY\" top -g -p \$! -d 300ms; kill \$!"
@@ -211,19 +211,19 @@ check "top -g: Enter opens a tree" shows "└"
 keys p z
 hides "└"
 keys p
-check "... which stays open in the views that come" shows "└"
+check "... which stays open in later views" shows "└"
 keys '?'
-check "its help has their keys" shows "trees of callers"
+check "the help has the keys of trees" shows "trees of callers"
 keys q q
 shows "left with 0"
 echo "p;main;a_function_with_a_long_name 400" >old.folded
 echo "p;main;a_function_with_another_name 300" >new.folded
 pane 80 24 "TALLY_PAGER=cat \"\$TALLY\" diff old.folded new.folded"
-check "diff has room for names" eval 'shows "left with 0" && grep -q " a_function_with_a_long_name$" screen'
+check "diff: names have room" eval 'shows "left with 0" && grep -q " a_function_with_a_long_name$" screen'
 printf 'p;main;a_function_with_a_long_name %s\np;main;another_function_of_a_long_name %s\n' 100 100 >old.folded
 printf 'p;main;a_function_with_a_long_name %s\np;main;another_function_of_a_long_name %s\n' 105 100 >new.folded
 pane 60 24 "TALLY_PAGER=cat \"\$TALLY\" diff old.folded new.folded"
-check "... on a narrow one, and for what is noise" eval 'shows "left with 0" && grep -q "  noise  a_function_with_a_long_name$" screen'
+check "... also on a narrow terminal, and for noise" eval 'shows "left with 0" && grep -q "  noise  a_function_with_a_long_name$" screen'
 tmux kill-server 2>/dev/null
 check "without a terminal it is text" eval '"$TALLY" report </dev/null >screen 2>&1 && grep -q FUNCTION screen && ! grep -q "? help" screen'
 echo "1..$number"
