@@ -27,7 +27,9 @@ struct request {
 	struct tally_name_sources names;
 	struct tally_annotation_options making;
 	struct tally_annotate_view view;
-	size_t functions; /* how many are shown; 0: one, or all of the name but of "[object]" */
+	/* number of functions to show; 0: all that the name fits, but only the hottest for
+	 * "[object]" or without a name */
+	size_t functions;
 	bool html, json, no_pager, mangled, shows_idle;
 };
 

@@ -432,7 +432,8 @@ static int browse(const struct tally_command *command, struct request *request,
 	return TALLY_EXIT_OK;
 }
 
-/* Takes the recording over.  An exit status: OK with the profile. */
+/* Reads the profile, and takes ownership of the recording.  Returns an exit status: TALLY_EXIT_OK
+ * when the profile was read. */
 static int read_profile(const struct tally_command *command, struct request *request,
 			struct tally_recording *recording, struct tally_profile **profile)
 {

@@ -56,7 +56,7 @@ struct top_request {
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
-/* Other commands that show what perf's options show. */
+/* Commands that show what these options of perf show. */
 #define CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
 #define COUNTS \
 	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
@@ -124,7 +124,8 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct record_request, target.all) },
 	RECORD_TASK_OPTIONS(""),
 	RECORD_CPU_OPTION(""),
-	/* perf's form. It precedes the one in the help, because the first of a name is used. */
+	/* perf's form of -g. It stands before the row in the help, because the first row with a
+	 * name is used. */
 	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
 	  "fp dwarf lbr none", TALLY_TAKE(take_call_graph) },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",

@@ -1,4 +1,5 @@
-/* Reads counters and makes rows that say for themselves what they show.
+/* Reads counters and makes rows, each with its source, its quality and the reason of a missing
+ * value.
  *
  *   Refusal.  Where perf events are refused altogether (seccomp in containers: EPERM; no support:
  *   ENOSYS), times, faults and switches come from the resource usage, and are marked so.  When

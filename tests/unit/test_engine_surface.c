@@ -496,7 +496,7 @@ static void freeing_asks_few_cpus_however_many_there_are(void **state)
 	}
 	assert_true(questions <= CLOSED);
 	assert_true(questions > CLOSED / 2);
-	/* One batch that is being asked about, and the next, which waits. */
+	/* At most one batch waits for the answers of CPUs, and the next batch waits for it. */
 	assert_true(most < (2 * MANY_CPUS + 2 * MOST_AT_ONCE) * (sizeof(struct engine_event) + 64));
 	/* restore the fixture's own value: the engine has a copy */
 	fixture.host.cpus = FIXTURE_CPUS;
