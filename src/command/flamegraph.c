@@ -148,7 +148,8 @@ static int record_command(struct flamegraph *graph, char path[], struct tally_er
 	free(argv);
 	struct stat recorded;
 	graph->input.path = path;
-	/* `record` has printed its errors; then there is no recording. */
+	/* If recording failed, `record` has printed the reason, and the file is missing or
+	 * empty. */
 	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
 }
 

@@ -156,8 +156,8 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 	return result;
 }
 
-/* Copies the file with the section. A recording that is a directory has data in other files, which
- * fit only the unchanged file: it cannot be rewritten. */
+/* Copies the file and adds the section. If the file can't be copied, rewrites it record by record.
+ * A directory can't be rewritten: its other files belong to the unchanged `data`. */
 static int write_file(const char *path, bool is_directory, const struct tally_new_file *file,
 		      int from, const struct tally_buffer *section, struct tally_error *err)
 {

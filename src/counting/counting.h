@@ -1,5 +1,5 @@
-/* Counts: opens events on a target's tasks or CPUs, reads them, and makes rows that explain
- * themselves.
+/* Counts: opens events on a target's tasks or CPUs, reads them, and makes rows with values, sources
+ * and reasons.
  *
  * An event that can't be counted does not affect others; its row says why.  See the comment at the
  * top of counting.c.  Events of kind TOOL are never opened; the caller fills their rows.
@@ -126,9 +126,9 @@ void tally_counting_read(struct tally_counting *counting, const struct tally_res
 void tally_counting_total(struct tally_counting *counting,
 			  const struct tally_resource_usage *usage);
 
-/* Call it after the last read of a command that used so much CPU time (`usage`).  If the events
- * covered less than half of that time (exec of a set-user-ID program drops them), replaces or
- * withholds their figures. */
+/* Compares the events' times with the command's CPU time, which `usage` has.  Call it after the
+ * last read.  If the events covered less than half of the CPU time (exec of a set-user-ID program
+ * drops them), replaces or withholds their figures. */
 void tally_counting_check_coverage(struct tally_counting *counting,
 				   const struct tally_resource_usage *usage);
 

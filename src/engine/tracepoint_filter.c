@@ -14,7 +14,8 @@ static enum tally_filter_kind kind_of(const struct tally_trace_field *field)
 {
 	switch (field->kind) {
 	case TALLY_TRACE_DYNAMIC:
-		/* Of other arrays a filter sees the word in place, as in the kernel. */
+		/* A filter compares the location word (offset and size) of other dynamic arrays, as
+		 * in the kernel. */
 		return trace_field_is_text(field) ? TALLY_FILTER_DYNAMIC_STRING
 						  : TALLY_FILTER_NUMBER;
 	case TALLY_TRACE_ARRAY:

@@ -49,7 +49,7 @@ static const struct tally_named_event fixed[] = {
 	SOFTWARE(CGROUP_SWITCHES, "cgroup-switches", NULL, "switches to a task of another cgroup"),
 	TOOL(DURATION_TIME, "duration_time", "time that has passed (tally stat)"),
 	TOOL(USER_TIME, "user_time", "CPU time of a command or of tasks in user mode (tally stat)"),
-	TOOL(SYSTEM_TIME, "system_time", "and in the kernel (tally stat)"),
+	TOOL(SYSTEM_TIME, "system_time", "CPU time of a command or of tasks in the kernel (tally stat)"),
 };
 
 enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
@@ -106,7 +106,8 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 	return (unsigned)kind < TALLY_EVENT_KINDS ? texts[kind] : "unknown";
 }
 
-/* perf's evsel names: the second of two names if that is the usual one. */
+/* Returns the name that perf prints: for two hardware events the alias ("cycles", "branches"), for
+ * all others the first name. */
 static const char *said_name(const struct tally_named_event *event)
 {
 	bool second = event->kind == TALLY_EVENT_HARDWARE &&

@@ -169,7 +169,8 @@ struct tally_flame_drawing {
 	struct tally_flame_tree by_thread, by_comm; /* for the data; for the picture */
 	struct tally_flame_old old;
 	struct tally_buffer title, subtitle; /* plain text */
-	const char *unit;                    /* the unit of weight × the trees' `unit` */
+	/* unit of a weight after it is multiplied by the trees' `unit` */
+	const char *unit;
 };
 
 /* Writes the call tree as JSON for flamegraph.js; flamegraph_data.c documents it. */

@@ -326,7 +326,8 @@ static uint32_t intern_declared(struct job *job, const char *path)
 	return slot ? (uint32_t)*slot : TALLY_STRING_NONE;
 }
 
-/* The function that a symbol names, where the debug information speaks of the same. */
+/* Sets the declaring file of a symbol's function, if the debug information at the place describes
+ * the same function. */
 static void set_declared(struct job *job, uint32_t number, const struct tally_line_frame *frame)
 {
 	struct tally_function *function = &job->names->functions.items[number];

@@ -149,7 +149,8 @@ static int read_pipe_head(struct tally_perfdata *data)
 	return 0;
 }
 
-/* Names what a file is that is no recording, by its first bytes; NULL if unknown. */
+/* Returns what kind of file this is, by its first bytes, if it is not a recording; NULL if
+ * unknown. */
 static const char *foreign_kind(const uint8_t *bytes, size_t size)
 {
 	static const struct { const char *magic; size_t length; const char *kind; } kinds[] = {

@@ -67,8 +67,8 @@ static unsigned counters_of(const struct tally_attr *attr)
 	return counters ? counters : 2 * VSIM_EVENTS;
 }
 
-/* Does the group have room for this event, with the smallest number of counters that any event so
- * far gives the PMU?  The tool would refuse it as well, but in a process that can't report it. */
+/* True if the group has room for this event, with the smallest number of counters that any event so
+ * far gives the PMU. The tool would refuse it as well, but in a process that can't report it. */
 static bool group_fits(const struct simulated *simulated, const struct tally_attr *asked, int group)
 {
 	struct tally_attr attr = attr_for_plan(asked);

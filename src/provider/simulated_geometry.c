@@ -13,7 +13,7 @@
 
 enum { CACHES_MAX = 8, FILE_BYTES_MAX = 1 << 16 };
 
-/* Parses "32K", "8192K" or "32M". */
+/* Parses "32K", "8192K", "32M" or "1G". */
 static uint64_t size_bytes(const char *text)
 {
 	char *end;

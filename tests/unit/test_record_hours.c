@@ -1,5 +1,5 @@
-/* A recorder's memory after hours: for tens of thousands of programs no more than for a few, and
- * nothing for tasks whose end had no record. */
+/* The memory of a recorder after hours: tens of thousands of ended programs take no more than a few
+ * do, and tasks whose EXIT record was lost take none. */
 #include "object_fixture.h"
 #include "recorder/recorder_state.h"
 
@@ -121,7 +121,7 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	(void)state;
 	tally_recorder_init(&recorder);
 	task(&recorder, TALLY_RECORD_FORK, self, self);
-	/* a task claimed to be our thread, which does not exist */
+	/* a record claims that this task is a thread of ours; it has ended, and never was one */
 	task(&recorder, TALLY_RECORD_FORK, self, gone);
 	task(&recorder, TALLY_RECORD_FORK, gone, gone);
 	task(&recorder, TALLY_RECORD_FORK, idle, idle);
