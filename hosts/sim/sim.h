@@ -124,6 +124,11 @@ int sim_set_online(struct sim_machine *machine, unsigned cpu, bool online);
 bool sim_cpu_online(const struct sim_machine *machine, unsigned cpu);
 unsigned sim_cpus_online(const struct sim_machine *machine);
 
+/* Sets *metric to what an event of type HARDWARE or HW_CACHE counts on this machine.  Returns false
+ * if its model has no such event. */
+bool sim_metric_of(const struct sim_machine *machine, uint32_t type, uint64_t config,
+		   enum sim_metric *metric);
+
 /* --- tasks ---------------------------------------------------------------- */
 
 struct sim_task_spec {

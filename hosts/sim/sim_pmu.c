@@ -16,3 +16,9 @@ const struct sim_pmu_model *sim_pmu_model(const char *name)
 			return models[i];
 	return NULL;
 }
+
+bool sim_metric_of(const struct sim_machine *machine, uint32_t type, uint64_t config,
+		   enum sim_metric *metric)
+{
+	return machine->model->metric_of && machine->model->metric_of(type, config, metric);
+}

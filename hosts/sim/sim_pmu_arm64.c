@@ -62,6 +62,7 @@ static const struct { uint32_t config; uint16_t event;
 	{ TALLY_CACHE_BPU | TALLY_CACHE_RESULT_ACCESS << 16, 0x21 },
 	{ TALLY_CACHE_BPU | TALLY_CACHE_RESULT_MISS << 16, 0x10 },
 };
+enum { CACHES = sizeof(caches) / sizeof(caches[0]) };
 
 static const struct tally_engine_pmu_term formats[] = {
 	{ "event", "config:0-15" },
@@ -291,6 +292,28 @@ static void arm_del(struct tally_pmu_event *event, unsigned flags)
 
 /* --- opening -------------------------------------------------------------- */
 
+/* Returns the event's number; 0: the PMU has no such event. */
+static uint16_t number_of(uint32_t type, uint64_t config)
+{
+	if (type == TALLY_TYPE_HARDWARE && config < TALLY_HW_MAX)
+		return generic[config];
+	for (unsigned i = 0; type == TALLY_TYPE_HW_CACHE && i < CACHES; i++)
+		if (caches[i].config == config)
+			return caches[i].event;
+	return 0;
+}
+
+static bool arm_metric_of(uint32_t type, uint64_t config, enum sim_metric *metric)
+{
+	uint16_t number = number_of(type, config);
+	for (unsigned i = 0; i < ENCODINGS; i++)
+		if (number && encodings[i].event == number) {
+			*metric = encodings[i].metric;
+			return true;
+		}
+	return false;
+}
+
 static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 {
 	const struct tally_attr *attr = event->attr;
@@ -298,25 +321,21 @@ static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 	case TALLY_TYPE_HARDWARE:
 		if (attr->config >= TALLY_HW_MAX)
 			return -22; /* EINVAL */
-		event->config = generic[attr->config];
-		return event->config ? 0 : -2; /* ENOENT */
+		break;
 	case TALLY_TYPE_HW_CACHE:
 		if ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
 		    (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
 		    (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX)
 			return -22;
-		for (unsigned i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
-			if (caches[i].config == attr->config) {
-				event->config = caches[i].event;
-				return 0;
-			}
-		return -2;
+		break;
 	default:
 		if (attr->type != TALLY_TYPE_RAW && attr->type != own->pmu.type)
-			return -2;
+			return -2; /* ENOENT */
 		event->config = attr->config & 0xffff;
 		return 0;
 	}
+	event->config = number_of(attr->type, attr->config);
+	return event->config ? 0 : -2;
 }
 
 static bool group_fits(struct arm_pmu *own, struct tally_pmu_event *event)
@@ -514,6 +533,7 @@ const struct sim_pmu_model sim_pmu_arm64 = {
 	.overflow = arm_overflow,
 	.guest = arm_guest,
 	.user_counter = arm_user_counter,
+	.metric_of = arm_metric_of,
 };
 const struct sim_pmu_model sim_pmu_arm64_32 = {
 	.name = "arm64-32",
@@ -524,6 +544,7 @@ const struct sim_pmu_model sim_pmu_arm64_32 = {
 	.overflow = arm_overflow,
 	.guest = arm_guest,
 	.user_counter = arm_user_counter,
+	.metric_of = arm_metric_of,
 };
 const struct sim_pmu_model sim_pmu_big_little = {
 	.name = "big.LITTLE",
@@ -534,4 +555,5 @@ const struct sim_pmu_model sim_pmu_big_little = {
 	.overflow = arm_overflow,
 	.guest = arm_guest,
 	.user_counter = arm_user_counter,
+	.metric_of = arm_metric_of,
 };

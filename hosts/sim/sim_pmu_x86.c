@@ -72,6 +72,7 @@ static const struct { uint32_t config; enum sim_metric metric;
 	{ TALLY_CACHE_BPU | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
 	  SIM_BRANCH_MISSES },
 };
+enum { CACHES = sizeof(caches) / sizeof(caches[0]) };
 
 struct x86 { /* machine->pmu */
 	struct tally_engine_pmu pmu;
@@ -375,24 +376,35 @@ static int config_of_metric(enum sim_metric metric, struct tally_pmu_event *even
 	return -2; /* ENOENT */
 }
 
+static bool x86_metric_of(uint32_t type, uint64_t config, enum sim_metric *metric)
+{
+	if (type == TALLY_TYPE_HARDWARE && config < TALLY_HW_MAX) {
+		*metric = generic[config];
+		return true;
+	}
+	for (unsigned i = 0; type == TALLY_TYPE_HW_CACHE && i < CACHES; i++)
+		if (caches[i].config == config) {
+			*metric = caches[i].metric;
+			return true;
+		}
+	return false;
+}
+
 static int decode(const struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
 {
 	const struct tally_attr *attr = event->attr;
-	if (attr->type == TALLY_TYPE_HARDWARE)
-		return attr->config < TALLY_HW_MAX ? config_of_metric(generic[attr->config], event)
-						   : -22;
-	if (attr->type == TALLY_TYPE_HW_CACHE) {
-		if ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
-		    (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
-		    (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX)
-			return -22; /* EINVAL */
-		for (unsigned i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
-			if (caches[i].config == attr->config)
-				return config_of_metric(caches[i].metric, event);
-		return -2;
-	}
+	enum sim_metric metric;
+	if (attr->type == TALLY_TYPE_HARDWARE && attr->config >= TALLY_HW_MAX)
+		return -22; /* EINVAL */
+	if (attr->type == TALLY_TYPE_HW_CACHE &&
+	    ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
+	     (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
+	     (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX))
+		return -22;
+	if (x86_metric_of(attr->type, attr->config, &metric))
+		return config_of_metric(metric, event);
 	if (attr->type != pmu->type)
-		return -2;
+		return -2; /* ENOENT */
 	event->config = attr->config & 0xffffffffu;
 	return 0;
 }
@@ -584,6 +596,7 @@ const struct sim_pmu_model sim_pmu_x86 = {
 	.release = x86_release,
 	.overflow = x86_overflow,
 	.user_counter = x86_user_counter,
+	.metric_of = x86_metric_of,
 };
 const struct sim_pmu_model sim_pmu_x86_8 = {
 	.name = "x86-8",
@@ -593,4 +606,5 @@ const struct sim_pmu_model sim_pmu_x86_8 = {
 	.release = x86_release,
 	.overflow = x86_overflow,
 	.user_counter = x86_user_counter,
+	.metric_of = x86_metric_of,
 };

@@ -73,6 +73,8 @@ struct sim_pmu_model {
 	/* Reads a counter by the user instruction (rdpmc, mrs), by the user page's index - 1.
 	 * Returns 0, or -errno if the instruction traps. */
 	int (*user_counter)(struct sim_machine *machine, unsigned index, uint64_t *value);
+	/* See sim_metric_of(). */
+	bool (*metric_of)(uint32_t type, uint64_t config, enum sim_metric *metric);
 };
 
 extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32,

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { READ_INSTRUCTIONS = 2000, NAME_MAX_BYTES = 200, MARGIN_NS = 10000000 };
 
@@ -164,59 +163,25 @@ static int open_counts(struct simulation *simulation, struct simulation_part *pa
 
 /* ---- the truth beside it ------------------------------------------------- */
 
-#define CACHE(level, operation, result) \
-	((uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_##operation << 8 | \
-	 (uint64_t)TALLY_CACHE_RESULT_##result << 16)
-
-static const struct {
-	uint32_t type;
-	uint64_t config;
-	enum sim_metric metric;
-} metrics[] = {
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, SIM_CYCLES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, SIM_INSTRUCTIONS },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_REFERENCES, SIM_CACHE_REFERENCES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_MISSES, SIM_CACHE_MISSES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_INSTRUCTIONS, SIM_BRANCHES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES, SIM_BRANCH_MISSES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_BUS_CYCLES, SIM_BUS_CYCLES },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_STALLED_CYCLES_FRONTEND, SIM_STALLED_FRONTEND },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_STALLED_CYCLES_BACKEND, SIM_STALLED_BACKEND },
-	{ TALLY_TYPE_HARDWARE, TALLY_HW_REF_CPU_CYCLES, SIM_REFERENCE_CYCLES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(L1D, READ, ACCESS), SIM_L1D_LOADS },
-	{ TALLY_TYPE_HW_CACHE, CACHE(L1D, READ, MISS), SIM_L1D_LOAD_MISSES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(L1D, WRITE, ACCESS), SIM_L1D_STORES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(L1I, READ, MISS), SIM_L1I_LOAD_MISSES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(LL, READ, ACCESS), SIM_CACHE_REFERENCES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(LL, READ, MISS), SIM_CACHE_MISSES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), SIM_DTLB_LOAD_MISSES },
-	{ TALLY_TYPE_HW_CACHE, CACHE(ITLB, READ, MISS), SIM_ITLB_LOAD_MISSES },
-};
-
 /* Gets the true count for a row.  Returns false when the simulation doesn't keep it. */
 static bool truth_of(const struct simulation_stage *stage, const struct simulation_part *part,
 		     const struct tally_count *row, uint64_t *truth)
 {
 	unsigned modes = 1u << TALLY_MODE_USER | 1u << TALLY_MODE_KERNEL |
 			 1u << TALLY_MODE_HYPERVISOR;
-	bool is_x86 = !strncmp(stage->scenario->machine.model, "x86", 3);
+	enum sim_metric metric;
 	if (part->line->program < 0 || stage->scenario->machine.virtualisation != SIM_NOT_VIRTUAL)
 		return false;
 	if (row->excludes & TALLY_ATTR_EXCLUDE_USER)
 		modes &= ~(1u << TALLY_MODE_USER);
 	if (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL)
 		modes &= ~(1u << TALLY_MODE_KERNEL);
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
-		/* Other models use these codes for other events. */
-		if (metrics[i].type != row->type || metrics[i].config != row->config ||
-		    (row->type == TALLY_TYPE_HW_CACHE && !is_x86))
-			continue;
-		*truth = scenario_play_truth(&stage->play,
-					     scenario_play_find(&stage->play, part->line->program),
-					     part->line->is_inherited, metrics[i].metric, modes);
-		return true;
-	}
-	return false;
+	if (!sim_metric_of(stage->machine, row->type, row->config, &metric))
+		return false;
+	*truth = scenario_play_truth(&stage->play,
+				     scenario_play_find(&stage->play, part->line->program),
+				     part->line->is_inherited, metric, modes);
+	return true;
 }
 
 static void remark(struct simulation_stage *stage, struct simulation_part *part,

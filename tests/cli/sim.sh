@@ -110,6 +110,19 @@ count instructions:u of root with children
 END
 run 0 "$TALLY" sim s.sim && has ' 23,168 ' && has 'exactly what it did' && has '25 tasks'
 check "an inherited tree of 25 tasks is counted exactly"
+for model in x86 x86-8 arm64 arm64-32; do
+	cat >s.sim <<-END
+		machine $model, 1 cpus
+		mix m has ipc 1.25, 50 cache-references, 7 cache-misses, 300 L1-dcache-loads, 20 L1-dcache-load-misses
+		function f
+		task t
+			run 1M instructions of m in f
+		end
+		count cycles,cache-references,cache-misses,L1-dcache-loads of t
+	END
+	run 0 "$TALLY" sim s.sim && [ "$(grep -c 'exactly what it did' out)" = 4 ]
+	check "on $model, the true count is that of the model's event"
+done
 scenario <<'END'
 task t
 	repeat 1000 times
