@@ -22,6 +22,9 @@ struct request {
 	bool no_inlines, shows_idle;
 };
 
+/* without the first separator */
+static const char *const format_names = &(TALLY_EXPORT_LIST)[2];
+
 static int take_format(void *taker, const struct tally_option *option, const char *value,
 		       struct tally_error *err)
 {
@@ -30,16 +33,15 @@ static int take_format(void *taker, const struct tally_option *option, const cha
 	for (*out = tally_export_formats; (*out)->name; ++*out)
 		if (!strcmp((*out)->name, value))
 			return 0;
-	return tally_error_set(
-		err, -EINVAL, "option --format: '%s' is none of " TALLY_EXPORT_NAMES(", ", ", "),
-		value);
+	return tally_error_set(err, -EINVAL, "option --format: '%s' is none of %s", value,
+			       format_names);
 }
 
 static const struct tally_option options[] = {
 	TALLY_INPUT_OPTION(struct request, input),
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
-	  TALLY_EXPORT_NAMES(", ", " or ") " (default: by -o's name)",
-	  TALLY_EXPORT_NAMES(" ", " "), TALLY_TAKE(take_format) },
+	  &(TALLY_EXPORT_LIST " (default: by -o's name)")[2], &(TALLY_EXPORT_CHOICES)[1],
+	  TALLY_TAKE(take_format) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE, compressed if its name ends in .gz;\n"
 	  "- is standard output (profile and the format's ending)",
@@ -180,8 +182,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
-		return tally_command_misuse(
-			command, "name a format: --format " TALLY_EXPORT_NAMES(", ", " or "));
+		return tally_command_misuse(command, "name a format with --format: %s",
+					    format_names);
 	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err)
 							    : TALLY_EXIT_OK;
 }

@@ -21,17 +21,18 @@ struct tally_export_format {
 	bool compressed;     /* usually compressed with gzip */
 };
 
-/* The formats: name, suffix, opened, compressed.  tally_export_NAME() writes one.  AND stands between
- * the rows, OR before the last. */
-#define TALLY_EXPORT_FORMATS(X, AND, OR) \
-	X(pprof, ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", true) AND \
-	X(firefox, ".json.gz", "profiler.firefox.com", true) AND \
-	X(speedscope, ".speedscope.json", "speedscope.app", false) OR \
-	X(chrome, ".trace.json", "ui.perfetto.dev, chrome://tracing", false)
+/* The formats: name, suffix, opened, compressed.  tally_export_NAME() writes one. */
+#define TALLY_EXPORT_FORMATS(FORMAT) \
+	FORMAT(pprof, ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", true) \
+	FORMAT(firefox, ".json.gz", "profiler.firefox.com", true) \
+	FORMAT(speedscope, ".speedscope.json", "speedscope.app", false) \
+	FORMAT(chrome, ".trace.json", "ui.perfetto.dev, chrome://tracing", false)
 
-/* The names, with these texts between them. */
-#define TALLY_EXPORT_NAME(name, suffix, opened, compressed) #name
-#define TALLY_EXPORT_NAMES(AND, OR) TALLY_EXPORT_FORMATS(TALLY_EXPORT_NAME, AND, OR)
+/* All names, each after a separator: LIST with commas, CHOICES with blanks. */
+#define TALLY_EXPORT_LISTED(name, suffix, opened, compressed) ", " #name
+#define TALLY_EXPORT_CHOICE(name, suffix, opened, compressed) " " #name
+#define TALLY_EXPORT_LIST TALLY_EXPORT_FORMATS(TALLY_EXPORT_LISTED)
+#define TALLY_EXPORT_CHOICES TALLY_EXPORT_FORMATS(TALLY_EXPORT_CHOICE)
 
 /* A NULL name ends the table. */
 extern const struct tally_export_format tally_export_formats[];

@@ -9,7 +9,7 @@
 #define ROW(name, suffix, opened, compressed) \
 	{ #name, suffix, opened, tally_export_##name, compressed },
 const struct tally_export_format tally_export_formats[] = {
-	TALLY_EXPORT_FORMATS(ROW, , )
+	TALLY_EXPORT_FORMATS(ROW)
 	{ .name = NULL },
 };
 

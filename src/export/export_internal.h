@@ -7,7 +7,7 @@
 #define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed) \
 	int tally_export_##name(const struct tally_samples *samples, uint32_t event, \
 				struct tally_buffer *out);
-TALLY_EXPORT_FORMATS(TALLY_EXPORT_DECLARE, , )
+TALLY_EXPORT_FORMATS(TALLY_EXPORT_DECLARE)
 #undef TALLY_EXPORT_DECLARE
 
 /* The samples of one event in one thread: `order[first]` to `order[first + count - 1]`, sorted by
