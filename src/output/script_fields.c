@@ -460,12 +460,6 @@ void tally_script_row_text(const struct tally_script_row *row, const struct tall
 		tally_buffer_printf(out, "%16" PRIu64, row->number(cell));
 }
 
-/* Fields in a hint. */
-static const char LIST[] =
-	"comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
-	"uregs, brstack, brstacksym, flags, phys_addr, weight, ins_lat, data_src, misc, cgroup, "
-	"data_page_size, code_page_size, bpf-output, tod, and stack of --csv";
-
 void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout)
 {
 	*fields = (struct tally_script_fields){ .layout = layout };
@@ -514,6 +508,21 @@ static unsigned take_type(const char **text, struct tally_error *err)
 	return 0;
 }
 
+/* Lists the fields that show something, each once. */
+static void hint_fields(struct tally_error *err)
+{
+	struct tally_buffer list = { 0 };
+	uint32_t listed = 0;
+	for (unsigned i = 0; i < ROWS; i++) {
+		if (rows[i].name && rows[i].bit & ~listed)
+			tally_buffer_printf(&list, "%s%s%s", listed ? ", " : "", rows[i].name,
+					    rows[i].bit == TALLY_FIELD_STACK ? " (--csv)" : "");
+		listed |= rows[i].bit;
+	}
+	tally_error_hint(err, "fields are %s", tally_buffer_string(&list));
+	tally_buffer_release(&list);
+}
+
 static void unknown_field(const char *text, size_t length, struct tally_error *err)
 {
 	char typed[64];
@@ -527,7 +536,7 @@ static void unknown_field(const char *text, size_t length, struct tally_error *e
 	if (*nearest.name)
 		tally_error_hint(err, "did you mean '%s'?", nearest.name);
 	else
-		tally_error_hint(err, "fields are %s", LIST);
+		hint_fields(err);
 }
 
 static const struct tally_script_row *find_field(const char *text, size_t length,
