@@ -276,6 +276,30 @@ static void a_branch_of_no_function_has_no_address(void **state)
 	assert_string_equal(cell, "[no address]");
 }
 
+static bool is_listed(const char *name, const char *list)
+{
+	size_t length = strlen(name);
+	for (size_t span; *list; list += span + (list[span] != '\0')) {
+		span = strcspn(list, " ,;\n");
+		if (span == length && !memcmp(list, name, length))
+			return true;
+	}
+	return false;
+}
+
+/* "the same with _to" stands for the keys of a branch's target. */
+static void the_help_lists_every_sort_key(void **state)
+{
+	(void)state;
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
+		const char *name = tally_sort_key_name(key);
+		size_t length = strlen(name);
+		bool is_target = length > 3 && !strcmp(name + length - 3, "_to");
+		if (!is_target && !is_listed(name, TALLY_SORT_HELP))
+			fail_msg("TALLY_SORT_HELP lacks %s", name);
+	}
+}
+
 static void every_sort_key_has_a_row_and_is_found_by_its_names(void **state)
 {
 	(void)state;
@@ -316,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sort_key_has_a_row_and_is_found_by_its_names),
+		cmocka_unit_test(the_help_lists_every_sort_key),
 		cmocka_unit_test(a_branch_of_no_function_has_no_address),
 		cmocka_unit_test(recursion_counts_once_in_a_total),
 		cmocka_unit_test(selves_add_up_to_the_event),
