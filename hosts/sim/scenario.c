@@ -82,25 +82,26 @@ static int machine_line(struct scenario_parser *parser)
 	parser->has_machine = true;
 	scenario_next(parser);
 	struct scenario_word word = parser->word;
-	int code = scenario_name(parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE",
-				 &config->model);
-	if (!code && !sim_pmu_model(config->model)) {
+	char models[256];
+	sim_pmu_describe(models, sizeof(models));
+	int code = scenario_name(parser, models, &config->model);
+	const struct sim_pmu_model *model = code ? NULL : sim_pmu_model(config->model);
+	if (!code && !model) {
 		parser->word = word;
-		code = scenario_expected(
-			parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE");
+		code = scenario_expected(parser, models);
 	}
 	if (!code)
 		scenario_skip(parser, "with");
 	while (!code && parser->word.length)
 		code = machine_clause(parser);
-	if (!code && config->virtualisation != SIM_NOT_VIRTUAL &&
-	    strncmp(config->model, "arm64", 5)) {
+	if (!code && config->virtualisation != SIM_NOT_VIRTUAL && !model->hosts_guests) {
 		parser->word = word;
 		code = scenario_fail(parser, "guests run on an arm64 machine alone");
 	}
-	if (!code && config->cpus < 2 && !strcmp(config->model, "big.LITTLE")) {
+	if (!code && config->cpus < model->core_types) {
 		parser->word = word;
-		code = scenario_fail(parser, "two core types need 2 cpus at least");
+		code = scenario_fail(parser, "%u core types need %u cpus at least",
+				     model->core_types, model->core_types);
 	}
 	return code ? code : scenario_done(parser);
 }

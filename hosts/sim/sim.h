@@ -84,8 +84,7 @@ enum sim_virtualisation { SIM_NOT_VIRTUAL, SIM_VHE, SIM_NON_VHE, SIM_IN_GUEST };
 
 struct sim_config {
 	unsigned cpus;          /* at least 1 */
-	const char
-		*model; /* "none", "x86", "x86-8", "arm64", "arm64-32", "big.LITTLE": sim_pmu.c */
+	const char *model;      /* a name of SIM_PMU_MODELS in sim_state.h; NULL: "none" */
 	uint64_t tick_ns;       /* 0: 4 ms */
 	uint64_t slice_ns;      /* how long a task runs while others wait; 0: one tick */
 	uint32_t megahertz;     /* of each CPU; 0: 1000 */
@@ -123,6 +122,16 @@ uint64_t sim_events(const struct sim_machine *machine);
 int sim_set_online(struct sim_machine *machine, unsigned cpu, bool online);
 bool sim_cpu_online(const struct sim_machine *machine, unsigned cpu);
 unsigned sim_cpus_online(const struct sim_machine *machine);
+
+/* What code outside the machine must know of the architecture of a model. */
+struct sim_architecture {
+	const char *name;                  /* as in uname -m: "aarch64" */
+	uint16_t elf_machine;              /* EM_… */
+	unsigned sp_register, pc_register; /* numbers of asm/perf_regs.h */
+	uint64_t register_mask;            /* its registers, a bit for each of those numbers */
+};
+/* Returns NULL if there is no such model. */
+const struct sim_architecture *sim_architecture_of(const char *model);
 
 /* Sets *metric to what an event of type HARDWARE or HW_CACHE counts on this machine.  Returns false
  * if its model has no such event. */

@@ -352,11 +352,6 @@ static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *r
 	return within ? here : task->stack_pointer;
 }
 
-static bool is_arm(const struct sim_machine *machine)
-{
-	return machine->model->name[0] == 'a' || machine->model->name[0] == 'b';
-}
-
 /* Registers are numbered as in asm/perf_regs.h of the model's architecture. */
 static uint64_t user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
 			      uint64_t *abi)
@@ -370,10 +365,10 @@ static uint64_t user_register(void *host, const struct tally_engine_regs *regs, 
 	uint64_t ip;
 	const struct sim_work *work;
 	user_state(machine, regs, &ip, &work);
-	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
-	if (number == sp)
+	const struct sim_architecture *architecture = machine->model->architecture;
+	if (number == architecture->sp_register)
 		return user_stack_pointer(host, regs);
-	return number == pc ? ip : 0x1000 + number;
+	return number == architecture->pc_register ? ip : 0x1000 + number;
 }
 
 static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs,
@@ -381,10 +376,10 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 {
 	struct sim_machine *machine = host;
 	*abi = 2;
-	unsigned sp = is_arm(machine) ? 31 : 7, pc = is_arm(machine) ? 32 : 8;
-	if (number == sp)
+	const struct sim_architecture *architecture = machine->model->architecture;
+	if (number == architecture->sp_register)
 		return regs->sp;
-	return number == pc ? regs->ip : 0x2000 + number;
+	return number == architecture->pc_register ? regs->ip : 0x2000 + number;
 }
 
 /* Without a real stack each byte is the low byte of its address. */
@@ -486,8 +481,7 @@ void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host)
 		.callchain = callchain,
 		.user_register = user_register,
 		.interrupted_register = interrupted_register,
-		/* x86-64: all but ds, es, fs, gs; arm64: x0 to pc */
-		.register_mask = is_arm(machine) ? 0x1ffffffffu : 0xff0fffu,
+		.register_mask = machine->model->architecture->register_mask,
 		.user_stack = user_stack,
 		.user_stack_pointer = user_stack_pointer,
 		.physical_address = physical_address,

@@ -526,6 +526,9 @@ static void arm_release(struct sim_machine *machine)
 
 const struct sim_pmu_model sim_pmu_arm64 = {
 	.name = "arm64",
+	.architecture = &sim_aarch64,
+	.hosts_guests = true,
+	.raw_instructions = 0x08,
 	.level = TALLY_LEVEL_HARDIRQ,
 	.counters = COUNTERS,
 	.init = init_64,
@@ -537,6 +540,9 @@ const struct sim_pmu_model sim_pmu_arm64 = {
 };
 const struct sim_pmu_model sim_pmu_arm64_32 = {
 	.name = "arm64-32",
+	.architecture = &sim_aarch64,
+	.hosts_guests = true,
+	.raw_instructions = 0x08,
 	.level = TALLY_LEVEL_HARDIRQ,
 	.counters = COUNTERS,
 	.init = init_32,
@@ -548,6 +554,9 @@ const struct sim_pmu_model sim_pmu_arm64_32 = {
 };
 const struct sim_pmu_model sim_pmu_big_little = {
 	.name = "big.LITTLE",
+	.architecture = &sim_aarch64,
+	.core_types = 2,
+	.raw_instructions = 0x08,
 	.level = TALLY_LEVEL_HARDIRQ,
 	.counters = COUNTERS,
 	.init = init_big_little,

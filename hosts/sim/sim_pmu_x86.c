@@ -590,6 +590,8 @@ static int x86_user_counter(struct sim_machine *machine, unsigned index, uint64_
 
 const struct sim_pmu_model sim_pmu_x86 = {
 	.name = "x86",
+	.architecture = &sim_x86_64,
+	.raw_instructions = 0xc0,
 	.level = TALLY_LEVEL_NMI,
 	.counters = 4,
 	.init = init_4,
@@ -600,6 +602,8 @@ const struct sim_pmu_model sim_pmu_x86 = {
 };
 const struct sim_pmu_model sim_pmu_x86_8 = {
 	.name = "x86-8",
+	.architecture = &sim_x86_64,
+	.raw_instructions = 0xc0,
 	.level = TALLY_LEVEL_NMI,
 	.counters = 8,
 	.init = init_8,

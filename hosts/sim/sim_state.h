@@ -58,8 +58,12 @@ struct sim_counter {
 
 struct sim_pmu_model {
 	const char *name;
+	const struct sim_architecture *architecture;
 	enum tally_engine_level level; /* level of its interrupt */
-	unsigned counters;             /* number of programmable counters */
+	unsigned counters;             /* number of programmable counters, without fixed ones */
+	unsigned core_types;           /* 0: all CPUs are of one type */
+	bool hosts_guests;             /* the machine may be a host: "vhe", "non-vhe" */
+	uint64_t raw_instructions;     /* config of its RAW event that counts instructions */
 	/* Registers PMUs with the machine's engine.  Returns 0 or -errno.  Its state is
 	 * machine->pmu. */
 	int (*init)(struct sim_machine *machine);
@@ -71,17 +75,31 @@ struct sim_pmu_model {
 	/* Host and guest are switched on this CPU.  May be NULL. */
 	void (*guest)(struct sim_machine *machine, struct sim_cpu *cpu, bool entering);
 	/* Reads a counter by the user instruction (rdpmc, mrs), by the user page's index - 1.
-	 * Returns 0, or -errno if the instruction traps. */
+	 * Returns 0, or -errno if the instruction traps.  May be NULL. */
 	int (*user_counter)(struct sim_machine *machine, unsigned index, uint64_t *value);
-	/* See sim_metric_of(). */
+	/* See sim_metric_of().  May be NULL: no event has a true count beside it. */
 	bool (*metric_of)(uint32_t type, uint64_t config, enum sim_metric *metric);
 };
 
-extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32,
-	sim_pmu_big_little;
+/* The models: each NAME is a `const struct sim_pmu_model sim_pmu_NAME`. */
+#define SIM_PMU_MODELS(MODEL) \
+	MODEL(none) \
+	MODEL(x86) \
+	MODEL(x86_8) \
+	MODEL(arm64) \
+	MODEL(arm64_32) \
+	MODEL(big_little)
+
+#define SIM_PMU_DECLARE(name) extern const struct sim_pmu_model sim_pmu_##name;
+SIM_PMU_MODELS(SIM_PMU_DECLARE)
+#undef SIM_PMU_DECLARE
+
+extern const struct sim_architecture sim_x86_64, sim_aarch64; /* sim_pmu.c */
 
 /* sim_pmu.c; returns NULL if there is no such model */
 const struct sim_pmu_model *sim_pmu_model(const char *name);
+/* Writes what a scenario may say, for errors: "a model: none, x86 or arm64". */
+void sim_pmu_describe(char *text, size_t size);
 
 struct sim_cpu {
 	unsigned number;

@@ -59,14 +59,6 @@ static void pad_to(struct tally_buffer *out, uint64_t offset)
 	}
 }
 
-static uint16_t machine_of(const struct scenario *scenario)
-{
-	return !strncmp(scenario->machine.model, "arm", 3) ||
-			       !strcmp(scenario->machine.model, "big.LITTLE")
-		       ? EM_AARCH64
-		       : EM_X86_64;
-}
-
 /* Makes an ELF object of the simulated program, so that readers of the recording find names.  It
  * has no code: its .text is a hole in the file.  Its symbols are the scenario's functions. */
 static int make_object(const struct scenario *scenario, struct tally_buffer *out)
@@ -83,7 +75,7 @@ static int make_object(const struct scenario *scenario, struct tally_buffer *out
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = ET_EXEC,
-		.e_machine = machine_of(scenario),
+		.e_machine = sim_architecture_of(scenario->machine.model)->elf_machine,
 		.e_version = EV_CURRENT,
 		.e_entry = SCENARIO_CODE,
 		.e_phoff = sizeof(header),
@@ -306,17 +298,16 @@ static int put(struct simulation_recording *recording, unsigned feature, struct 
 
 static int put_texts(struct simulation_recording *recording, struct tally_buffer *bytes)
 {
-	const struct scenario *scenario = recording->stage->scenario;
-	bool is_arm = machine_of(scenario) == EM_AARCH64;
+	const char *model = recording->stage->scenario->machine.model;
 	/* No kernel has this release, so no reader takes this machine's kernel for the simulated
 	 * one. */
 	const struct { unsigned feature; const char *text;
 	} texts[] = {
 		{ TALLY_FEATURE_HOSTNAME, "sim" },
 		{ TALLY_FEATURE_OSRELEASE, "simulated" },
-		{ TALLY_FEATURE_ARCH, is_arm ? "aarch64" : "x86_64" },
+		{ TALLY_FEATURE_ARCH, sim_architecture_of(model)->name },
 		{ TALLY_FEATURE_VERSION, "tally " TALLY_VERSION },
-		{ TALLY_FEATURE_CPUDESC, scenario->machine.model },
+		{ TALLY_FEATURE_CPUDESC, model },
 	};
 	int code = 0;
 	for (size_t i = 0; !code && i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -148,7 +148,7 @@ check "a scenario stops at its time"
 
 # --- what is refused --------------------------------------------------------------------------------------------------------
 printf 'mix m has ipc 1\n' >s.sim; wrong "no machine" 1 "expected 'machine MODEL"
-printf 'machine z80\n' >s.sim; wrong "no such model" 1 "expected a model"
+printf 'machine z80\n' >s.sim; wrong "no such model" 1 "expected a model: none, x86, "
 scenario <<<'task t'; wrong "no end" 6 "expected 'end' of task 't'"
 scenario <<<'count cycles of u'; wrong "an unknown task" 5 "there is no task or program 'u'"
 printf 'task t\n  run 1K instructions of n in f\nend\n' | scenario; wrong "an unknown mix" 6 "expected the name of a mix"

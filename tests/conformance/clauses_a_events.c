@@ -94,15 +94,9 @@ static int hw_cache_unknown(struct surface *surface)
 	return 0;
 }
 
-/* Returns the raw event number of instructions on this CPU. */
-static uint64_t raw_instructions(struct surface *surface)
-{
-	return surface->features & SURFACE_ARM_PMU ? 0x08 : 0xc0;
-}
-
 static int raw(struct surface *surface)
 {
-	struct tally_attr attr = event_attr(surface, TALLY_TYPE_RAW, raw_instructions(surface));
+	struct tally_attr attr = event_attr(surface, TALLY_TYPE_RAW, surface->raw_instructions);
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	CHECK_BETWEEN(count_loop(surface, attr, 1000000), 2000000, 2020000);
 	return 0;
@@ -112,7 +106,7 @@ static int registered_pmu(struct surface *surface)
 {
 	int type = CALL(pmu, "hardware");
 	CHECK(type >= TALLY_TYPE_RAW);
-	struct tally_attr attr = event_attr(surface, (uint32_t)type, raw_instructions(surface));
+	struct tally_attr attr = event_attr(surface, (uint32_t)type, surface->raw_instructions);
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	CHECK_BETWEEN(count_loop(surface, attr, 1000000), 2000000, 2020000);
 	return 0;

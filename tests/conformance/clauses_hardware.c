@@ -559,7 +559,10 @@ static int width_is_the_counters(struct surface *surface)
 	return 0;
 }
 
-enum { HARDWARE = SURFACE_HARDWARE };
+enum {
+	HARDWARE = SURFACE_HARDWARE,
+	USER_COUNTERS = SURFACE_HARDWARE | SURFACE_USER_COUNTERS | SURFACE_MAY_SET_SYSCTLS
+};
 
 const struct clause clauses_hardware[] = {
 	{ "B1.hardware_instructions_are_exact",
@@ -605,18 +608,18 @@ const struct clause clauses_hardware[] = {
 	  HARDWARE | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_HOTPLUG,
 	  unplugged_cpu_freezes_its_counts },
 	{ "D5.hardware_user_reads_equal_read",
-	  "the loop without a system call gives what read() gives",
-	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, user_reads_equal_read },
+	  "the loop without a system call gives what read() gives", USER_COUNTERS,
+	  user_reads_equal_read },
 	{ "D5.hardware_index_is_zero_off_the_pmu",
-	  "index is 0 while the event isn't on the PMU; offset is the count then",
-	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, index_is_zero_off_the_pmu },
+	  "index is 0 while the event isn't on the PMU; offset is the count then", USER_COUNTERS,
+	  index_is_zero_off_the_pmu },
 	{ "D5.hardware_lock_tells_of_changes",
 	  "lock is even and changes with every move of the event",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, lock_tells_of_changes },
 	{ "D5.hardware_times_are_those_of_read",
 	  "the page's time_enabled and time_running are read()'s",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, times_are_those_of_read },
-	{ "D5.hardware_width", "pmc_width covers what the counter holds",
-	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, width_is_the_counters },
+	{ "D5.hardware_width", "pmc_width covers what the counter holds", USER_COUNTERS,
+	  width_is_the_counters },
 	{ 0 }
 };

@@ -52,11 +52,13 @@ struct outcome {
  * applies. */
 static enum not_applicable lacking(unsigned missing)
 {
-	static const struct { unsigned feature; enum not_applicable reason; } table[] = {
+	static const struct { unsigned feature; enum not_applicable reason;
+	} table[] = {
 		{ SURFACE_HARDWARE, NA_NO_HARDWARE },
 		{ SURFACE_ARM_PMU, NA_OTHER_ARCHITECTURE },
 		{ SURFACE_X86_PMU, NA_OTHER_ARCHITECTURE },
 		{ SURFACE_HETEROGENEOUS, NA_OTHER_ARCHITECTURE },
+		{ SURFACE_USER_COUNTERS, NA_OTHER_ARCHITECTURE },
 		{ SURFACE_VIRTUALISATION, NA_NO_VIRTUALISATION },
 		{ SURFACE_TRACEPOINTS, NA_NO_TRACEPOINTS },
 		{ SURFACE_BREAKPOINTS, NA_NO_BREAKPOINTS },
@@ -251,7 +253,7 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: conformance [--surface kernel"
 #ifdef CONFORMANCE_SIM
-		"|sim] [--model x86|arm64|big.LITTLE"
+		"|sim] [--model NAME"
 #endif
 		"] [--own-machine] [--unprivileged] [--two-cpus] [--applicable] [--repeat N]\n"
 		"                   [--list] [--json FILE | --table FILE] [ID-PREFIX...]\n");

@@ -44,7 +44,8 @@ enum surface_feature {
 	SURFACE_HOTPLUG = 1u << 12,    /* CPUs may go offline (never on a real host) */
 	SURFACE_EXACT_TIME = 1u << 13, /* simulated: times are exactly as computed */
 	/* has pmu("trace"), which traces branches: clauses_d_aux.c */
-	SURFACE_AUX = 1u << 14
+	SURFACE_AUX = 1u << 14,
+	SURFACE_USER_COUNTERS = 1u << 15 /* user code can read hardware counters */
 };
 
 /* The place of an arm64 kernel: in a guest; as a host at EL2 (VHE); or as a host at EL1, with its
@@ -222,13 +223,15 @@ struct surface {
 	unsigned features; /* enum surface_feature */
 	size_t page_size;
 	unsigned hardware_counters; /* programmable counters; 0 without a hardware PMU */
+	uint64_t raw_instructions;  /* config of the RAW event that counts instructions */
 	unsigned pc_register, sp_register; /* bits of attr.sample_regs_user */
 };
 
 /* The running kernel. */
 struct surface *surface_kernel(void);
-/* The simulated machine, created anew for each test; `model` is "x86", "arm64" or "big.LITTLE".  It
- * is not linked into the guest machine's program. */
+/* The simulated machine, created anew for each test.  `model` is the name of a sim_pmu_model, or
+ * "arm64-vhe" and the like.  Returns NULL if there is no such model.  It is not linked into the
+ * guest machine's program. */
 struct surface *surface_sim(const char *model);
 void surface_sim_free(struct surface *surface);
 /* Must be the first call of main(): if exec() made this process, it runs the body and doesn't

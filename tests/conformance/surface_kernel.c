@@ -192,9 +192,9 @@ static const struct surface_ops kernel_ops = {
 
 /* asm/perf_regs.h: PERF_REG_X86_IP, _SP; PERF_REG_ARM64_PC, _SP */
 #if defined(__aarch64__)
-enum { PERF_REGISTER_PC = 32, PERF_REGISTER_SP = 31 };
+enum { PERF_REGISTER_PC = 32, PERF_REGISTER_SP = 31, RAW_INSTRUCTIONS = 0x08 };
 #else
-enum { PERF_REGISTER_PC = 8, PERF_REGISTER_SP = 7 };
+enum { PERF_REGISTER_PC = 8, PERF_REGISTER_SP = 7, RAW_INSTRUCTIONS = 0xc0 };
 #endif
 
 static struct kernel_surface *surface_new(void)
@@ -206,6 +206,7 @@ static struct kernel_surface *surface_new(void)
 	kernel->surface.page_size = (size_t)sysconf(_SC_PAGESIZE);
 	kernel->surface.pc_register = PERF_REGISTER_PC;
 	kernel->surface.sp_register = PERF_REGISTER_SP;
+	kernel->surface.raw_instructions = RAW_INSTRUCTIONS;
 	kernel->arena_fd = -1;
 	kernel->tracefs = kernel_tracefs_open();
 	if (readlink("/proc/self/exe", kernel->path, sizeof(kernel->path) - 1) < 0)

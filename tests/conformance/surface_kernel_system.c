@@ -242,7 +242,7 @@ unsigned kernel_features(struct kernel_surface *kernel)
 	bool cycles = opens(kernel, &attr, 0, -1);
 	attr.config = TALLY_HW_INSTRUCTIONS;
 	if (cycles && opens(kernel, &attr, 0, -1)) {
-		features |= SURFACE_HARDWARE;
+		features |= SURFACE_HARDWARE | SURFACE_USER_COUNTERS;
 #if defined(__aarch64__)
 		features |= SURFACE_ARM_PMU |
 			    (kernel_may_run_guests(&kernel->surface) ? SURFACE_VIRTUALISATION : 0);

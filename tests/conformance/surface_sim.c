@@ -727,19 +727,22 @@ static const struct surface_ops ops = {
 	.run_guest = sim_op_run_guest,
 };
 
-static unsigned features_of(const char *model)
+static unsigned features_of(const struct sim_pmu_model *model)
 {
 	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED |
 			    SURFACE_TWO_CPUS | SURFACE_MAY_SET_SYSCTLS | SURFACE_HOTPLUG |
 			    SURFACE_EXACT_TIME | SURFACE_AUX;
-	if (strcmp(model, "none"))
-		features |= SURFACE_HARDWARE;
-	if (!strncmp(model, "x86", 3))
+	if (!model->init)
+		return features;
+	features |= SURFACE_HARDWARE;
+	if (model->user_counter)
+		features |= SURFACE_USER_COUNTERS;
+	if (model->architecture == &sim_x86_64)
 		features |= SURFACE_X86_PMU;
-	if (!strncmp(model, "arm64", 5))
+	if (model->architecture == &sim_aarch64)
 		features |= SURFACE_ARM_PMU;
-	if (!strcmp(model, "big.LITTLE"))
-		features |= SURFACE_HETEROGENEOUS | SURFACE_ARM_PMU;
+	if (model->core_types > 1)
+		features |= SURFACE_HETEROGENEOUS;
 	return features;
 }
 
@@ -755,12 +758,13 @@ static const char *split_model(const char *model, enum sim_virtualisation *virtu
 		{ "arm64-32-vhe", "arm64-32", SIM_VHE },
 		{ "arm64-32-non-vhe", "arm64-32", SIM_NON_VHE },
 	};
-	*virtualisation = strncmp(model, "arm64", 5) ? SIM_NOT_VIRTUAL : SIM_IN_GUEST;
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
 		if (!strcmp(model, hosts[i].name)) {
 			*virtualisation = hosts[i].virtualisation;
 			return hosts[i].model;
 		}
+	const struct sim_pmu_model *found = sim_pmu_model(model);
+	*virtualisation = found && found->hosts_guests ? SIM_IN_GUEST : SIM_NOT_VIRTUAL;
 	return model;
 }
 
@@ -768,19 +772,19 @@ struct surface *surface_sim(const char *model)
 {
 	enum sim_virtualisation virtualisation;
 	model = split_model(model, &virtualisation);
-	struct surface_sim *sim = calloc(1, sizeof(*sim));
+	const struct sim_pmu_model *pmu = sim_pmu_model(model);
+	struct surface_sim *sim = pmu ? calloc(1, sizeof(*sim)) : NULL;
 	if (!sim)
 		return NULL;
 	sim->surface = (struct surface){ .ops = &ops,
-					 .features = features_of(model),
-					 .page_size = 4096 };
+					 .features = features_of(pmu),
+					 .page_size = 4096,
+					 .hardware_counters = pmu->counters,
+					 .raw_instructions = pmu->raw_instructions,
+					 .sp_register = pmu->architecture->sp_register,
+					 .pc_register = pmu->architecture->pc_register };
 	if (virtualisation == SIM_VHE || virtualisation == SIM_NON_VHE)
 		sim->surface.features |= SURFACE_VIRTUALISATION;
-	const struct sim_pmu_model *pmu = sim_pmu_model(model);
-	bool arm = strncmp(model, "x86", 3) && strcmp(model, "none");
-	sim->surface.sp_register = arm ? 31 : 7;
-	sim->surface.pc_register = arm ? 32 : 8;
-	sim->surface.hardware_counters = pmu ? pmu->counters : 0;
 	sim->config = (struct sim_config){ .cpus = 4, .model = model, .seed = 1, .balance = true,
 					  .virtualisation = virtualisation };
 	return &sim->surface;
