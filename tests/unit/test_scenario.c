@@ -122,7 +122,7 @@ static void a_mistake_has_its_place(void **state)
 		{ HEAD "mix n has ipc 0", 5, 15, "instructions per cycle" },
 		{ HEAD "mix n has 0 cycles", 5, 19, "take cycles" },
 		{ HEAD "function h called by h", 5, 22, "a function that stands above" },
-		{ HEAD "kernel function h called by f", 5, 30, "called by the kernel's" },
+		{ HEAD "kernel function h called by f", 5, 30, "kernel functions call only kernel functions" },
 		{ HEAD "task t on cpu 2", 5, 15, "from 0 to 1" },
 		{ HEAD "task t\nrun 5 of m in f", 6, 7, "expected 'instructions', not 'of'" },
 		{ HEAD "task t\nrun 99999999999999999999 instructions of m in f", 6, 5,
