@@ -411,12 +411,15 @@ static void close_all(struct tally_recorder_events *events, struct tally_recorde
  * which gives 0 for user mode instead of an error. */
 static void tell_of_emptied(struct tally_recorder_events *events)
 {
+	struct tally_buffer *notes = events->session->notes;
+	size_t count = 0;
 	for (size_t i = 0; i + 1 < events->source_count; i++)
 		if (tally_counting_is_emptied(&events->sources[i].attr))
-			tally_buffer_printf(
-				events->session->notes,
-				"'%s' can have no samples: it occurs only in the kernel\n",
-				events->sources[i].name);
+			tally_buffer_printf(notes, "%s'%s'", count++ ? ", " : "",
+					    events->sources[i].name);
+	if (count)
+		tally_buffer_printf(notes, " can have no samples: %s only in the kernel\n",
+				    count > 1 ? "they occur" : "it occurs");
 }
 
 static void tell_of_group_reads(struct tally_recorder_events *events)

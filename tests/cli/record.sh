@@ -489,6 +489,10 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	check "an event that occurs only in the kernel is refused, not recorded without samples"
 	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"
 	check "among other events, a message says that it has no samples"
+	run 0 $nobody ./tally record -e cpu-clock,context-switches,cpu-migrations -o own/some -- ./shares 50 &&
+		has "'context-switches:u', 'cpu-migrations:u' can have no samples: they occur only in the kernel" &&
+		[ "$(grep -c 'can have no samples' out)" = 1 ]
+	check "several such events are named in one line"
 	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: name another file with -o' && [ ! -e nowhere ]
 	check "a folder that can't be written is an error"
 	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings have' && has mlock && [ "$(samples own/large)" -gt 10 ]
