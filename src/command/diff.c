@@ -183,7 +183,8 @@ static const struct tally_option options[] = {
 };
 
 static int load_runs(const struct tally_command *command, const struct request *request,
-		     struct runs *runs, struct tally_error *err)
+		     struct tally_input_messages *messages, struct runs *runs,
+		     struct tally_error *err)
 {
 	runs->stacks = calloc(runs->count, sizeof(*runs->stacks));
 	if (!runs->stacks)
@@ -191,7 +192,8 @@ static int load_runs(const struct tally_command *command, const struct request *
 	for (size_t i = 0; i < runs->count; i++) {
 		struct tally_stacks_input input = request->input;
 		input.path = runs->paths[i];
-		input.is_one_of_several = input.with_full_names = true;
+		input.messages = messages;
+		input.with_full_names = true;
 		int result = tally_load_stacks(command, &input, &runs->stacks[i], err);
 		if (result < 0)
 			return result;
@@ -255,9 +257,11 @@ static int compare(const struct tally_command *command, struct request *request,
 	struct tally_match match = { 0 };
 	struct tally_diff diff = { 0 };
 	struct tally_buffer out = { 0 };
-	int judged = 0, result = load_runs(command, request, &request->old, err);
+	struct tally_input_messages messages = { 0 };
+	int judged = 0, result = load_runs(command, request, &messages, &request->old, err);
 	if (!result)
-		result = load_runs(command, request, &request->new, err);
+		result = load_runs(command, request, &messages, &request->new, err);
+	tally_input_messages_print(&messages);
 	if (result < 0)
 		return result;
 	result = tally_match_stacks(request->old.stacks, request->old.count, request->new.stacks,

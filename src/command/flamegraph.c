@@ -159,7 +159,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 {
 	char path[4096];
 	const char *folder = getenv("TMPDIR");
-	graph->input.is_one_of_several = graph->input.with_full_names = graph->old != NULL;
+	graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);
 	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >=
@@ -206,9 +206,12 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct sides sides = { 0 };
 	struct tally_buffer file = { 0 };
 	char size[TALLY_SIZE_TEXT];
+	struct tally_input_messages messages = { 0 };
+	graph->input.messages = graph->old ? &messages : NULL;
 	int status = load(command, graph, &stacks, err);
 	if (!status && graph->old)
 		status = load_sides(command, graph, &stacks, &sides, err);
+	tally_input_messages_print(&messages);
 	if (!status && graph->old)
 		graph->drawing.old = &sides.old;
 	if (!status)

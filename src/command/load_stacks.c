@@ -62,7 +62,7 @@ static void say_left_out(const struct tally_command *command, const char *path,
 	tally_buffer_release(&text);
 }
 
-/* Makes the stacks of the profile's event.  `path`: named in warnings; NULL: not named. */
+/* Makes the stacks of the profile's event.  `path`: named in messages; NULL: not named. */
 static int take_profile(const struct tally_command *command, const char *path,
 			struct tally_profile *profile, struct tally_stacks *stacks,
 			struct tally_error *err)
@@ -139,13 +139,12 @@ static int load_recording(const struct tally_command *command, const char *path,
 		return result;
 	stacks->by_line = input->by_line;
 	stacks->with_full_names = input->with_full_names;
-	tally_command_jit_hint(profile); /* before the profile loses its rows */
+	tally_command_jit_hint(input->messages, profile); /* before the profile loses its rows */
 	tally_profile_count_unstarted(profile);
-	const char *named = input->is_one_of_several ? path : NULL;
-	result = take_profile(command, named, profile, stacks, err);
+	result = take_profile(command, input->messages ? path : NULL, profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);
-	tally_command_warn_of(command, named, profile->recording);
+	tally_command_warn_of(command, input->messages, profile->recording);
 	tally_profile_free(profile);
 	return result;
 }
@@ -170,27 +169,33 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 	}
 }
 
-static void warn_of_skipped(const struct tally_command *command, const char *path,
+static void warn_of_skipped(const struct tally_command *command,
+			    struct tally_input_messages *messages,
 			    const struct tally_stacks *stacks)
 {
-	const char *colon = *path ? ": " : "";
-	if (stacks->lines_skipped)
-		fprintf(stderr,
-			"tally %s: warning: %s%sskipped %s of %s line%s, which can't be parsed; "
-			"the first is line %" PRIu64 "\n",
-			command->name, path, colon, tally_number(stacks->lines_skipped),
-			tally_number(stacks->lines_read), stacks->lines_read == 1 ? "" : "s",
-			stacks->first_line_skipped);
+	struct tally_buffer text = { 0 };
+	if (stacks->lines_skipped) {
+		tally_buffer_printf(&text,
+				    "skipped %s of %s line%s, which can't be parsed; the first is "
+				    "line %" PRIu64,
+				    tally_number(stacks->lines_skipped),
+				    tally_number(stacks->lines_read),
+				    stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
+		tally_command_warn_text(command, messages, tally_buffer_string(&text));
+	}
+	tally_buffer_clear(&text);
 	if (stacks->other_samples) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
-		fprintf(stderr,
-			"tally %s: warning: %s%sleft out %s sample%s of other events than '%s'; "
-			"--event %s chooses another\n",
-			command->name, path, colon, tally_number(stacks->other_samples),
-			stacks->other_samples == 1 ? "" : "s", event, other);
+		tally_buffer_printf(
+			&text,
+			"left out %s sample%s of other events than '%s'; --event %s chooses another",
+			tally_number(stacks->other_samples), stacks->other_samples == 1 ? "" : "s",
+			event, other);
+		tally_command_warn_text(command, messages, tally_buffer_string(&text));
 	}
+	tally_buffer_release(&text);
 }
 
 static int cannot_read(const char *path, int code, struct tally_error *err)
@@ -245,6 +250,8 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	bool is_stdin = !strcmp(path, "-");
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (input->messages)
+		input->messages->path = path;
 	if (fd < 0)
 		return cannot_read(path, -errno, err);
 	if (input->event)
@@ -264,7 +271,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	else
 		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
 	if (!status)
-		warn_of_skipped(command, input->is_one_of_several ? path : "", stacks);
+		warn_of_skipped(command, input->messages, stacks);
 	tally_buffer_release(&text);
 	if (!is_stdin)
 		close(fd);

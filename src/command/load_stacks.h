@@ -3,9 +3,10 @@
 #define TALLY_COMMAND_LOAD_STACKS_H
 
 #include "command/command.h"
+#include "command/recording_warnings.h"
 #include "naming/names.h"
-#include "recording/sample_filter.h"
 #include "profile/stacks.h"
+#include "recording/sample_filter.h"
 
 #include <stdbool.h>
 
@@ -22,11 +23,12 @@ struct tally_stacks_input {
 	 * tally_filter_means_idle() */
 	bool shows_idle;
 	bool arranges_waits, shows_scheduler, with_wakers; /* as in struct tally_profile_options */
-	bool is_one_of_several; /* warnings name it */
+	/* collects warnings and hints about one of several inputs; NULL: they are printed */
+	struct tally_input_messages *messages;
 };
 
-/* Reads the input and detects its format from its first bytes. Prints warnings about what was left
- * out. Returns 0 or -errno. */
+/* Reads the input and detects its format from its first bytes. Warns about what was left out.
+ * Returns 0 or -errno. */
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err);
 

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "base/vector.h"
 #include "profile/idle.h"
 
 #include <signal.h>
@@ -11,24 +12,91 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { NAMED_MAX = 3 }; /* other inputs that a message names */
+
+/* True if the texts differ only in their numbers. */
+static bool is_same_kind(const char *text, const char *other)
+{
+	const char *const figures = "0123456789.,";
+	for (;;) {
+		text += strspn(text, figures);
+		other += strspn(other, figures);
+		if (*text != *other || !*text)
+			return *text == *other;
+		text++;
+		other++;
+	}
+}
+
+static void add_message(struct tally_input_messages *messages, const char *line, size_t begin)
+{
+	struct tally_input_message message = { .begin = begin };
+	for (size_t i = 0; i < messages->list.count; i++) {
+		struct tally_input_message *earlier = &messages->list.items[i];
+		if (!is_same_kind(earlier->line + earlier->begin, line + begin))
+			continue;
+		if (begin && earlier->other_count++ < NAMED_MAX)
+			tally_buffer_printf(&earlier->others, "%s%s",
+					    earlier->others.length ? ", " : "", messages->path);
+		return;
+	}
+	message.line = strdup(line);
+	if (message.line && !tally_vector_push(&messages->list, message))
+		return;
+	free(message.line);
+	fprintf(stderr, "%s\n", line); /* out of memory: it may come more than once */
+}
+
+void tally_input_messages_print(struct tally_input_messages *messages)
+{
+	for (size_t i = 0; i < messages->list.count; i++) {
+		struct tally_input_message *message = &messages->list.items[i];
+		fputs(message->line, stderr);
+		if (message->other_count)
+			fprintf(stderr, " (likewise %s", tally_buffer_string(&message->others));
+		if (message->other_count > NAMED_MAX)
+			fprintf(stderr, " and %zu more", message->other_count - NAMED_MAX);
+		fputs(message->other_count ? ")\n" : "\n", stderr);
+		free(message->line);
+		tally_buffer_release(&message->others);
+	}
+	tally_vector_release(&messages->list);
+}
+
+void tally_command_warn_text(const struct tally_command *command,
+			     struct tally_input_messages *messages, const char *text)
+{
+	fflush(stdout); /* both may go to one file: a warning must not be inside a line */
+	if (!messages) {
+		fprintf(stderr, "tally %s: warning: %s\n", command->name, text);
+		return;
+	}
+	struct tally_buffer line = { 0 };
+	tally_buffer_printf(&line, "tally %s: warning: %s: ", command->name, messages->path);
+	size_t begin = line.length;
+	tally_buffer_text(&line, text);
+	if (!line.failed)
+		add_message(messages, tally_buffer_string(&line), begin);
+	tally_buffer_release(&line);
+}
+
 void tally_command_warn(const struct tally_command *command,
 			const struct tally_recording *recording)
 {
 	tally_command_warn_of(command, NULL, recording);
 }
 
-void tally_command_warn_of(const struct tally_command *command, const char *path,
+void tally_command_warn_of(const struct tally_command *command,
+			   struct tally_input_messages *messages,
 			   const struct tally_recording *recording)
 {
 	struct tally_buffer warnings = { 0 };
 	tally_profile_warnings(recording, &warnings);
-	char *clean = malloc(warnings.length + 1);
+	char *clean = malloc(warnings.length + 1), *rest = clean;
 	if (clean)
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
-	fflush(stdout); /* both may go to one file: a warning must not be inside a line */
-	for (const char *line = clean ? clean : ""; *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "",
-			path ? ": " : "", (int)strcspn(line, "\n"), line);
+	for (const char *line; rest && *(line = strsep(&rest, "\n"));)
+		tally_command_warn_text(command, messages, line);
 	free(clean);
 	tally_buffer_release(&warnings);
 }
@@ -58,13 +126,19 @@ void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally
 	tally_buffer_release(&hint);
 }
 
-void tally_command_jit_hint(const struct tally_profile *profile)
+void tally_command_jit_hint(struct tally_input_messages *messages,
+			    const struct tally_profile *profile)
 {
-	char hint[512];
+	char hint[512], line[sizeof(hint) + sizeof("hint: ")];
 	tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint, sizeof(hint));
 	fflush(stdout);
-	if (*hint)
-		fprintf(stderr, "hint: %s\n", hint);
+	if (!*hint)
+		return;
+	snprintf(line, sizeof(line), "hint: %s", hint);
+	if (messages)
+		add_message(messages, line, 0);
+	else
+		fprintf(stderr, "%s\n", line);
 }
 
 static double now(void)

@@ -2,25 +2,55 @@
 #ifndef TALLY_COMMAND_RECORDING_WARNINGS_H
 #define TALLY_COMMAND_RECORDING_WARNINGS_H
 
+#include "base/buffer.h"
 #include "command/command.h"
-#include "report/jit_hint.h"
 #include "profile/profile.h"
+#include "report/jit_hint.h"
 
 /* Prints "tally report: warning: …" for each warning, with terminal escapes neutralised. */
 void tally_command_warn(const struct tally_command *command,
 			const struct tally_recording *recording);
 
-/* Prints "tally diff: warning: old.data: …", for commands that read several. */
-void tally_command_warn_of(const struct tally_command *command, const char *path,
+struct tally_input_message {
+	char *line;
+	size_t begin; /* of the text in `line`, behind the input's path; 0: names no input */
+	/* the other inputs that it applies to: how many, and the first of them */
+	size_t other_count;
+	struct tally_buffer others;
+};
+
+/* Warnings and hints of a command that reads several inputs.  One of each kind is printed, after the
+ * last input; those of a kind differ only in their numbers. */
+struct tally_input_messages {
+	const char *path; /* of the input that is being read */
+	struct {
+		struct tally_input_message *items;
+		size_t count, capacity;
+	} list;
+};
+
+/* Prints "tally fold: warning: TEXT"; if `messages` isn't NULL, adds "tally diff: warning: PATH:
+ * TEXT" to them instead. */
+void tally_command_warn_text(const struct tally_command *command,
+			     struct tally_input_messages *messages, const char *text);
+/* Prints the messages and releases them. */
+void tally_input_messages_print(struct tally_input_messages *messages);
+
+/* The same as tally_command_warn(), for one of several inputs; `messages` as above. */
+void tally_command_warn_of(const struct tally_command *command,
+			   struct tally_input_messages *messages,
 			   const struct tally_recording *recording);
 
-/* Prints "tally fold: 35% is idle and left out: …", with `path` as above.  `period` is that of the
- * samples that remain.  Returns true if any sample was left out; otherwise prints nothing. */
+/* Prints "tally fold: 35% is idle and left out: …"; with `path`, "tally diff: old.data: 35% …".
+ * `period` is that of the samples that remain.  Returns true if any sample was left out; otherwise
+ * prints nothing. */
 bool tally_command_say_idle(const struct tally_command *command, const char *path,
 			    const struct tally_left_out *idle, uint64_t period);
 
-/* If much of the profile is JIT code without names, prints "hint: …": how to get the names. */
-void tally_command_jit_hint(const struct tally_profile *profile);
+/* If much of the profile is JIT code without names, prints "hint: …": how to get the names.
+ * `messages` as above; a hint names no input. */
+void tally_command_jit_hint(struct tally_input_messages *messages,
+			    const struct tally_profile *profile);
 
 /* Writes the same text without its newline; "" if there is none. */
 void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,

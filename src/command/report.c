@@ -397,7 +397,7 @@ static int show(const struct tally_command *command, struct request *request,
 	tally_profile_count_unstarted(profile);
 	tally_command_warn(command, profile->recording);
 	if (!result && request->shows_functions && request->json)
-		tally_command_jit_hint(profile);
+		tally_command_jit_hint(NULL, profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }

@@ -36,6 +36,16 @@ check "if the two events differ, a warning comes first" other_events
 malformed() { (cat cycles.script && echo nonsense) >malformed.script; diff_exits 0 cycles.script malformed.script && has 'warning: malformed.script: skipped 1 of '; }
 check "a warning names the file that it is about" malformed
 
+malformed_twice() { # the numbers differ, the kind is one
+	(cat malformed.script && echo nonsense) >again.script
+	for run in 1 2 3 4 5 6; do cp malformed.script run$run.script; done
+	diff_exits 0 --old malformed.script --old again.script --new cycles.script --new run1.script &&
+		has 'warning: malformed.script: skipped 1 of .* \(likewise again.script, run1.script\)$' && [ "$(grep -c 'warning: .*skipped' out)" = 1 ] &&
+		diff_exits 0 --old run1.script --old run2.script --old run3.script --new run4.script --new run5.script --new run6.script &&
+		has 'warning: run1.script: .* \(likewise run2.script, run3.script, run4.script and 2 more\)$' && [ "$(grep -c 'warning: .*skipped' out)" = 1 ]
+}
+check "one warning of a kind names all files that it is of" malformed_twice
+
 same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
 check "an unchanged value is 0, without a sign" same_file
 

@@ -90,6 +90,8 @@ check "... the report's head does too" eval '[ "$(head -n 3 out | grep -c "^hint
 check "... and no other part of the report" eval '[ "$(cat out err | grep -c hint:)" = 1 ]'
 timeout 60 "$TALLY" flamegraph -i plain.data -o plain.svg >out 2>&1
 check "... and flamegraph" grep -q "$way" out
+timeout 60 "$TALLY" diff plain.data plain.data >out 2>err
+check "... and diff, once although it reads two" test "$(grep -c "^hint: .*$way$" err)" = 1
 record asked --perf-basic-prof --interpreted-frames-native-stack
 check "... if the code has names, nothing is said" eval '! grep -q hint: out'
 timeout 60 "$TALLY" fold -i asked.data >out 2>err
