@@ -173,12 +173,6 @@ static int comm_is_padded_to_words(struct surface *surface)
 	return 0;
 }
 
-static int exits_at_once(struct surface *surface, void *argument)
-{
-	(void)surface, (void)argument;
-	return 0;
-}
-
 static void become_another_program(struct surface *surface)
 {
 	CALL(exec, "tally-exec", exits_at_once, "", 1);

@@ -52,12 +52,6 @@ static void act_comm(struct surface *surface)
 	CALL(set_comm, "trailer");
 }
 
-static int exits_at_once(struct surface *surface, void *argument)
-{
-	(void)surface, (void)argument;
-	return 0;
-}
-
 static void act_fork(struct surface *surface)
 {
 	pid_t task = CALL(spawn, SURFACE_PROCESS, exits_at_once, NULL);

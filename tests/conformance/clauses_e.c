@@ -112,12 +112,6 @@ static int ids_are_unique(struct surface *surface)
 	return 0;
 }
 
-static int exits_at_once(struct surface *surface, void *argument)
-{
-	(void)surface, (void)argument;
-	return 0;
-}
-
 /* Decodes sched_process_fork: parent and child. */
 static int raw_decodes_to_fields(struct surface *surface)
 {

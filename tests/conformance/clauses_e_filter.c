@@ -190,12 +190,6 @@ static int filter_negates_and_nests(struct surface *surface)
 	return 0;
 }
 
-static int exits_at_once(struct surface *surface, void *argument)
-{
-	(void)surface, (void)argument;
-	return 0;
-}
-
 /* Counts forks, filtered by the parent's name. */
 static int births_of(struct surface *surface, const char *filter, unsigned passing)
 {

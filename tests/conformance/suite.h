@@ -109,4 +109,11 @@ int clause_failed(const char *file, int line, const char *format, ...)
 /* Shorthands for the table's functions, so that clauses read like the man page. */
 #define CALL(name, ...) (surface->ops->name(surface __VA_OPT__(,) __VA_ARGS__))
 
+/* A task that does nothing. */
+static inline int exits_at_once(struct surface *surface, void *argument)
+{
+	(void)surface, (void)argument;
+	return 0;
+}
+
 #endif

@@ -3,6 +3,8 @@
  * Bytes 0 and 1: the offset of pc in the code.  The rest is the code, on the heap, so that ASan
  * sees a read behind it.  An instruction must end inside the code, and a frame must be inside its
  * bounds. */
+#include "fuzz.h"
+
 #include "unwind/code_frame.h"
 #include "unwind/code_starts.h"
 #include "unwind/code_walk.h"
@@ -12,21 +14,13 @@
 
 enum { FRAME_BYTES_MAX = 2 << 20, LENGTH_MAX = 15 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool is_sane)
-{
-	if (!is_sane)
-		abort();
-}
-
 static void check_frame(const struct tally_code_frame *frame)
 {
 	if (frame->is_linked)
 		return;
-	check(frame->return_at >= 0 && frame->return_at <= FRAME_BYTES_MAX);
-	check(!frame->saves_fp ||
-	      (frame->fp_at >= -FRAME_BYTES_MAX && frame->fp_at <= FRAME_BYTES_MAX));
+	require(frame->return_at >= 0 && frame->return_at <= FRAME_BYTES_MAX);
+	require(!frame->saves_fp ||
+		(frame->fp_at >= -FRAME_BYTES_MAX && frame->fp_at <= FRAME_BYTES_MAX));
 }
 
 static void find_starts(const uint8_t *code, size_t size, size_t at)
@@ -37,8 +31,8 @@ static void find_starts(const uint8_t *code, size_t size, size_t at)
 	if (tally_code_starts_find(code, size, address, &starts) < 0)
 		return;
 	if (tally_code_starts_around(&starts, address + at, size, &start, &end))
-		check(start >= address && start <= address + at && end > address + at &&
-		      end <= address + size);
+		require(start >= address && start <= address + at && end > address + at &&
+			end <= address + size);
 	tally_code_starts_release(&starts);
 }
 
@@ -54,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(code, data + 2, size);
 	size_t at = (data[0] | (size_t)data[1] << 8) % size;
-	check(tally_code_length(code + at, size - at) <=
-	      (size - at < LENGTH_MAX ? size - at : LENGTH_MAX));
+	require(tally_code_length(code + at, size - at) <=
+		(size - at < LENGTH_MAX ? size - at : LENGTH_MAX));
 	if (tally_code_frame_ahead(code + at, size - at, &frame))
 		check_frame(&frame);
 	if (tally_code_frame_behind(code, at, size - at, &frame))

@@ -1,5 +1,7 @@
 /* Lines on `--control`'s descriptor: any bytes give commands that fit into the line's buffer, and
  * all bytes are read. */
+#include "fuzz.h"
+
 #include "session/control_fifo.h"
 
 #include <stdint.h>
@@ -7,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PIPE_BYTES = 32768 }; /* size of a pipe without a reader */
 

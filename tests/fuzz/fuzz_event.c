@@ -1,11 +1,11 @@
 /* Event expressions: for any text, the parser returns complete events, or an error whose position
  * is in the text. */
+#include "fuzz.h"
+
 #include "../event_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const char *text, const struct tally_event_list *list, int code,
 		  const struct tally_error *err)

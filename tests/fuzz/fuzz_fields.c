@@ -3,6 +3,8 @@
  *
  * Each line is a list.  The first byte is the layout; a line that begins with 'T' is a time
  * range. */
+#include "fuzz.h"
+
 #include "base/vector.h"
 #include "command/filter_options.h"
 #include "output/script_fields.h"
@@ -11,22 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 /* Checks that no column is shown whose PERF_SAMPLE_ bits the samples lack. */
 static void check_columns(uint32_t shown, uint64_t sample_type)
 {
 	const struct tally_script_row *columns[TALLY_SCRIPT_ROWS_MAX];
 	size_t count = tally_script_columns(columns);
 	for (size_t i = 0; i < count; i++)
-		must(!(shown & columns[i]->bit) || !columns[i]->attribute ||
-		     columns[i]->sample_type & sample_type);
+		require(!(shown & columns[i]->bit) || !columns[i]->attribute ||
+			columns[i]->sample_type & sample_type);
 }
 
 static void check_events(const struct tally_script_fields *fields)
@@ -39,12 +33,12 @@ static void check_events(const struct tally_script_fields *fields)
 		struct tally_error err = TALLY_ERROR_NONE;
 		uint32_t shown = 0;
 		int result = tally_script_fields_of(fields, &event, &shown, &err);
-		must(result == 0 || (result < 0 && err.message[0]));
+		require(result == 0 || (result < 0 && err.message[0]));
 		if (!result)
 			check_columns(shown, event.attr.sample_type);
-		must(result < 0 ||
-		     !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_WALL_TIME)));
-		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
+		require(result < 0 ||
+			!(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_WALL_TIME)));
+		require(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
 	}
 }
 
@@ -54,14 +48,15 @@ static void check_ranges(const char *text)
 {
 	struct tally_ranges ranges = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
-	must(tally_time_ranges_parse(&ranges, text, 5, UINT64_MAX - 5, &err) == 0 && ranges.count);
+	require(tally_time_ranges_parse(&ranges, text, 5, UINT64_MAX - 5, &err) == 0 &&
+		ranges.count);
 	for (size_t i = 0; i < ranges.count; i++) {
 		const struct tally_range *range = &ranges.items[i];
-		must(range->first <= range->last && (!i || range[-1].last + 1 < range->first));
-		must(!tally_time_is_share(text) ||
-		     (range->first >= 5 && range->last <= UINT64_MAX - 5));
-		must(tally_ranges_have(&ranges, range->first) &&
-		     tally_ranges_have(&ranges, range->last));
+		require(range->first <= range->last && (!i || range[-1].last + 1 < range->first));
+		require(!tally_time_is_share(text) ||
+			(range->first >= 5 && range->last <= UINT64_MAX - 5));
+		require(tally_ranges_have(&ranges, range->first) &&
+			tally_ranges_have(&ranges, range->last));
 	}
 	tally_vector_release(&ranges);
 }
@@ -80,10 +75,10 @@ static void check_time(const char *text)
 	struct tally_error err = TALLY_ERROR_NONE;
 	while (option->name && strcmp(option->name, "time") != 0)
 		option++;
-	must(option->name);
+	require(option->name);
 	int result = tally_filter_take_time(&request, option, text, &err);
-	must(result == 0 || (result < 0 && err.message[0]));
-	must(result < 0 || request.filter.time == text);
+	require(result == 0 || (result < 0 && err.message[0]));
+	require(result < 0 || request.filter.time == text);
 	if (!result)
 		check_ranges(text);
 }
@@ -92,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_script_fields fields;
 	char *text = strndup((const char *)data, size), *rest = text;
-	must(text);
+	require(text);
 	tally_script_fields_init(&fields,
 				 *text ? (enum tally_script_layout)((unsigned char)*rest++ % 3)
 				       : TALLY_SCRIPT_TEXT);
@@ -104,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		}
 		int result = tally_script_fields_parse(&fields, line, &err);
-		must(result == 0 || (result < 0 && err.message[0]));
+		require(result == 0 || (result < 0 && err.message[0]));
 		if (result < 0)
 			break;
 		check_events(&fields);

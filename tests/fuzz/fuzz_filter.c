@@ -1,11 +1,11 @@
 /* A filter, then (after the first NUL) a record.  Any text gives a program that reads only the
  * record, or an error whose position is in the text. */
+#include "fuzz.h"
+
 #include "filter/filter.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static const struct tally_filter_field filter_fields[] = {
 	{ "pid", 4, 4, true, TALLY_FILTER_NUMBER },

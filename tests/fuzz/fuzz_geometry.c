@@ -1,11 +1,11 @@
 /* A simulated CPU's text.  Any text gives either a valid geometry, which writes a text that parses
  * to the same geometry, or an error on one of its lines. */
+#include "fuzz.h"
+
 #include "valgrind/vsim_geometry.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,7 @@
 /* A JIT's dump.  Its index of places must agree with a search, and what a growing dump tells must not
  * depend on the pieces.  Its rules are compiled; fuzz_unwind unwinds with them. */
+#include "fuzz.h"
+
 #include "symbol/jit_dump.h"
 #include "symbol/symbol.h"
 #include "task/jit.h"
@@ -7,8 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Returns the latest of the first `limit` places that holds the address. */
 static const struct tally_jit_place *look_at_all(const struct tally_jit_dump *dump,

@@ -3,6 +3,8 @@
  *
  * Byte 0 even: the rest is a blob of symbols.  Its table must find its own entries, and pack to a
  * blob that reads back the same.  Odd: the rest is a file. */
+#include "fuzz.h"
+
 #include "base/buffer.h"
 #include "object/cache.h"
 #include "symbol/symbol.h"
@@ -12,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct tally_symbols *symbols)
 {

@@ -3,12 +3,12 @@
  * Byte 0: bit 0 means a cache, bit 1 the other byte order.  For sections, eight lengths of 16 bits
  * follow, in the order of SECTIONS, then their bytes; the last section has the rest.  All addresses
  * below 4 GiB count as code. */
+#include "fuzz.h"
+
 #include "symbol/lines_cache.h"
 #include "symbol/lines_unit.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const enum tally_dwarf_section SECTIONS[] = {
 	TALLY_DWARF_ABBREV,      TALLY_DWARF_STR,  TALLY_DWARF_LINE_STR,

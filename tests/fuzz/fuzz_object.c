@@ -1,4 +1,6 @@
 /* An ELF file of any bytes: reads all parts that tally uses, and every byte that they return. */
+#include "fuzz.h"
+
 #include "object/module.h"
 #include "object/object.h"
 #include "object/search.h"
@@ -6,8 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A destination, so that the reads happen. */
 static volatile uint8_t sink;

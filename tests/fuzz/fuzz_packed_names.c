@@ -4,6 +4,8 @@
  * parts 1 to 4; the last one has the rest, which also serves as parts 5 and 6.  They are packed
  * first, since a checksum refuses other bytes.  The test looks up the names, and writes and reads
  * the stacks again, with the same result. */
+#include "fuzz.h"
+
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
 #include "naming/packed_jits.h"
@@ -16,38 +18,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void look_at_codes(const void *section, size_t size, const struct tally_packed_names *packed)
 {
 	struct tally_packed_codes *codes = NULL;
 	unsigned sum = 0;
 	if (tally_packed_codes_read(section, size, packed, &codes) <= 0) {
-		check(!codes);
+		require(!codes);
 		return;
 	}
 	for (size_t i = 0; i < codes->codes.count; i++) {
 		const struct tally_packed_code *code = &codes->codes.items[i];
-		check(tally_packed_code_find(codes, code->function) == code);
+		require(tally_packed_code_find(codes, code->function) == code);
 		for (size_t at = 0; at < code->size; at++) {
 			const struct tally_packed_code_row *row = tally_packed_code_row(codes, code,
 											at);
-			check(!row || row->offset <= at);
+			require(!row || row->offset <= at);
 			sum += code->bytes[at];
 		}
 		for (size_t at = 0; at < code->target_count; at++) {
 			const struct tally_packed_code_target *target =
 				&codes->targets.items[code->first_target + at];
-			check(tally_packed_code_target(codes, code, target->address) == target);
+			require(tally_packed_code_target(codes, code, target->address) == target);
 		}
 	}
-	check(sum < UINT_MAX);
+	require(sum < UINT_MAX);
 	tally_packed_codes_free(codes);
 }
 
@@ -56,21 +50,22 @@ static void look_at_names(const void *section, size_t size)
 	struct tally_packed_names *packed = NULL;
 	const struct tally_tasks tasks = { 0 };
 	if (tally_packed_names_read(section, size, &packed) <= 0) {
-		check(!packed);
+		require(!packed);
 		return;
 	}
 	for (size_t i = 0; i < packed->functions.count; i++)
-		check(strlen(packed->functions.items[i].object) < size * 2000 + 16);
+		require(strlen(packed->functions.items[i].object) < size * 2000 + 16);
 	for (size_t i = 0; i < packed->objects.count; i++) {
 		const struct tally_packed_object *object = &packed->objects.items[i];
-		check(object->first + (size_t)object->count <= packed->places.count);
+		require(object->first + (size_t)object->count <= packed->places.count);
 	}
 	for (size_t i = 0; i < packed->places.count; i++) {
 		const struct tally_packed_place *place = &packed->places.items[i];
-		check(place->count && place->first + (size_t)place->count <= packed->frames.count);
+		require(place->count &&
+			place->first + (size_t)place->count <= packed->frames.count);
 		for (uint32_t frame = 0; frame < place->count; frame++)
-			check(packed->frames.items[place->first + frame].function <
-			      packed->functions.count);
+			require(packed->frames.items[place->first + frame].function <
+				packed->functions.count);
 	}
 	const struct tally_packed_object *kernel =
 		packed->kernel == UINT32_MAX ? NULL : &packed->objects.items[packed->kernel];
@@ -78,7 +73,8 @@ static void look_at_names(const void *section, size_t size)
 		const struct tally_packed_place *place = &packed->places.items[kernel->first + i];
 		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before,
 						   place->address };
-		check(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) == place);
+		require(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) ==
+			place);
 	}
 	look_at_codes(section, size, packed);
 	tally_packed_names_free(packed);
@@ -92,17 +88,17 @@ static void write_again(const struct tally_packed_stacks *stacks)
 	tally_packed_stacks_write(stacks, &section);
 	if (!section.failed &&
 	    tally_packed_stacks_read(section.bytes, section.length, &again) > 0) {
-		check(again->chains.count == stacks->chains.count &&
-		      again->samples.count == stacks->samples.count);
+		require(again->chains.count == stacks->chains.count &&
+			again->samples.count == stacks->samples.count);
 		for (uint64_t i = 0; i < stacks->samples.count; i++) {
 			struct tally_unwound_stack a, b;
 			struct tally_packed_need need_a, need_b;
-			check(tally_packed_stacks_at(stacks, i, &a, &need_a) &&
-			      tally_packed_stacks_at(again, i, &b, &need_b));
-			check(a.count == b.count && a.is_cut == b.is_cut &&
-			      need_a.is_at_most == need_b.is_at_most);
-			check(!a.count ||
-			      !memcmp(a.addresses, b.addresses, a.count * sizeof(*a.addresses)));
+			require(tally_packed_stacks_at(stacks, i, &a, &need_a) &&
+				tally_packed_stacks_at(again, i, &b, &need_b));
+			require(a.count == b.count && a.is_cut == b.is_cut &&
+				need_a.is_at_most == need_b.is_at_most);
+			require(!a.count ||
+				!memcmp(a.addresses, b.addresses, a.count * sizeof(*a.addresses)));
 		}
 	}
 	tally_packed_stacks_free(again);
@@ -138,7 +134,7 @@ static void look_at_jits(const void *section, size_t size)
 			const struct tally_jit_place *place = &dump->places.items[i];
 			const struct tally_jit_place *found = tally_jit_dump_find(
 				dump, place->address, i + 1);
-			check(place->function < dump->functions.count && found == place);
+			require(place->function < dump->functions.count && found == place);
 		}
 		tally_jit_dump_free(dump);
 	}

@@ -1,11 +1,11 @@
 /* A JIT's perf map; the same text as kallsyms, and as a mangled name. */
+#include "fuzz.h"
+
 #include "symbol/symbol.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(struct tally_symbols *symbols, size_t size, bool may_overlap)
 {

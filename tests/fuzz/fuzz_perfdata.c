@@ -2,12 +2,12 @@
  * each feature.
  *
  * clang -fsanitize=fuzzer,address,undefined …; seeds in tests/corpus/perfdata. */
+#include "fuzz.h"
+
 #include "../unit/perfdata_walk.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

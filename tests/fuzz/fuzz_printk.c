@@ -1,10 +1,10 @@
 /* printk_formats: each format is found by its address, and by no other. */
+#include "fuzz.h"
+
 #include "tracepoint/printk.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

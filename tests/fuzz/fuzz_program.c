@@ -1,10 +1,10 @@
 /* Finds out what kind of program a file holds: any bytes are inspected, and none behind them. */
+#include "fuzz.h"
+
 #include "valgrind/vsim_program.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,9 +1,9 @@
 /* A recording of any bytes, through script, script --records and report, with names and stacks.
  *
  * It opens the paths that the bytes name, like those of a stranger's recording. */
-#include "../unit/recording_walk.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "../unit/recording_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -1,5 +1,7 @@
 /* Saved counts are read, or refused with a message.  Counts that were read can be compared with
  * themselves, and are equal.  An unterminated comment behind them changes nothing. */
+#include "fuzz.h"
+
 #include "base/arena.h"
 #include "counts/saved_counts.h"
 
@@ -7,14 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check(const struct tally_saved_counts *counts, struct tally_arena *arena)
 {

@@ -1,16 +1,10 @@
 /* A text is a scenario whose references are valid, or an error whose position is in the text. */
+#include "fuzz.h"
+
 #include "sim/scenario.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static bool is_place(int number, unsigned count)
 {

@@ -1,10 +1,10 @@
 /* simpleperf's section of symbols, from any bytes. */
+#include "fuzz.h"
+
 #include "symbol/simpleperf_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct tally_symbols *symbols)
 {

@@ -1,5 +1,7 @@
 /* Stacks as text, folded or perf's.  The weights add up; the folded text reads back to the same
  * weight; and no name can break out of the markup of a picture. */
+#include "fuzz.h"
+
 #include "base/vector.h"
 #include "flamegraph/flamegraph.h"
 #include "output/folded.h"
@@ -7,8 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_sums(const struct tally_stacks *stacks)
 {

@@ -1,11 +1,11 @@
 /* A format file, then (after the first NUL) an event's raw bytes.  Without a NUL, the text also
  * serves as the event. */
+#include "fuzz.h"
+
 #include "tracepoint/print_program.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t *raw, size_t size)
 {

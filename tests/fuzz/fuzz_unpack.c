@@ -1,11 +1,11 @@
 /* Whole compressed files (.gnu_debugdata, modules): xz, zstd, gzip.  The result never exceeds the
  * limit. */
+#include "fuzz.h"
+
 #include "object/unpack.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SIZE_MAX_UNPACKED = 1 << 20 };
 

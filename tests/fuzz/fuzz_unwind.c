@@ -5,6 +5,8 @@
  * table.  Byte 1: number of 8-byte words of stack that follow.  The rest is the section.  For any
  * rules, the walk must end, stay inside the bytes, and agree between compiled rules and
  * interpreter. */
+#include "fuzz.h"
+
 #include "unwind/unwind.h"
 #include "unwind/unwind_machine.h"
 #include "unwind/unwind_table.h"
@@ -15,8 +17,6 @@
 #include <string.h>
 
 enum { SECTION = 0x100000, STACK = 0x700000, FRAMES = 64, FUNCTIONS = 32 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool find(void *context, uint64_t address, struct tally_unwind_place *place)
 {

@@ -2,6 +2,8 @@
  * timeline, exports, annotate, diff with itself, and browsing a report with the bytes as keys.
  *
  * As in fuzz_recording.c, it opens the paths that the bytes name. */
+#include "fuzz.h"
+
 #include "../unit/recording_walk.h"
 
 #include "base/vector.h"
@@ -13,15 +15,7 @@
 #include "timeline/timeline.h"
 #include "report/annotation.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
 enum { FUNCTIONS_MAX = 3, KEYS_MAX = 64, ROWS = 12, COLUMNS = 60 };
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static struct tally_recording *open_recording(const uint8_t *bytes, size_t size)
 {

@@ -8,6 +8,7 @@
 
 #include "engine/engine_schedule.h"
 #include "engine_fixture.h"
+#include "random.h"
 
 enum { OFF = ENGINE_EVENT_OFF, INACTIVE = ENGINE_EVENT_INACTIVE, ACTIVE = ENGINE_EVENT_ACTIVE,
        ERROR = ENGINE_EVENT_ERROR, EXIT = ENGINE_EVENT_EXIT };
@@ -332,17 +333,9 @@ static inline void tick(struct machine *machine)
 	fixture->cpu = back;
 }
 
-static inline uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static inline unsigned random_below(uint64_t *state, unsigned limit)
 {
-	return (unsigned)(random_next(state) >> 33) % limit;
+	return (unsigned)(next_random(state) >> 33) % limit;
 }
 
 #endif

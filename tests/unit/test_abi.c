@@ -1,3 +1,4 @@
+#include "random.h"
 #include "test.h"
 
 #include "abi/byte_swap.h"
@@ -105,12 +106,6 @@ static void no_field_reaches_past_its_record(void **state)
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
 	put(words, 4000, 0, 4);
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), -ENOTSUP);
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
-	return *state;
 }
 
 /* Runs both decoders on one record.  Returns 1 if it is valid. */

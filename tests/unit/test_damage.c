@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "perfdata_fixture.h"
+#include "random.h"
 #include "recording_walk.h"
 
 #include <fcntl.h>
@@ -66,12 +67,6 @@ static struct bytes perfs(const char *arguments, bool pipe)
 		close(fd);
 	}
 	return bytes;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
-	return *state;
 }
 
 /* Walks a copy of exactly this size, so that the sanitizer sees reads beyond it. */

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "object_fixture.h"
+#include "random.h"
 
 #include "base/buffer.h"
 #include "object/module.h"
@@ -325,14 +326,6 @@ static unsigned exercise(const void *bytes, size_t size)
 	return sum;
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
 static void mutants_do_no_harm(void **state)
 {
 	make_fixture(
@@ -355,14 +348,14 @@ static void mutants_do_no_harm(void **state)
 	char *mutant = malloc(file.length);
 	for (int round = 0; round < 3000; round++) {
 		memcpy(mutant, file.bytes, file.length);
-		for (unsigned flips = 1 + next_random(&seed) % 4; flips > 0; flips--) {
-			uint32_t where = next_random(&seed);
+		for (unsigned flips = 1 + next_random32(&seed) % 4; flips > 0; flips--) {
+			uint32_t where = next_random32(&seed);
 			size_t at = section_headers + where / 4 % (section_end - section_headers);
 			if (where & 1)
 				at = where / 2 % 1024;
 			else if (where & 2)
 				at = where / 4 % file.length;
-			uint32_t what = next_random(&seed);
+			uint32_t what = next_random32(&seed);
 			mutant[at] = (char)(what & 1 ? what >> 8
 						     : (unsigned)mutant[at] ^ 1u << what / 2 % 8);
 		}

@@ -7,6 +7,7 @@
 #include "order_oracle.h"
 #include "perfdata/order.h"
 #include "perfdata/perfdata_reader.h"
+#include "random.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,12 +31,6 @@ struct kind {
 	bool odd;                 /* record sizes that leave later records misaligned */
 	bool dummy;               /* the second event has no samples and another sample_type */
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
-	return *state;
-}
 
 static void put(struct tally_buffer *out, uint32_t type, const void *body, size_t size)
 {

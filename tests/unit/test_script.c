@@ -6,15 +6,9 @@
 #include "output/frame_lines.h"
 #include "output/script_text.h"
 #include "profile_fixture.h"
+#include "random.h"
 
 #include <inttypes.h>
-
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	return *seed ^= *seed << 17;
-}
 
 /* ---- the plain printer --------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "object_fixture.h"
+#include "random.h"
 
 #include "base/buffer.h"
 #include "object/object.h"
@@ -594,14 +595,6 @@ static void exercise(const void *bytes, size_t size)
 	tally_object_unref(object);
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
 static void mutants_do_no_harm(void **state)
 {
 	if (!run(*state,
@@ -619,8 +612,8 @@ static void mutants_do_no_harm(void **state)
 	for (int round = 0; round < 4000; round++) {
 		memcpy(mutant, file.bytes, file.length);
 		/* The second half holds the symbol tables and the section headers. */
-		for (unsigned flips = 1 + next_random(&seed) % 8; flips > 0; flips--) {
-			uint32_t where = next_random(&seed), what = next_random(&seed);
+		for (unsigned flips = 1 + next_random32(&seed) % 8; flips > 0; flips--) {
+			uint32_t where = next_random32(&seed), what = next_random32(&seed);
 			size_t at = where & 1 ? where / 2 % 2048
 					      : file.length / 2 + where / 2 % (file.length / 2);
 			mutant[at] = (char)(what & 1 ? what >> 8

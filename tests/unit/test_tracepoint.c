@@ -1,3 +1,4 @@
+#include "random.h"
 #include "test.h"
 
 #include "base/buffer.h"
@@ -433,13 +434,6 @@ static void depth_is_bounded(void **state)
 		tally_tracepoint_free(tracepoint);
 		tally_buffer_release(&format);
 	}
-}
-
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	return *seed ^= *seed << 17;
 }
 
 static void numbers_are_printf_s(void **state)

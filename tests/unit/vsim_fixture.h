@@ -4,6 +4,7 @@
 #ifndef TALLY_TEST_VSIM_FIXTURE_H
 #define TALLY_TEST_VSIM_FIXTURE_H
 
+#include "random.h"
 #include "test.h"
 #include "vsim_oracle.h"
 
@@ -146,10 +147,7 @@ static void returns(struct bench *bench, uint64_t target)
 
 static uint64_t random_number(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull >> 11;
+	return next_random(state) * 0x2545f4914f6cdd1dull >> 11;
 }
 
 #endif
