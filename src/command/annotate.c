@@ -55,8 +55,8 @@ static int take_percent_type(void *taker, const struct tally_option *option, con
 		return 0;
 	return tally_error_set(
 		err, -EINVAL,
-		"option --percent-type: percentages are of the function's period (local-period), not "
-		"'%s'; -j has samples and periods",
+		"option --percent-type: percentages are of the function's period (local-period), "
+		"not '%s'; -j has samples and periods",
 		value);
 }
 
@@ -401,13 +401,18 @@ const struct tally_command tally_command_annotate = {
 	.summary = "a function's lines and instructions, with their shares of samples",
 	.usage = "[options] [FUNCTION]",
 	.details =
-		"Without FUNCTION, the hottest one is shown.  If several functions have that name, all are shown, the hottest first.\n"
-		"'[libz.so.1+0x4010]', report's name for code without a symbol, is valid as well; '[libz.so.1]' is the hottest there.\n"
-		"Percentages are shares of the function's samples; the value after ± is the sampling error: in 95 of 100\n"
+		"Without FUNCTION, the hottest one is shown.  If several functions have that name, "
+		"all are shown, the hottest first.\n"
+		"'[libz.so.1+0x4010]', report's name for code without a symbol, is valid as well; "
+		"'[libz.so.1]' is the hottest there.\n"
+		"Percentages are shares of the function's samples; the value after ± is the "
+		"sampling error: in 95 of 100\n"
 		"recordings the true share is within it.\n"
-		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) point to the instruction\n"
+		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, "
+		"task-clock) point to the instruction\n"
 		"that was next when the interrupt came: the time may belong to the one before.\n\n"
-		"libLLVM disassembles (on Debian: libllvm14 or later); without it only source lines are shown.\n\n"
+		"libLLVM disassembles (on Debian: libllvm14 or later); without it only source "
+		"lines are shown.\n\n"
 		"  tally record -- ./program && tally annotate\n"
 		"  tally annotate -M intel --percent-limit 1 compress_block\n"
 		"  tally annotate --all-hot 10 -o hot.html\n"

@@ -173,7 +173,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 					    argv[walk.index]);
 	struct tally_disk_cache *cache = tally_cache_open();
 	if (!cache) {
-		puts("no cache: HOME is unset, its directory can't be created or others may write to it, or TALLY_CACHE_BYTES is 0");
+		puts("no cache: HOME is unset, its directory can't be created or others may write "
+		     "to it, or TALLY_CACHE_BYTES is 0");
 		return TALLY_EXIT_OK;
 	}
 	if (request.wants_list || !request.wants_clear)
@@ -189,10 +190,14 @@ const struct tally_command tally_command_cache = {
 	.summary = "list or clear the cache of data about programs and libraries",
 	.usage = "[--list] [--clear]",
 	.details =
-		"Lines and inlined functions of an object are computed once and cached by its build-id, in\n"
-		"$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
-		"The cache may be removed at any time, even while tally runs: tally computes it again.\n\n"
-		"TALLY_CACHE_BYTES limits its size, such as 2G (default 512M; 0: no cache).  Beyond that, the least\n"
+		"Lines and inlined functions of an object are computed once and cached by its "
+		"build-id, in\n"
+		"$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same "
+		"programs starts at once.\n"
+		"The cache may be removed at any time, even while tally runs: tally computes it "
+		"again.\n\n"
+		"TALLY_CACHE_BYTES limits its size, such as 2G (default 512M; 0: no cache).  "
+		"Beyond that, the least\n"
 		"recently used data are removed.\n\n"
 		"  tally cache\n"
 		"  tally cache --clear",

@@ -39,11 +39,13 @@ static const struct {
 } OTHERS[] = {
 	{ "archive", "'tally pack' puts the names into the recording" },
 	{ "bench",
-	  "perf bench measures the kernel; 'tally stat -r 5 -- COMMAND' measures a program, with the spread" },
+	  "perf bench measures the kernel; 'tally stat -r 5 -- COMMAND' measures a program, with "
+	  "the spread" },
 	{ "buildid-list",
 	  "readelf -n shows a file's build-id; recordings contain those of sampled files" },
 	{ "c2c",
-	  "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look for HITM" },
+	  "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look "
+	  "for HITM" },
 	{ "config", "tally has no settings file, only options" },
 	{ "data", "'tally export' writes a recording for other programs" },
 	{ "evlist",
@@ -55,13 +57,17 @@ static const struct {
 	{ "kmem", "tally record -a -g -e 'kmem:*', then tally report shows who allocates" },
 	{ "kvm", "tally record -a -e 'kvm:*', then tally script shows each exit" },
 	{ "lock",
-	  "tally record -a -g -e 'lock:contention_*', then tally report shows who waits, tally timeline when" },
+	  "tally record -a -g -e 'lock:contention_*', then tally report shows who waits, tally "
+	  "timeline when" },
 	{ "mem",
-	  "tally record -d -W -e cpu/mem-loads/P -- COMMAND, then tally script -F +addr,+weight,+data_src" },
+	  "tally record -d -W -e cpu/mem-loads/P -- COMMAND, then tally script -F "
+	  "+addr,+weight,+data_src" },
 	{ "probe",
-	  "perf probe makes probes: tally record -e GROUP:NAME records them, and tally script shows them" },
+	  "perf probe makes probes: tally record -e GROUP:NAME records them, and tally script "
+	  "shows them" },
 	{ "sched",
-	  "tally record -a -e 'sched:*', then tally timeline shows what ran when, tally script each event" },
+	  "tally record -a -e 'sched:*', then tally timeline shows what ran when, tally script "
+	  "each event" },
 	{ "test", "'tally doctor' shows what works here" },
 	{ "timechart", "tally record -a -e sched:sched_switch, then tally timeline" },
 	{ "trace",

@@ -152,12 +152,14 @@ static void bash_arguments(const struct tally_command *command)
 
 static void print_bash(void)
 {
-	printf("# bash completion for tally, made by: tally completion bash\n\n_tally_commands()\n{\n\techo '");
+	printf("# bash completion for tally, made by: tally completion bash\n\n_tally_commands()\n"
+	       "{\n\techo '");
 	print_names();
 	printf("'\n}\n\n_tally_words()\n{\n\tcase $1 in\n");
 	for (size_t i = 0; tally_commands[i]; i++)
 		bash_words(tally_commands[i]);
-	printf("\t*) words= ;;\n\tesac\n}\n\n_tally_argument()\n{\n\ttakes= choices= optional=\n\tcase \"$1 $2\" in\n");
+	printf("\t*) words= ;;\n\tesac\n}\n\n_tally_argument()\n{\n\ttakes= choices= optional=\n"
+	       "\tcase \"$1 $2\" in\n");
 	for (size_t i = 0; tally_commands[i]; i++)
 		bash_arguments(tally_commands[i]);
 	printf("\tesac\n}\n\n_tally_runs()\n{\n\tcase $1 in\n\t");
@@ -272,7 +274,8 @@ static void fish_option(const struct tally_command *command, const struct tally_
 	print_quoted(option->help, "\\", "\\'");
 	printf("'\n");
 	if (option->kind == TALLY_ARGUMENT_OPTIONAL && words[0])
-		printf("complete -c tally -n '__tally_in %s; and __tally_behind -%c --%s' -a '%s'\n",
+		printf("complete -c tally -n '__tally_in %s; and __tally_behind -%c --%s' -a "
+		       "'%s'\n",
 		       command->name, option->letter ? option->letter : '-',
 		       option->name ? option->name : "", words);
 }
@@ -313,7 +316,8 @@ static void print_fish(void)
 		for (const struct tally_option *o = command->options; (o = next_shown(o)); o++)
 			fish_option(command, o);
 		if (runs_programs(command))
-			printf("complete -c tally -n '__fish_seen_subcommand_from %s' -x -a '(__tally_program)'\n",
+			printf("complete -c tally -n '__fish_seen_subcommand_from %s' -x -a "
+			       "'(__tally_program)'\n",
 			       command->name);
 		else if (!strcmp(command->name, "list"))
 			printf("complete -c tally -n '__tally_in list' -a '(__tally_events)'\n");

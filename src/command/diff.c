@@ -56,7 +56,8 @@ static int take_sort(void *taker, const struct tally_option *option, const char 
 static int add_path(struct runs *runs, const char *path, struct tally_error *err)
 {
 	if (runs->count == RUNS_MAX)
-		return tally_error_set(err, -EINVAL, "more than %d recordings on one side", RUNS_MAX);
+		return tally_error_set(err, -EINVAL, "more than %d recordings on one side",
+				       RUNS_MAX);
 	runs->paths[runs->count++] = path;
 	return 0;
 }
@@ -89,8 +90,8 @@ static int take_computation(void *taker, const struct tally_option *option, cons
 		return 0;
 	return tally_error_set(
 		err, -EINVAL,
-		"option --compute: changes are differences, the largest first (delta-abs), not '%s'; "
-		"-j has both sides of each row",
+		"option --compute: changes are differences, the largest first (delta-abs), not "
+		"'%s'; -j has both sides of each row",
 		value);
 }
 
@@ -174,7 +175,8 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("-j is for programs (docs/diff.md)") },
 	{ 0, "cycles-hist", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "tally report -b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
+		  "tally report -b --sort srcline_from,srcline_to,cycles has the cycles between "
+		  "branches") },
 	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
 	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
 	{ 0, "stream", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -284,7 +286,8 @@ static int compare(const struct tally_command *command, struct request *request,
 			"times can't be compared: the recordings have different events or units");
 		tally_error_hint(
 			err,
-			"choose an event that both have with --event, or compare shares with --normalize share");
+			"choose an event that both have with --event, or compare shares with "
+			"--normalize share");
 	} else if (result < 0 || out.failed) {
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	} else {
@@ -367,15 +370,23 @@ const struct tally_command tally_command_diff = {
 	.summary = "what changed between two recordings, function by function",
 	.usage = "[options] OLD NEW",
 	.details =
-		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is the change of a function's own share of\n"
-		"the samples, in percentage points; in 95 of 100 comparisons the interval contains the true change.\n"
-		"Rows marked noise changed by no more than chance would change one of so many functions.\n"
-		"Functions are matched by their names and their objects' names; a renamed function or object is\n"
-		"reported as such.  --sort srcline compares each function's source lines, including inlined ones.\n\n"
-		"A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
-		"+10% of change relative to the old share, or 30 for 30 % of the new side.  With --normalize time or samples,\n"
+		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is the "
+		"change of a function's own share of\n"
+		"the samples, in percentage points; in 95 of 100 comparisons the interval contains "
+		"the true change.\n"
+		"Rows marked noise changed by no more than chance would change one of so many "
+		"functions.\n"
+		"Functions are matched by their names and their objects' names; a renamed function "
+		"or object is\n"
+		"reported as such.  --sort srcline compares each function's source lines, "
+		"including inlined ones.\n\n"
+		"A condition of --fail-if is a function's name, or * for any, then > or <, then a "
+		"limit: +2 or -2 points of change,\n"
+		"+10% of change relative to the old share, or 30 for 30 % of the new side.  With "
+		"--normalize time or samples,\n"
 		"limits are of those.  Changes that may be chance never fail.\n\n"
-		"Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a condition holds, and 2 when it can't be\n"
+		"Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a "
+		"condition holds, and 2 when it can't be\n"
 		"judged.\n\n"
 		"  tally record -o old.data -- ./program     before the change\n"
 		"  tally record -o new.data -- ./program     and after it\n"

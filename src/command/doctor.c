@@ -71,8 +71,10 @@ const struct tally_command tally_command_doctor = {
 	.summary = "show what can be measured here, and how to fix the rest",
 	.usage = "[options]",
 	.details =
-		"Everything is tested, not guessed from settings: whether perf_event_open reaches the kernel,\n"
-		"which events open, whether overflows arrive.  This takes less than a tenth of a second\n"
+		"Everything is tested, not guessed from settings: whether perf_event_open reaches "
+		"the kernel,\n"
+		"which events open, whether overflows arrive.  This takes less than a tenth of a "
+		"second\n"
 		"and changes nothing.\n\n"
 		"Exit status: 0 if at least your own programs can be counted, otherwise 1.\n\n"
 		"  tally doctor\n"

@@ -193,8 +193,10 @@ const struct tally_command tally_command_export = {
 	.summary = "a recording for pprof, Firefox Profiler, speedscope and Perfetto",
 	.usage = "[options] [FILE]",
 	.details =
-		"pprof gets each distinct stack with the sum of its samples; the others get samples in time order.\n"
-		"In chrome's format, consecutive samples of one function are drawn as one call, and samples of other\n"
+		"pprof gets each distinct stack with the sum of its samples; the others get "
+		"samples in time order.\n"
+		"In chrome's format, consecutive samples of one function are drawn as one call, "
+		"and samples of other\n"
 		"events are marks.\n\n"
 		"  tally export -f firefox -o profile.json.gz  for profiler.firefox.com\n"
 		"  tally export -o a.pb.gz && go tool pprof -http :8080 a.pb.gz\n"

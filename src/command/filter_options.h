@@ -30,7 +30,8 @@
 #define TALLY_FILTER_LEAF_OPTIONS(type, member) \
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", \
 	  TALLY_TEXT(type, member.objects) }, \
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", \
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", \
+	  "only samples in these functions (std::*)", \
 	  TALLY_TEXT(type, member.symbols) }
 
 /* For views that show stacks. `member` is the number of frames. */

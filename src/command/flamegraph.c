@@ -270,14 +270,17 @@ const struct tally_command tally_command_flamegraph = {
 	.summary = "draw stacks as a flame graph, in one SVG or HTML file",
 	.usage = "[options] [FILE | -- command [argument…]]",
 	.details =
-		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		"the last recording (tally.data) if neither is given.  The output is one self-contained file: open it in a\n"
+		"The input is a recording, `perf script` text or folded text: a file, standard "
+		"input, or\n"
+		"the last recording (tally.data) if neither is given.  The output is one "
+		"self-contained file: open it in a\n"
 		"browser to zoom, search and filter; without scripts it is a still picture.\n\n"
 		"  tally flamegraph -o out.svg\n"
 		"  tally flamegraph -o out.html -- make -j8\n"
 		"  tally flamegraph --diff old.data -o diff.html new.data\n"
 		"  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
-		"Keys: / searches, arrows and Enter move and zoom, Esc undoes, I turns the graph upside down,\n"
+		"Keys: / searches, arrows and Enter move and zoom, Esc undoes, I turns the graph "
+		"upside down,\n"
 		"D switches between light and dark.",
 	.options = options,
 	.run = run,

@@ -118,8 +118,10 @@ const struct tally_command tally_command_fold = {
 	.summary = "one line per distinct stack, with its weight",
 	.usage = "[options] [FILE]",
 	.details =
-		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		"the last recording (tally.data) if neither is given.  The output is for flame graph tools, and for\n"
+		"The input is a recording, `perf script` text or folded text: a file, standard "
+		"input, or\n"
+		"the last recording (tally.data) if neither is given.  The output is for flame "
+		"graph tools, and for\n"
 		"grep, sort and awk:\n\n"
 		"  tally fold perf.data | grep ext4 | sort -nk2 -t' ' | tail\n"
 		"  perf script | tally fold -k > stacks.txt",

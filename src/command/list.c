@@ -240,7 +240,8 @@ static int add_vendor_events(struct listing *listing, struct tally_error *err)
 				.name = "NAME[:MASK]",
 				.is_form = true,
 				.description =
-					"the CPU vendor's names, by libpfm4: 'tally list pfm' lists them" });
+					"the CPU vendor's names, by libpfm4: 'tally list pfm' "
+					"lists them" });
 	int code = tally_vendor_events(&listing->catalogue.arena, &names, &count, err);
 	if (code < 0)
 		return listing->any_kind ? code : 0;
@@ -348,7 +349,8 @@ static int nothing(const struct tally_command *command, const struct listing *li
 	else
 		tally_error_hint(
 			&err,
-			"words match anywhere in a name, or as globs: 'tally list sys_enter_*open*'");
+			"words match anywhere in a name, or as globs: 'tally list "
+			"sys_enter_*open*'");
 	return tally_command_fail(command, &err);
 }
 
@@ -441,8 +443,10 @@ const struct tally_command tally_command_list = {
 	.summary = "the events that can be counted, sampled and traced here",
 	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
 	.details =
-		"Words match anywhere in a name, or as globs; an event that matches one of them is listed.  Events that\n"
-		"this machine can't count are marked; a shared reason is given once.  In a pipe each event has one\n"
+		"Words match anywhere in a name, or as globs; an event that matches one of them is "
+		"listed.  Events that\n"
+		"this machine can't count are marked; a shared reason is given once.  In a pipe "
+		"each event has one\n"
 		"line, which begins with its name for -e.\n\n"
 		"Exit status: 0, or 1 if nothing matches.\n\n"
 		"  tally list\n"

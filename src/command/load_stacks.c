@@ -121,7 +121,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 		tally_error_set(err, -ENOENT, "%s has no recorded wakers", path);
 		tally_error_hint(
 			err,
-			"record --off-cpu records wakers into a file, for users who may sample tracepoints, such as root");
+			"record --off-cpu records wakers into a file, for users who may sample "
+			"tracepoints, such as root");
 		return -ENOENT;
 	}
 	options.filter = input->filter;
@@ -237,7 +238,8 @@ static int no_filter_for_text(const char *path, const struct tally_profile_filte
 			name);
 		tally_error_hint(
 			err,
-			"'perf script --max-stack %u' and 'tally script' write text with at most that many frames",
+			"'perf script --max-stack %u' and 'tally script' write text with at most "
+			"that many frames",
 			filter->frames_max);
 	}
 	return -EINVAL;

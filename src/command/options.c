@@ -82,7 +82,8 @@ static enum step take_argument(struct tally_options *options, const struct tally
 	if (options->value && !*options->value && tally_option_takes_path(option))
 		return option_error(
 			options,
-			"option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
+			"option %s: the name is empty (a variable that is not set?); give one, or "
+			"leave %s out",
 			shown, shown);
 	options->option = option;
 	return STEP_OPTION;

@@ -132,13 +132,17 @@ const struct tally_command tally_command_pack = {
 	.summary = "put names into a recording, to read it on any machine",
 	.usage = "[options] [FILE]",
 	.details =
-		"Adds functions, inlined frames, source lines and build-ids of all sampled addresses to the file, and the\n"
-		"code of the hottest functions, for annotate.  The file is replaced once the new one is complete.  `tally record`\n"
-		"packs by itself; pack recordings of perf, or from a pipe, where the programs are:\n\n"
+		"Adds functions, inlined frames, source lines and build-ids of all sampled "
+		"addresses to the file, and the\n"
+		"code of the hottest functions, for annotate.  The file is replaced once the new "
+		"one is complete.  `tally record`\n"
+		"packs by itself; pack recordings of perf, or from a pipe, where the programs "
+		"are:\n\n"
 		"  perf record -g ./program && tally pack perf.data\n"
 		"  tally pack stream.data -o tally.data\n"
 		"  tally pack --debuginfod=https://debuginfod.debian.net perf.data\n\n"
-		"perf reads the file as before.  In a recording that is a directory (perf record --threads), it is the file 'data'.",
+		"perf reads the file as before.  In a recording that is a directory (perf record "
+		"--threads), it is the file 'data'.",
 	.options = options,
 	.run = run,
 };

@@ -60,7 +60,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (graph)
 		fprintf(stderr, "tally: %s\n", graph);
 	if (request->lacks_wakers)
-		fputs("tally: wakers are not recorded: this user may not sample tracepoints (root may)\n",
+		fputs("tally: wakers are not recorded: this user may not sample tracepoints (root "
+		      "may)\n",
 		      stderr);
 	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -78,11 +79,13 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 	if (uncounted)
 		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
 	else if (request->off_cpu)
-		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the recording are not seen\n",
+		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the "
+		      "recording are not seen\n",
 		      stderr);
 	else if (rate->delay_s >= seconds)
 		fprintf(stderr,
-			"hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
+			"hint: nothing was sampled: it ended after %.2f s, and sampling was to "
+			"start after %.2f s (-D)\n",
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
 		fprintf(stderr,
@@ -91,7 +94,8 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 			rate->frequency, 1000 / rate->frequency);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
 		fprintf(stderr,
-			"hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 records each\n",
+			"hint: nothing was sampled: '%s' did not occur, or less often than the "
+			"period; -c 1 records each\n",
 			event->name);
 	else
 		fprintf(stderr,
@@ -108,11 +112,13 @@ static void say_incomplete(const struct tally_recorder_status *status)
 	if (incomplete <= status->stacks / WORTH_SAYING)
 		return;
 	if (status->stacks_lost * 2 > incomplete)
-		why = "code without unwind rules keeps no frame pointers; its runtime may have an option for them";
+		why = "code without unwind rules keeps no frame pointers; its runtime may have an "
+		      "option for them";
 	else if (status->stacks_deep * 2 > incomplete)
 		why = "they exceed the 8,000 frames or 512 KiB that are kept of a stack";
 	else if (status->stacks_ended * 2 > status->stacks_cut)
-		why = "the kernel had no more to copy: exec replaced the program, or memory was never touched";
+		why = "the kernel had no more to copy: exec replaced the program, or memory was "
+		      "never touched";
 	fprintf(stderr, "tally record: warning: %.0f%% of the stacks are incomplete: %s\n",
 		100 * (double)incomplete / (double)status->stacks, why);
 }
@@ -122,17 +128,20 @@ static void say_warnings(const struct record_request *request,
 {
 	if (status->lost)
 		fprintf(stderr,
-			"tally record: warning: %s record%s lost: use a larger ring (-m) or a lower rate (-F)\n",
+			"tally record: warning: %s record%s lost: use a larger ring (-m) or a "
+			"lower rate (-F)\n",
 			tally_number(status->lost), status->lost == 1 ? " was" : "s were");
 	if (status->throttled)
 		fprintf(stderr,
-			"tally record: warning: the kernel throttled the sampling %s time%s; a lower rate (-F) avoids it\n",
+			"tally record: warning: the kernel throttled the sampling %s time%s; a "
+			"lower rate (-F) avoids it\n",
 			tally_number(status->throttled), plural(status->throttled));
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
 		fprintf(stderr,
-			"tally: %s of %s stacks were longer than their copy; %s completed from process memory\n",
+			"tally: %s of %s stacks were longer than their copy; %s completed from "
+			"process memory\n",
 			tally_number(status->stacks_completed + status->stacks_cut),
 			tally_number(status->stacks),
 			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
@@ -355,7 +364,8 @@ static int go_first(const struct record_request *request, struct tally_error *er
 	tally_error_set(err, -errno, "-r %d: the recorder can't get that priority: %s",
 			request->realtime, tally_errno_text(errno));
 	tally_error_hint(err,
-			 "run as root or with CAP_SYS_NICE; without -r it gets priority 1 if permitted");
+			 "run as root or with CAP_SYS_NICE; without -r it gets priority 1 if "
+			 "permitted");
 	return err->code;
 }
 

@@ -22,8 +22,8 @@ static int choose_default_event(struct record_request *request, struct tally_err
 	struct tally_provider *provider = request->provider;
 	if (provider != tally_provider_kernel()) {
 		request->default_event_note =
-			"sampling est-cycles: an estimate, for ranking; -e instructions is exact, and "
-			"faster";
+			"sampling est-cycles: an estimate, for ranking; -e instructions is exact, "
+			"and faster";
 		return tally_event_parse("est-cycles", &request->catalogue, &request->arena,
 					 &request->events, err);
 	}
@@ -34,8 +34,9 @@ static int choose_default_event(struct record_request *request, struct tally_err
 		 handle != -ENOSYS) /* then nothing can be sampled; reported later */
 		request->default_event_note =
 			request->target.command && !*tally_simulated_lack()
-				? "this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
-				  "instructions and misses: " TALLY_SIMULATED_COST ")"
+				? "this machine has no hardware cycle counter: sampling cpu-clock "
+				  "(--provider simulated samples instructions and "
+				  "misses: " TALLY_SIMULATED_COST ")"
 				: "this machine has no hardware cycle counter: sampling cpu-clock";
 	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue,
 				 &request->arena, &request->events, err);

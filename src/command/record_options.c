@@ -280,7 +280,8 @@ int record_take_call_graph(void *taker, const struct tally_option *option, const
 			if (bytes < 256 || bytes > 64512)
 				return tally_error_set(
 					err, -EINVAL,
-					"--call-graph dwarf: a stack copy has 256 to 64512 bytes, not %llu",
+					"--call-graph dwarf: a stack copy has 256 to 64512 bytes, "
+					"not %llu",
 					bytes);
 			record->stack_bytes = (uint32_t)bytes;
 		}
@@ -394,12 +395,14 @@ const struct tally_option record_options[] = {
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)",
 	  TALLY_TAKE(take_default_graph) },
 	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
-	  "unwind copies of the stack (dwarf, the default; SIZE bytes, otherwise\nas many as needed), follow frame pointers (fp), or use the CPU's\nbranch records (lbr)",
+	  "unwind copies of the stack (dwarf, the default; SIZE bytes, otherwise\n"
+	  "as many as needed), follow frame pointers (fp), or use the CPU's\nbranch records (lbr)",
 	  TALLY_TAKE(record_take_call_graph) },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "record only addresses",
 	  TALLY_CONSTANT(struct record_request, record.call_graph, TALLY_CALL_GRAPH_NONE) },
 	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
-	  "keep the innermost N frames of a call graph; with frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
+	  "keep the innermost N frames of a call graph; with frame pointers at most\n"
+	  "sysctl kernel.perf_event_max_stack (127)",
 	  TALLY_FRAMES(struct record_request, record.max_stack) },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL,
 	  "keep the stack copies in the file and unwind when reading",
@@ -442,7 +445,8 @@ const struct tally_option record_options[] = {
 	  "ring size per CPU: bytes with K, M or G, otherwise pages",
 	  TALLY_TAKE(record_take_ring) },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
-	  "start sampling after MS milliseconds; -1: when --control enables it;\n10-20,30-40: only in these ranges",
+	  "start sampling after MS milliseconds; -1: when --control enables it;\n"
+	  "10-20,30-40: only in these ranges",
 	  TALLY_TAKE(take_delay) },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME",
 	  "stop after TIME: 5, 500ms, 2m; a command gets SIGTERM",
@@ -552,38 +556,45 @@ const struct tally_option record_options[] = {
 	  TALLY_INSTEAD("tally stat counts without sampling") },
 	{ 'S', "snapshot", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
 	  TALLY_INSTEAD(
-		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); --overwrite is the flight recorder of other events") },
+		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); --overwrite is "
+		  "the flight recorder of other events") },
 	{ 's', "stat", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally stat --per-thread counts thread by thread") },
 	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL,
 	  TALLY_INSTEAD("one thread drains all rings; place it with taskset(1) or numactl(8)") },
 	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL,
 	  TALLY_INSTEAD(
-		  "records are compressed before writing, which spares the disk; -m sets larger rings") },
+		  "records are compressed before writing, which spares the disk; -m sets larger "
+		  "rings") },
 	{ 0, "aux-sample", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
 	  TALLY_INSTEAD(
 		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); perf does") },
 	{ 0, "buildid-mmap", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "each recording has the build-ids of sampled files; records of mappings keep inodes") },
+		  "each recording has the build-ids of sampled files; records of mappings keep "
+		  "inodes") },
 	{ 0, "clang-opt", TALLY_ARGUMENT_REQUIRED, "OPTIONS", NULL,
 	  TALLY_INSTEAD(
-		  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") },
+		  "tally runs no BPF programs; --filter selects hits of tracepoints by their "
+		  "fields") },
 	{ 0, "clang-path", TALLY_ARGUMENT_REQUIRED, "PATH", NULL,
 	  TALLY_INSTEAD(
-		  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") },
+		  "tally runs no BPF programs; --filter selects hits of tracepoints by their "
+		  "fields") },
 	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", NULL,
 	  TALLY_INSTEAD("tally report --debuginfod fetches the debug files of hot objects") },
 	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
 	{ 0, "kcore", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "tally annotate reads the running kernel's code itself, on the machine that was recorded") },
+		  "tally annotate reads the running kernel's code itself, on the machine that was "
+		  "recorded") },
 	{ 0, "synth", TALLY_ARGUMENT_REQUIRED, "KINDS", NULL,
 	  TALLY_INSTEAD("existing tasks and mappings are always recorded; names need them") },
 	{ 0, "threads", TALLY_ARGUMENT_OPTIONAL, "SPEC", NULL,
 	  TALLY_INSTEAD(
-		  "one thread drains all rings; -m sets larger ones, -F and -c take fewer samples") },
+		  "one thread drains all rings; -m sets larger ones, -F and -c take fewer "
+		  "samples") },
 	{ 0, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
 	  TALLY_INSTEAD("tally report --vmlinux FILE names the kernel's functions") },
 	TALLY_OPTIONS_END,
@@ -628,11 +639,13 @@ static const char *conflict(const struct record_request *request)
 		       "registers, -d, -W, -R, --per-thread, --off-cpu, --switch-output-event "
 		       "and similar options";
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
-		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the kernel";
+		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the "
+		       "kernel";
 	if (record->per_thread && (target->all || target->has_cpu_list))
 		return "--per-thread excludes -a and -C: it records threads on any CPU";
 	if (record->exclude_chain == no_chain)
-		return "--kernel-callchains and --user-callchains leave nothing: use --no-call-graph";
+		return "--kernel-callchains and --user-callchains leave nothing: use "
+		       "--no-call-graph";
 	if (record->starts_off && !request->control)
 		return "-D -1 needs --control, which switches the events on";
 	if (record->exclude == no_mode)

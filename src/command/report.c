@@ -108,7 +108,8 @@ static int take_limit(void *taker, const struct tally_option *option, const char
 static const struct tally_option options[] = {
 	TALLY_INPUT_OPTION(struct request, input),
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "group rows by these keys, listed below (comm,dso,sym; for branches\ncomm,dso_from,sym_from,dso_to,sym_to)",
+	  "group rows by these keys, listed below (comm,dso,sym; for branches\n"
+	  "comm,dso_from,sym_from,dso_to,sym_to)",
 	  TALLY_SORT_CHOICES, TALLY_TAKE(take_sort) },
 	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL,
 	  "shares of the cost of memory accesses, by memory level and data\n"
@@ -121,7 +122,8 @@ static const struct tally_option options[] = {
 	  "caller callee none graph fractal flat", TALLY_TAKE(take_tree) },
 	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "a row for each branch taken before the samples (the default if they\nwere recorded, without -g)",
+	  "a row for each branch taken before the samples (the default if they\n"
+	  "were recorded, without -g)",
 	  TALLY_CONSTANT(struct request, sort.branches, TALLY_BRANCHES_WANTED) },
 	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL,
 	  "rows are of samples, even if branches were recorded",
@@ -135,7 +137,8 @@ static const struct tally_option options[] = {
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows",
 	  TALLY_NUMBER(struct request, report.limit, 1, 1000000), TALLY_TAKE(take_limit) },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
-	  "leave out rows whose TOTAL (SELF if there is no TOTAL), and\nbranches of trees, are below P % (0.5)",
+	  "leave out rows whose TOTAL (SELF if there is no TOTAL), and\n"
+	  "branches of trees, are below P % (0.5)",
 	  TALLY_PERCENT(struct request, report.percent_min), TALLY_TAKE(take_percent),
 	  TALLY_ALSO(struct request, percent_given) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
@@ -214,7 +217,8 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("-j has whole paths") },
 	{ 0, "gtk", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") },
+		  "--tui browses on the terminal; tally flamegraph -o FILE.html draws for a "
+		  "browser") },
 	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("each event has a table of its own; -e chooses one") },
 	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
@@ -443,7 +447,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		tally_error_set(&err, -ENOENT, "the recording has no recorded wakers");
 		tally_error_hint(
 			&err,
-			"record --off-cpu records wakers into a file, for users who may sample tracepoints, such as root");
+			"record --off-cpu records wakers into a file, for users who may sample "
+			"tracepoints, such as root");
 		tally_recording_close(recording);
 		return tally_command_fail(command, &err);
 	}
@@ -555,8 +560,10 @@ const struct tally_command tally_command_report = {
 	.summary = "a recording's functions, by the time (or events) that they took",
 	.usage = "[options] [FILE]",
 	.details =
-		"SELF counts samples in the function itself, TOTAL also those in functions that it called.\n"
-		"On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s selects columns, h\n"
+		"SELF counts samples in the function itself, TOTAL also those in functions that it "
+		"called.\n"
+		"On a terminal the report is browsed: Enter opens call trees, / searches, f "
+		"filters, s selects columns, h\n"
 		"lists all keys, q quits.  In pipes, with --stdio or -j, it is text.\n\n"
 		"--sort takes\n"
 		TALLY_SORT_HELP "\n"

@@ -12,7 +12,8 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 {
 	static const struct { const char *names, *why;
 	} keys[] = {
-		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children sample period",
+		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us "
+		  "overhead_children sample period",
 		  "is a column of every report, not a key (-j has periods and samples)" },
 		{ "parent", "is another report: tally report -g callee shows who called" },
 		{ "trace_fields", "is trace: a tracepoint's text, in one column" },
@@ -20,7 +21,8 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 		{ "symbol_iaddr", "is sym and addr" },
 		{ "ipc_null ipc_lbr",
 		  "is computed from cycles of branches: use --sort cycles" },
-		{ "type typeoff typecln simd callchain_branch_predicted callchain_branch_abort callchain_branch_cycles",
+		{ "type typeoff typecln simd callchain_branch_predicted callchain_branch_abort "
+		  "callchain_branch_cycles",
 		  "is a key of later versions of perf" },
 	};
 	for (size_t i = 0; length && i < sizeof(keys) / sizeof(keys[0]); i++)

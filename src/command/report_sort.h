@@ -37,8 +37,8 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 			     const struct tally_recording *recording, bool wants_stacks,
 			     struct tally_error *err);
 
-/* Returns 0, or -ENODATA with a hint on what to record if the recording lacks what the keys show. Returns 0
- * for a pipe that has not been read, since nothing is known about it. */
+/* Returns 0, or -ENODATA with a hint on what to record if the recording lacks what the keys show.
+ * Returns 0 for a pipe that has not been read, since nothing is known about it. */
 int tally_report_sort_check(const struct tally_report_sort *sort,
 			    const struct tally_recording *recording, struct tally_error *err);
 

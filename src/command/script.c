@@ -66,7 +66,9 @@ static const struct tally_option options[] = {
 	  "every record with all its fields, not only samples",
 	  TALLY_SET(struct request, records) },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
-	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs, uregs, brstack, brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
+	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\n"
+	  "ip,sym,symoff,dso,srcline,addr,weight,\niregs, uregs, brstack, brstacksym …;\n"
+	  "+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
 	  TALLY_TAKE(take_field_list) },
 	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond",
 	  TALLY_SET(struct request, clock.nanoseconds) },
@@ -137,13 +139,16 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("kernel names are shown unchanged") },
 	{ 0, "dlarg", TALLY_ARGUMENT_REQUIRED, "ARGUMENT", NULL,
 	  TALLY_INSTEAD(
-		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select "
+		  "samples") },
 	{ 0, "dlfilter", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
 	  TALLY_INSTEAD(
-		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select "
+		  "samples") },
 	{ 0, "list-dlfilters", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+		  "tally loads no filters; --comm, --dso, --symbol, --pid and --time select "
+		  "samples") },
 	{ 0, "dump-unsorted-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("--records shows every record, with its offset in the file") },
 	{ 0, "full-source-path", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -378,7 +383,8 @@ const struct tally_command tally_command_script = {
 	.summary = "every sample of a recording, in perf script's layout",
 	.usage = "[options] [FILE]",
 	.details =
-		"A sample is a line \"command tid [cpu] time: period event:\", its address or its call chain, and\n"
+		"A sample is a line \"command tid [cpu] time: period event:\", its address or its "
+		"call chain, and\n"
 		"a tracepoint's text.  Addresses of user code are offsets in their file.\n\n"
 		"  tally script | less\n"
 		"  tally script --records | grep MMAP2\n"

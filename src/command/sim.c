@@ -85,7 +85,8 @@ static void show_samples(const struct tally_simulation_result *result)
 		printf("   %s of them told by LOST records\n", number[1]);
 	}
 	if (result->throttled)
-		printf("   throttled %s time%s: more interrupts in a tick than perf_event_max_sample_rate allows\n",
+		printf("   throttled %s time%s: more interrupts in a tick than "
+		       "perf_event_max_sample_rate allows\n",
 		       tally_number(result->throttled), result->throttled == 1 ? "" : "s");
 	putchar('\n');
 }
@@ -243,7 +244,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!sim.path || walk.index < argc)
 		return tally_command_misuse(command,
 					    sim.path ? "only one scenario can be played"
-						     : "name a scenario, such as examples/tour.sim");
+						     : "name a scenario, such as "
+						       "examples/tour.sim");
 	if (sim.output && is_standard_stream(sim.output))
 		return tally_command_misuse(
 			command, "-o %s: other output goes there; name another file",
@@ -267,8 +269,10 @@ const struct tally_command tally_command_sim = {
 	.summary = "play a scenario on a simulated machine, and measure it",
 	.usage = "[options] SCENARIO",
 	.details =
-		"A scenario describes a machine, what its tasks do, and what is to be counted and sampled\n"
-		"(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and is the same\n"
+		"A scenario describes a machine, what its tasks do, and what is to be counted and "
+		"sampled\n"
+		"(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and "
+		"is the same\n"
 		"to the last digit each time.\n\n"
 		"  tally sim examples/tour.sim              the engine in six steps\n"
 		"  tally sim --explain examples/tour.sim    with each rotation and loss\n"

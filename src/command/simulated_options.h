@@ -10,7 +10,8 @@
 /* Rows of an option table. `member` is the name of the provider. */
 #define TALLY_PROVIDER_OPTION(type, member) \
 	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
-	  "kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", \
+	  "kernel (the default), or simulated: the command runs on a\n" \
+	  "simulated CPU, several times slower (docs/simulated.md)", \
 	  TALLY_TEXT(type, member) }
 
 /* `member` is the request's struct tally_simulated_options. */
@@ -19,7 +20,8 @@
 	  "the CPU to simulate; by default one with this machine's caches", \
 	  TALLY_TEXT(type, member.cpu) }, \
 	{ 0, "region", TALLY_ARGUMENT_NONE, NULL, \
-	  "only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", \
+	  "only between the program's tally_roi_begin() and tally_roi_end()\n" \
+	  "(tally/roi.h), simulated", \
 	  TALLY_SET(type, member.region) }, \
 	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
 	  "only while FUNCTION runs, simulated; repeatable", \

@@ -205,7 +205,8 @@ static const struct tally_option options[] = {
 	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_THREAD),
 	  TALLY_TAKE(take_parts) },
 	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
-	  "count the events before it in cgroups, one for each event\nor one for all (with -a or -C)",
+	  "count the events before it in cgroups, one for each event\n"
+	  "or one for all (with -a or -C)",
 	  TALLY_TAKE(take_expression) },
 	{ 0, "for-each-cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
 	  "count all events in each of these cgroups (with -a or -C)",
@@ -255,12 +256,13 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
 	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL,
 	  TALLY_INSTEAD(
-		  "perf's metrics are formulas for single CPU models; tally shows ratios of the events "
-		  "in -e, such as {cycles,instructions}") },
+		  "perf's metrics are formulas for single CPU models; tally shows ratios of the "
+		  "events in -e, such as {cycles,instructions}") },
 	{ 'S', "sync", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("run sync(1) before it") },
 	{ 'T', "transaction", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "-e names the events of transactions, where the CPU has them: '{cpu/tx-start/,cpu/cycles-t/}'") },
+		  "-e names the events of transactions, where the CPU has them: "
+		  "'{cpu/tx-start/,cpu/cycles-t/}'") },
 	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("':k' after an event counts only the kernel: -e cycles:k") },
 	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -282,17 +284,20 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("-j has each event's metrics separately") },
 	{ 0, "no-csv-summary", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "rows of --summary begin with \"summary\"; -j has them in a document of their own") },
+		  "rows of --summary begin with \"summary\"; -j has them in a document of their "
+		  "own") },
 	{ 0, "no-scale", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-j has the raw counts beside those scaled") },
 	{ 0, "percore-show-thread", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("--per-core sums up cores, -A shows each CPU") },
 	{ 0, "post", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
 	  TALLY_INSTEAD(
-		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") },
+		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the "
+		  "runs") },
 	{ 0, "pre", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
 	  TALLY_INSTEAD(
-		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") },
+		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the "
+		  "runs") },
 	{ 0, "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-o /dev/null discards the counts") },
 	{ 0, "smi-cost", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -301,10 +306,12 @@ static const struct tally_option options[] = {
 	  TALLY_INSTEAD("-j has minimum, maximum and deviation over the runs of -r") },
 	{ 0, "td-level", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") },
+		  "-e names the events, where the CPU has them: "
+		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
 	{ 0, "topdown", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") },
+		  "-e names the events, where the CPU has them: "
+		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
 	TALLY_OPTIONS_END,
 };
 
@@ -547,10 +554,14 @@ const struct tally_command tally_command_stat = {
 	.usage = "[options] [--] [command [argument…]]",
 	.options = options,
 	.details =
-		"Without a command, -p or -t, the whole system is counted until Ctrl-C.  The counts go to standard\n"
-		"error, so that the command's own output stays clean; the exit status is the command's (128 + n when\n"
-		"signal n ended it, 127 when it was not found, 126 when it can't be executed).  A command that tally\n"
-		"stops at --duration, --timeout or --interval-count gives 0; a wrong event gives 2.\n\n"
+		"Without a command, -p or -t, the whole system is counted until Ctrl-C.  The "
+		"counts go to standard\n"
+		"error, so that the command's own output stays clean; the exit status is the "
+		"command's (128 + n when\n"
+		"signal n ended it, 127 when it was not found, 126 when it can't be executed).  A "
+		"command that tally\n"
+		"stops at --duration, --timeout or --interval-count gives 0; a wrong event gives "
+		"2.\n\n"
 		"  tally stat -d ./program                  with cache and TLB misses\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"
 		"  tally stat -e page-faults -I 1000 -p 42  a process, each second\n"

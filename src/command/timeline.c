@@ -168,8 +168,10 @@ const struct tally_command tally_command_timeline = {
 	.summary = "what ran and what happened over time, by CPU and by task",
 	.usage = "[options] [FILE]",
 	.details =
-		"Each row is a strip of time; a cell's height shows how much of its time was used.  Running times come from\n"
-		"context switches (record --switch-events, or -e sched:sched_switch -a), or without them from samples.\n"
+		"Each row is a strip of time; a cell's height shows how much of its time was used. "
+		" Running times come from\n"
+		"context switches (record --switch-events, or -e sched:sched_switch -a), or "
+		"without them from samples.\n"
 		"Other events have a row of their own below their task.\n\n"
 		"  tally record --switch-events -e cpu-clock,page-faults -- make -j2\n"
 		"  tally timeline\n"

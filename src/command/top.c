@@ -59,7 +59,8 @@ struct top_request {
 /* Commands that show what these options of perf show. */
 #define CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
 #define COUNTS \
-	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
+	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of " \
+	"each row"
 
 static int take_rate(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
@@ -262,7 +263,8 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	if (walk.index < argc)
 		return tally_command_misuse(
 			command,
-			"top shows running programs: it can't start '%s' ('tally record' starts commands)",
+			"top shows running programs: it can't start '%s' ('tally record' starts "
+			"commands)",
 			argv[walk.index]);
 	if (top->request.record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
@@ -620,7 +622,8 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 		if (result < 0)
 			tally_error_hint(
 				err,
-				"the kernel does not allow the whole system: 'tally doctor' shows how to allow it");
+				"the kernel does not allow the whole system: 'tally doctor' shows "
+				"how to allow it");
 	}
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
@@ -686,8 +689,10 @@ const struct tally_command tally_command_top = {
 	.summary = "what runs now, by function",
 	.usage = "[options]",
 	.details =
-		"On a terminal: recent samples, whose weight halves with each view; / searches, f filters, s selects\n"
-		"columns, p pauses, h lists all keys, q quits.  As text: the samples of each interval.\n\n"
+		"On a terminal: recent samples, whose weight halves with each view; / searches, f "
+		"filters, s selects\n"
+		"columns, p pauses, h lists all keys, q quits.  As text: the samples of each "
+		"interval.\n\n"
 		"  tally top                            the whole system\n"
 		"  tally top -p 1234 -d 500ms\n"
 		"  tally top -g                         who called what\n"
