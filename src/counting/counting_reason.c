@@ -329,10 +329,12 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 	if (!refusal && lacks_pmu(&c->handles) && count < maximum)
 		notes[count++] =
 			can_be_simulated(c)
-				? "no hardware counters: usual in virtual machines whose host does not share its PMU. "
-				  "--provider simulated counts instructions, branches and cache misses all the same, on a "
-				  "simulated CPU (" TALLY_SIMULATED_COST ")"
-				: "no hardware counters: usual in virtual machines whose host does not share its PMU";
+				? "no hardware counters: usual in virtual machines whose host does "
+				  "not share its PMU. --provider simulated counts instructions, "
+				  "branches and cache misses all the same, on a simulated CPU "
+				  "(" TALLY_SIMULATED_COST ")"
+				: "no hardware counters: usual in virtual machines whose host does "
+				  "not share its PMU";
 	if (c->coverage < 0.85 && count < maximum)
 		notes[count++] = tally_arena_printf(
 			arena,

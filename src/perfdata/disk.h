@@ -1,7 +1,8 @@
 /* The structures of a perf.data file, in the writer's byte order:
  * tools/perf/Documentation/perf.data-file-format.txt.
  *
- *     file:  header | ids of each event | attributes | data | section table | mark of our own | feature sections
+ *     file:  header | ids of each event | attributes | data | section table | mark of our own |
+ *            feature sections
  *     pipe:  magic, 16 | HEADER_ATTR … | HEADER_FEATURE … | data, mixed with more of these
  *
  * The section table has one entry per bit of the header's bitmap, in the order of the bits. tally's

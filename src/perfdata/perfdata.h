@@ -226,8 +226,8 @@ struct tally_buffer;
 struct tally_reader;
 
 /* Appends a set of CPUs in a record (struct perf_record_cpu_map_data in perf's
- * tools/lib/perf/include/perf/event.h) as "0-3,7"; -1 stands for any CPU.  Marks the reader as failed
- * when the record is too short for the set or the set's type is unknown. */
+ * tools/lib/perf/include/perf/event.h) as "0-3,7"; -1 stands for any CPU.  Marks the reader as
+ * failed when the record is too short for the set or the set's type is unknown. */
 void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out);
 
 #endif

@@ -95,7 +95,8 @@ static int tally_directory_open(struct tally_perfdata *data, int directory, stru
 				"is a directory without a recording: there is no 'data' in it");
 		tally_error_hint(
 			err,
-			"perf record --threads makes directories that are recordings; name a file with -i");
+			"perf record --threads makes directories that are recordings; name a file "
+			"with -i");
 		return -EISDIR;
 	}
 	if (fd < 0)

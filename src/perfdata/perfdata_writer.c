@@ -483,7 +483,8 @@ static int write_error(const struct tally_perfdata_writer *writer, int code,
 	else if (is_full(code))
 		tally_error_hint(
 			err,
-			"the first %llu bytes are kept; record to another disk with -o, or sample less often",
+			"the first %llu bytes are kept; record to another disk with -o, or sample "
+			"less often",
 			(unsigned long long)writer->end);
 	else if (code == -EPIPE)
 		tally_error_hint(err, "the program that reads the pipe has ended");

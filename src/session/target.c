@@ -295,7 +295,8 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		return tally_error_set(err, (int)listed, "listing threads: %s",
 				       tally_errno_text((int)listed));
 	if (!listed && target->has_user)
-		return tally_error_set(err, -ESRCH, "user %u has no processes", (unsigned)target->user);
+		return tally_error_set(err, -ESRCH, "user %u has no processes",
+				       (unsigned)target->user);
 	return 0;
 }
 

@@ -28,7 +28,8 @@ struct tally_line_frame {
 	const char *file; /* joined with its directory, as the compiler wrote it; NULL: unknown */
 	uint32_t line, column; /* 0: unknown */
 	/* The file that declares a function without external linkage, joined with its directory:
-	 * another file may have a function of the same name.  NULL: external linkage, or unknown. */
+	 * another file may have a function of the same name.  NULL: external linkage, or
+	 * unknown. */
 	const char *source;
 };
 

@@ -370,7 +370,8 @@ void tally_symbols_free(struct tally_symbols *symbols)
 
 /* A symbol table as bytes, for a cache: the result of sorting, choosing and naming.
  *
- *     u32 count, u32 bytes of names, count × { u32 start, u32 size, u32 name }, names, each with a NUL
+ *     u32 count, u32 bytes of names, count × { u32 start, u32 size, u32 name },
+ *     names, each with a NUL
  *
  * Starts are relative to a base, so a kernel's table is valid at every KASLR offset.  Reading
  * checks what lookups rely on: the order of starts, and the ends of names. */
