@@ -9,9 +9,11 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 {
 	switch (annotation->aim) {
 	case TALLY_AIM_NEXT:
-		return "a clock's sample points to the next instruction: the time may belong to the one before";
+		return "a clock's sample points to the next instruction: the time may belong to "
+		       "the one before";
 	case TALLY_AIM_SKID:
-		return "samples point some instructions past their cause (skid); EVENT:pp is more precise";
+		return "samples point some instructions past their cause (skid); EVENT:pp is more "
+		       "precise";
 	case TALLY_AIM_EXACT: break;
 	}
 	return "";
@@ -182,7 +184,8 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 	if (annotation->poked)
 		tally_buffer_printf(
 			out,
-			"the kernel changed %s byte%s of this code while recording: its final state is shown\n",
+			"the kernel changed %s byte%s of this code while recording: its final "
+			"state is shown\n",
 			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
 		tally_buffer_printf(out, "source not found: %s", absent.path);

@@ -40,7 +40,8 @@ static enum tally_browser_wish toggle_key(struct tally_browser *browser, enum ta
 	for (unsigned i = 0; i < TALLY_SORT_KEYS; i++)
 		others += i != key && options->by[i];
 	if (options->by[key] && !others) {
-		snprintf(browser->message, sizeof(browser->message), "at least one column must stay");
+		snprintf(browser->message, sizeof(browser->message),
+			 "at least one column must stay");
 		return TALLY_WISH_NONE;
 	}
 	options->by[key] = !options->by[key];

@@ -155,7 +155,8 @@ static void show(struct tally_screen *screen)
 static bool is_gone(void)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-	return poll(&terminal, 1, 0) > 0; /* readable, but read() failed: the terminal disappeared */
+	/* readable, but read() failed: the terminal disappeared */
+	return poll(&terminal, 1, 0) > 0;
 }
 
 static uint32_t translate(unsigned code)

@@ -108,8 +108,8 @@ static int say_pipeline(const struct evidence *e, char *out, size_t size)
 	if (e->ipc < 1.5 && e->itlb >= 2)
 		return snprintf(
 			out, size,
-			"front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
-			"over too many pages",
+			"front end bound: %.1f iTLB misses per 1000 instructions; the code is "
+			"spread over too many pages",
 			e->itlb);
 	if (e->ipc < 1 && e->l1d >= 30)
 		return snprintf(
@@ -120,19 +120,20 @@ static int say_pipeline(const struct evidence *e, char *out, size_t size)
 	if (e->ipc < 1 && !e->has_caches)
 		return snprintf(
 			out, size,
-			"the pipeline mostly waits: %.2f insn per cycle; -d shows whether for memory",
+			"the pipeline mostly waits: %.2f insn per cycle; -d shows whether for "
+			"memory",
 			e->ipc);
 	if (e->ipc < 1)
 		return snprintf(
 			out, size,
-			"the pipeline mostly waits: %.2f insn per cycle, but not for caches, TLBs or "
-			"branches: long dependencies or divisions",
+			"the pipeline mostly waits: %.2f insn per cycle, but not for caches, TLBs "
+			"or branches: long dependencies or divisions",
 			e->ipc);
 	if (e->ipc >= 2)
 		return snprintf(
 			out, size,
-			"the pipeline is well used: %.2f insn per cycle; to be faster it must execute "
-			"less",
+			"the pipeline is well used: %.2f insn per cycle; to be faster it must "
+			"execute less",
 			e->ipc);
 	return 0;
 }
@@ -143,7 +144,8 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 	if (waiting && e->preemptions > 0)
 		return snprintf(
 			out, size,
-			"had %.0f %% of one CPU: it was preempted %.0f times, other programs ran meanwhile",
+			"had %.0f %% of one CPU: it was preempted %.0f times, other programs ran "
+			"meanwhile",
 			100 * e->utilized, e->preemptions);
 	if (waiting)
 		return snprintf(out, size,
@@ -152,13 +154,14 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 	if (e->faults >= 100e3)
 		return snprintf(
 			out, size,
-			"memory is being got from the kernel all the time: %.0fK page faults per second "
-			"of CPU time",
+			"memory is being got from the kernel all the time: %.0fK page faults per "
+			"second of CPU time",
 			e->faults / 1e3);
 	if (e->kernel_share >= 0.5)
 		return snprintf(
 			out, size,
-			"%.0f %% of the CPU time is the kernel's: look at its system calls and faults",
+			"%.0f %% of the CPU time is the kernel's: look at its system calls and "
+			"faults",
 			100 * e->kernel_share);
 	return 0;
 }
@@ -178,15 +181,16 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		{ e->branch, 8, 15,
 		  "branch bound: %.1f branches per 1000 instructions are predicted wrongly" },
 		{ e->dtlb, 5, 30,
-		  "address translation costs much: %.1f page walks per 1000 instructions; huge pages may help" },
+		  "address translation costs much: %.1f page walks per 1000 instructions; huge "
+		  "pages may help" },
 		{ e->l1d, 30, 12,
 		  e->llc < 0
 			  ? "cache bound: %.0f L1-dcache misses per 1000 instructions"
-			  : "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the "
-			    "next levels" },
+			  : "cache bound: %.0f L1-dcache misses per 1000 instructions, most of "
+			    "them answered by the next levels" },
 		{ e->itlb, 2, 30,
-		  "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread over too many "
-		  "pages" },
+		  "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
+		  "over too many pages" },
 	};
 	const struct tally_count *instructions = any_instructions(table);
 	double cost = 0;
@@ -201,7 +205,8 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		return cost > 0;
 	return snprintf(
 		       out, size,
-		       "neither caches nor branches hold it up: to be faster it must execute less") >
+		       "neither caches nor branches hold it up: to be faster it must execute "
+		       "less") >
 	       0;
 }
 

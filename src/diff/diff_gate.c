@@ -105,7 +105,8 @@ int tally_diff_judge(const struct tally_match *match, const struct tally_diff_op
 					 verdict->condition.text, verdict->condition.name);
 		tally_error_hint(
 			err,
-			"use names as in the table (-n 1000 --percent-limit 0 shows all), or * for any");
+			"use names as in the table (-n 1000 --percent-limit 0 shows all), or * for "
+			"any");
 	}
 	tally_diff_release(&diff);
 	return result;

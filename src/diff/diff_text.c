@@ -258,7 +258,8 @@ static void diff_notes(const struct tally_diff *diff, const struct tally_diff_vi
 	    !strcmp(diff->new.unit, "ns"))
 		tally_buffer_text(
 			out,
-			"shares add up to 100 %: if one grows, others shrink; --normalize time compares times\n");
+			"shares add up to 100 %: if one grows, others shrink; --normalize time "
+			"compares times\n");
 	if (diff->old.runs < 2 && diff->new.runs < 2)
 		tally_buffer_text(
 			out,

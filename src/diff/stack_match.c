@@ -361,7 +361,7 @@ static int match_comms(struct tally_match *match)
 	return result;
 }
 
-/* -------------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------- */
 
 int tally_match_stacks(const struct tally_stacks *old, size_t old_count,
 		       const struct tally_stacks *new, size_t new_count, struct tally_match *out)

@@ -161,7 +161,8 @@ int tally_event_unknown(struct tally_event_parser *parser, size_t position, cons
 	if (tally_event_is_glob(name)) {
 		tally_error_hint(
 			parser->err,
-			"only tracepoints are taken by patterns, with their system: 'SYSTEM:%.200s', or '*:%.200s'",
+			"only tracepoints are taken by patterns, with their system: "
+			"'SYSTEM:%.200s', or '*:%.200s'",
 			name, name);
 		return -ENOENT;
 	}

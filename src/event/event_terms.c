@@ -245,7 +245,8 @@ static int alias_term(struct tally_event_parser *parser, const struct tally_pmu 
 	if (code == 0)
 		return tally_event_fail(
 			parser, -EINVAL, term->name_at,
-			"the kernel describes '%.60s' by a term '%.60s' that PMU '%.60s' doesn't have",
+			"the kernel describes '%.60s' by a term '%.60s' that PMU '%.60s' doesn't "
+			"have",
 			alias, term->name, pmu->name);
 	return code < 0 ? code : 0;
 }

@@ -144,11 +144,14 @@ void tally_flame_change_rules(struct tally_buffer *out)
 	tally_buffer_text(
 		out,
 		".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
-		".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
-		"border-radius:0}.flame-sides{white-space:nowrap}"
+		".flame-steps{display:flex;border-radius:3px;overflow:hidden}"
+		".flame-legend .flame-steps i{width:18px;border-radius:0}"
+		".flame-sides{white-space:nowrap}"
 		/* The box must keep its height: otherwise the graph moves under the pointer. */
-		".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
-		"@media (max-width:720px){.flame-details .flame-figures{white-space:normal;height:38px}"
+		".flame-details .flame-figures{"
+		"overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
+		"@media (max-width:720px){"
+		".flame-details .flame-figures{white-space:normal;height:38px}"
 		".flame-legend .flame-steps i{width:12px}.flame-sides{gap:8px}}\n");
 }
 

@@ -22,8 +22,8 @@ enum tally_container_kind {
 struct tally_container_marks {
 	bool foreign_pid_namespace, foreign_user_namespace;
 	bool dockerenv, containerenv, kubernetes_environment;
-	char manager
-		[32]; /* /run/systemd/container or $container: "podman", "lxc", "systemd-nspawn", … */
+	/* /run/systemd/container or $container: "podman", "lxc", "systemd-nspawn", … */
+	char manager[32];
 	char cgroup[1024]; /* /proc/1/cgroup or /proc/self/cgroup */
 };
 

@@ -96,7 +96,8 @@ void tally_cure_capability(struct tally_finding *finding, const struct tally_mac
 	case TALLY_CONTAINER_NONE:
 		tally_finding_cure(
 			finding,
-			"sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep \"$(command -v tally)\"");
+			"sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep "
+			"\"$(command -v tally)\"");
 		tally_finding_cure(finding, "or run tally with sudo");
 		break;
 	case TALLY_CONTAINER_DOCKER:
@@ -287,7 +288,8 @@ static void by_security_module(struct tally_finding *out, const struct tally_mac
 	}
 	tally_finding_cause(
 		out,
-		"the settings allow it, so a security module (SELinux, AppArmor, BPF) must refuse it");
+		"the settings allow it, so a security module (SELinux, AppArmor, BPF) must refuse "
+		"it");
 	tally_finding_cure(out, "see what it logged: sudo dmesg | grep -i -e avc -e denied");
 }
 
@@ -326,7 +328,8 @@ static bool by_hardware(const struct tally_refusal *refusal,
 	if (facts->cpu.hypervisor)
 		tally_finding_cause(
 			out,
-			"no hardware counters: the hypervisor doesn't give this virtual machine any");
+			"no hardware counters: the hypervisor doesn't give this virtual machine "
+			"any");
 	else
 		tally_finding_cause(
 			out, "no hardware counters: this kernel has no driver for this CPU's, "
@@ -345,7 +348,8 @@ static bool by_mapping(int code, const struct tally_machine_facts *facts, struct
 	out->id = "mlock";
 	tally_finding_cause(
 		out,
-		"the rings are larger than the %llu KiB of locked memory that this user's rings may have",
+		"the rings are larger than the %llu KiB of locked memory that this user's rings "
+		"may have",
 		(unsigned long long)budget.bytes / 1024);
 	tally_cure_memlock(out, facts);
 	return true;
@@ -375,7 +379,8 @@ bool tally_refusal_explain(const struct tally_refusal *refusal,
 		out->id = "busy";
 		tally_finding_cause(
 			out,
-			"another program holds the counters for itself (an exclusive or pinned event)");
+			"another program holds the counters for itself (an exclusive or pinned "
+			"event)");
 		tally_finding_cure(out, "end the other profiler, or wait for it");
 		if (facts->sysctls.nmi_watchdog == 1)
 			tally_cure_sysctl(out, facts, "kernel.nmi_watchdog", 0);

@@ -286,7 +286,8 @@ static void finding_capabilities(const struct tally_machine_facts *facts,
 	if (length && !have->initial_namespace)
 		tally_finding_cause(
 			finding,
-			"they are held in a user namespace, where they don't count for perf events");
+			"they are held in a user namespace, where they don't count for perf "
+			"events");
 	else
 		tally_finding_cause(finding, "without CAP_PERFMON the paranoid level decides, "
 					     "and other users' programs are closed");
@@ -454,8 +455,8 @@ static void finding_simulated(const struct tally_machine_facts *facts, struct ta
 	if (!facts->simulated[0]) {
 		tally_finding_detail(
 			finding,
-			"--provider simulated counts and samples a command's instructions, branches and cache "
-			"misses; " TALLY_SIMULATED_COST);
+			"--provider simulated counts and samples a command's instructions, "
+			"branches and cache misses; " TALLY_SIMULATED_COST);
 		return;
 	}
 	/* On a machine with hardware counters it is no limitation. */
@@ -501,7 +502,8 @@ static void finding_kallsyms(const struct tally_machine_facts *facts, struct tal
 	else if (paranoid > 1)
 		tally_finding_cause(
 			finding,
-			"kernel.perf_event_paranoid is %d, which hides them from those without CAP_SYSLOG",
+			"kernel.perf_event_paranoid is %d, which hides them from those without "
+			"CAP_SYSLOG",
 			paranoid);
 	else
 		tally_finding_cause(finding, "they are hidden from those without CAP_SYSLOG");
@@ -614,7 +616,8 @@ static void finding_sample_rate(const struct tally_machine_facts *facts, struct 
 	finding->state = TALLY_FINDING_LIMITED;
 	tally_finding_cause(
 		finding,
-		"it was set low, or the kernel lowered it because sampling interrupts took too long");
+		"it was set low, or the kernel lowered it because sampling interrupts took too "
+		"long");
 	tally_cure_sysctl(finding, facts, "kernel.perf_event_max_sample_rate", DEFAULT_HZ);
 }
 

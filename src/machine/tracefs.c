@@ -109,7 +109,8 @@ static int explain(int mounted, const char *where, int detached, struct tally_er
 				detached == -ENOSYS ? "" : ", and mounting it takes root");
 		tally_error_hint(
 			err,
-			"sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs /sys/kernel/tracing%s",
+			"sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
+			"/sys/kernel/tracing%s",
 			detached == -ENOSYS
 				? ""
 				: ", or run tally as root (in a container: on the host)");

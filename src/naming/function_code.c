@@ -165,7 +165,8 @@ static int kernel_code_find(struct tally_names *names, struct tally_name_table *
 		code_because(code, "no kernel symbol gives its bounds");
 		snprintf(
 			code->hint, sizeof(code->hint),
-			"--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
+			"--vmlinux FILE or --kallsyms FILE of the recorded kernel name its "
+			"functions");
 		return 0;
 	}
 	const char *module = tally_kernel_module_name(table->modules, symbol);
@@ -378,7 +379,8 @@ static void find_in_file(struct tally_names *names, const struct known *known,
 		code->no_lines = "a JIT made it";
 		snprintf(
 			code->hint, sizeof(code->hint),
-			"node --perf-prof and the JVM's jitdump agent write one (see tally-record(1))");
+			"node --perf-prof and the JVM's jitdump agent write one (see "
+			"tally-record(1))");
 	} else {
 		code_because(code, "%s is not on this machine", path);
 		code->no_lines = "the program is not here";

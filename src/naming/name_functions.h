@@ -39,8 +39,8 @@ bool tally_names_is_kernels(const struct tally_names *names, uint32_t function,
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
 				 const char *text);
 
-/* In names_recorded.c: return the recording's own name of a place (NULL: it has none), its function's
- * code, and its function. */
+/* In names_recorded.c: return the recording's own name of a place (NULL: it has none), its
+ * function's code, and its function. */
 const struct tally_packed_place *tally_names_recorded_place(struct tally_names *names,
 							    const struct tally_place *place);
 struct tally_packed_code;

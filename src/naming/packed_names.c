@@ -177,8 +177,8 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 
-/* Reads part 7 or 8: a text for some of the functions.  Older recordings don't have these parts, nor
- * do recordings that don't need them. */
+/* Reads part 7 or 8: a text for some of the functions.  Older recordings don't have these parts,
+ * nor do recordings that don't need them. */
 static int read_texts(struct tally_packed_names *packed, const void *section, size_t size,
 		      enum tally_own_part part)
 {

@@ -105,7 +105,8 @@ static void put_json_source(struct tally_json *json, const char *file, uint32_t 
 		tally_json_null(json, "line");
 }
 
-/* {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program","file":"a.c","line":3,"inlined":false}, */
+/* Puts {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program",
+ * "file":"a.c","line":3,"inlined":false}, in one line. */
 static void put_json(struct tally_buffer *out, const struct tally_frame_lines *lines,
 		     const struct tally_place *place, const struct tally_place_name *name)
 {

@@ -504,7 +504,8 @@ static unsigned take_type(const char **text, struct tally_error *err)
 	tally_error_set(err, -EINVAL, "option -F: unknown event type '%.*s'", (int)length, *text);
 	tally_error_hint(
 		err,
-		"types are hw, sw, trace, raw and break, one per option: -F trace:time,trace -F sw:comm");
+		"types are hw, sw, trace, raw and break, one per option: -F trace:time,trace -F "
+		"sw:comm");
 	return 0;
 }
 
@@ -632,7 +633,8 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
 			return tally_error_set(
 				err, -EINVAL,
-				"option -F: stack is a column of --csv; elsewhere ip and sym show it");
+				"option -F: stack is a column of --csv; elsewhere ip and sym show "
+				"it");
 		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
 		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
 			return tally_error_set(err, -EINVAL,

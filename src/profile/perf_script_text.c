@@ -227,7 +227,8 @@ static int nothing_read(const struct tally_stacks *stacks, struct tally_error *e
 	tally_error_set(err, -EINVAL, "no samples were found in this `perf script` text");
 	tally_error_hint(
 		err,
-		"the reader needs comm, tid, event, ip and sym: `perf script` without -F shows them");
+		"the reader needs comm, tid, event, ip and sym: `perf script` without -F shows "
+		"them");
 	return -EINVAL;
 }
 

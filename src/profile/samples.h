@@ -15,8 +15,8 @@ struct tally_one_sample {
 	uint64_t period; /* weight of the sample, in the unit of its event */
 	uint32_t thread; /* index into the recording's tasks.threads */
 	uint32_t stack;  /* row of `stacks` */
-	/* index into the recording's events; TALLY_SAMPLE_LEFT_OUT: views skip the sample, whose time still
-	 * counts for the recording's span */
+	/* index into the recording's events; TALLY_SAMPLE_LEFT_OUT: views skip the sample, whose
+	 * time still counts for the recording's span */
 	uint32_t event;
 };
 

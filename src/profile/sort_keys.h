@@ -4,8 +4,8 @@
  * completion, suggestions and errors come from these two.  docs/architecture.md (Recipes) tells how
  * to add a key.
  *
- * The values of keys of branches and samples are facts: the profile reads them from each sample, and
- * keeps samples apart by them (sample_facts.h). */
+ * The values of keys of branches and samples are facts: the profile reads them from each sample,
+ * and keeps samples apart by them (sample_facts.h). */
 #ifndef TALLY_PROFILE_SORT_KEYS_H
 #define TALLY_PROFILE_SORT_KEYS_H
 

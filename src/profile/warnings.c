@@ -30,8 +30,8 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->distrusted_maps)
 		tally_buffer_printf(
 			out,
-			"%s perf map%s not used, belonging neither to the recorded process's user nor to "
-			"root\n",
+			"%s perf map%s not used, belonging neither to the recorded process's user "
+			"nor to root\n",
 			tally_number(gaps->distrusted_maps),
 			either(gaps->distrusted_maps, " was", "s were"));
 	if (gaps->map_lines_skipped)
@@ -81,7 +81,8 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->lacks_xz)
 		tally_buffer_text(
 			out,
-			"names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
+			"names in .gnu_debugdata are left out: liblzma.so.5 is not installed "
+			"(Debian: liblzma5)\n");
 	if (gaps->kernel_differs)
 		tally_buffer_text(
 			out,
@@ -101,7 +102,8 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 	const struct tally_jit_gaps *gaps = &jits->gaps;
 	warn_dump("is gone", gaps->missing, gaps->file, out);
 	warn_dump("is not the file that was recorded", gaps->changed, gaps->file, out);
-	warn_dump("was not used, because it belongs to another user", gaps->distrusted, gaps->file, out);
+	warn_dump("was not used, because it belongs to another user", gaps->distrusted, gaps->file,
+		  out);
 	warn_dump("can't be read", gaps->unreadable, gaps->file, out);
 	if (jits->items.count && (jits->has_no_times || gaps->other_clock))
 		tally_buffer_text(
@@ -125,7 +127,8 @@ static void put_cut(const struct tally_recording_counts *counts, struct tally_bu
 	if (cut->bytes && cut->is_at_least)
 		tally_buffer_printf(
 			out,
-			"the copies were too short; record with more than --call-graph dwarf,%" PRIu64,
+			"the copies were too short; record with more than --call-graph "
+			"dwarf,%" PRIu64,
 			cut->bytes);
 	else if (cut->bytes)
 		tally_buffer_printf(out,
@@ -135,7 +138,8 @@ static void put_cut(const struct tally_recording_counts *counts, struct tally_bu
 	else
 		tally_buffer_text(
 			out,
-			"they exceed the largest copy (64512 bytes); 'tally record' completes them from memory");
+			"they exceed the largest copy (64512 bytes); 'tally record' completes them "
+			"from memory");
 }
 
 static void put_cut_when_recorded(const struct tally_recording_counts *counts,
@@ -144,7 +148,8 @@ static void put_cut_when_recorded(const struct tally_recording_counts *counts,
 	(void)counts;
 	tally_buffer_text(
 		out,
-		"the copies were too short; a lower rate (-F) or --call-graph dwarf,64512 copies more");
+		"the copies were too short; a lower rate (-F) or --call-graph dwarf,64512 copies "
+		"more");
 }
 
 static void put_deep(const struct tally_recording_counts *counts, struct tally_buffer *out)
@@ -161,7 +166,8 @@ static void put_ended(const struct tally_recording_counts *counts, struct tally_
 	(void)counts;
 	tally_buffer_text(
 		out,
-		"the kernel had no more to copy: exec replaced the program, or memory was never touched");
+		"the kernel had no more to copy: exec replaced the program, or memory was never "
+		"touched");
 }
 
 /* For frame pointers the kernel makes the chain, and doesn't tell when it leaves out callers. */
@@ -182,7 +188,8 @@ static void put_lost(const struct tally_recording_counts *counts, struct tally_b
 	(void)counts;
 	tally_buffer_text(
 		out,
-		"code without unwind rules keeps no frame pointers; its runtime may have an option for them");
+		"code without unwind rules keeps no frame pointers; its runtime may have an option "
+		"for them");
 }
 
 static void put_unstarted(const struct tally_recording_counts *counts, struct tally_buffer *out)
@@ -266,7 +273,8 @@ static void put_decoder(const struct tally_recording_counts *counts, struct tall
 	if (counts->trace.type < known && traces[counts->trace.type].has_samples)
 		tally_buffer_text(
 			out,
-			"'perf inject --itrace -i FILE -o OUT' makes samples of it, which tally reads");
+			"'perf inject --itrace -i FILE -o OUT' makes samples of it, which tally "
+			"reads");
 	else
 		tally_buffer_text(out, "'perf script -D' shows what perf can decode of it");
 }
@@ -303,7 +311,8 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 			"the recording has counts but no samples: perf stat record wrote it");
 		tally_error_hint(
 			err,
-			"perf stat report shows them; tally stat -j saves counts that tally compare reads");
+			"perf stat report shows them; tally stat -j saves counts that tally "
+			"compare reads");
 		return -ENOENT;
 	}
 	if (recording->counts.trace.bytes || recording->counts.trace.is_told)
@@ -311,7 +320,8 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 	if (tally_perfdata_is_unfinished(recording->data)) {
 		tally_error_hint(
 			err,
-			"its recorder did not finish, perhaps because it was killed; stop it with SIGINT");
+			"its recorder did not finish, perhaps because it was killed; stop it with "
+			"SIGINT");
 		return -ENOENT;
 	}
 	tally_error_hint(err,

@@ -80,7 +80,8 @@ static void foreign(const struct refusal *r, uid_t user)
 			r->event->name, (int)r->pid, owner);
 	tally_error_hint(
 		r->err,
-		user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)"
+		user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and "
+		       "CAP_SYS_PTRACE)"
 		     : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
 }
 
@@ -153,7 +154,8 @@ static void forbidden(const struct refusal *r)
 	else if (barred && needed == 1 && happens_in_kernel(r->attr))
 		tally_error_hint(
 			r->err,
-			"it occurs only in the kernel; as root: sysctl kernel.perf_event_paranoid=%d",
+			"it occurs only in the kernel; as root: sysctl "
+			"kernel.perf_event_paranoid=%d",
 			needed);
 	else if (barred && needed == 1 && level <= 2)
 		tally_error_hint(r->err, "count only user space (%s), or as root: sysctl "
@@ -162,12 +164,13 @@ static void forbidden(const struct refusal *r)
 	else if (barred)
 		tally_error_hint(
 			r->err,
-			"run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as root: "
-			"sysctl kernel.perf_event_paranoid=%d",
+			"run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as "
+			"root: sysctl kernel.perf_event_paranoid=%d",
 			needed);
 	else if (of_another_user(r->pid, &user) && !own.sys_ptrace)
 		tally_error_hint(r->err,
-				 "task %d belongs to another user: run tally as that user or as root",
+				 "task %d belongs to another user: run tally as that user or as "
+				 "root",
 				 (int)r->pid);
 	else
 		contained(r, &own);
@@ -183,15 +186,16 @@ static void not_there(const struct refusal *r)
 		if (r->pid > 0 && r->attr->type != TALLY_TYPE_RAW && !*tally_simulated_lack())
 			tally_error_hint(
 				r->err,
-				"virtual machines seldom offer counters; --provider simulated counts and samples a "
-				"command's instructions, branches and misses (" TALLY_SIMULATED_COST
-				"), "
-				"cpu-clock and page-faults work everywhere ('tally list sw')");
+				"virtual machines seldom offer counters; --provider simulated "
+				"counts and samples a command's instructions, branches and misses "
+				"(" TALLY_SIMULATED_COST "), cpu-clock and page-faults work "
+				"everywhere ('tally list sw')");
 		else
 			tally_error_hint(
 				r->err,
-				"virtual machines seldom offer counters; software events work everywhere: "
-				"task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
+				"virtual machines seldom offer counters; software events work "
+				"everywhere: task-clock, page-faults, and cpu-clock to sample "
+				"('tally list sw')");
 	} else if (r->attr->type == TALLY_TYPE_TRACEPOINT) {
 		tally_error_set(r->err, r->code, "the kernel has no tracepoint '%s' (any more)",
 				r->event->name);
@@ -226,8 +230,9 @@ static void unsupported(const struct refusal *r)
 				r->event->name);
 		tally_error_hint(
 			r->err,
-			"some CPUs record branches (Intel's LBR, AMD's since Zen 3, arm64's BRBE), of hardware "
-			"events and seldom in virtual machines; --call-graph fp and dwarf work everywhere");
+			"some CPUs record branches (Intel's LBR, AMD's since Zen 3, arm64's BRBE), "
+			"of hardware events and seldom in virtual machines; --call-graph fp and "
+			"dwarf work everywhere");
 		return;
 	}
 	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support this request",
@@ -237,8 +242,8 @@ static void unsupported(const struct refusal *r)
 	else if (r->attr->sample_period)
 		tally_error_hint(
 			r->err,
-			"it has no interrupt and can't sample, only count: sample cpu-clock, or count "
-			"it with 'tally stat'");
+			"it has no interrupt and can't sample, only count: sample cpu-clock, or "
+			"count it with 'tally stat'");
 	else
 		tally_error_hint(r->err, "'tally list' marks what this machine can't count");
 }
@@ -256,23 +261,25 @@ static void invalid(const struct refusal *r)
 	    attr->sample_period > (uint64_t)settings.max_sample_rate)
 		tally_error_hint(
 			r->err,
-			"%llu samples a second are more than kernel.perf_event_max_sample_rate allows: "
-			"-F %d, or raise it",
+			"%llu samples a second are more than kernel.perf_event_max_sample_rate "
+			"allows: -F %d, or raise it",
 			(unsigned long long)attr->sample_period, settings.max_sample_rate);
 	else if (tally_attr_precise(attr))
-		tally_error_hint(r->err, "this CPU may not offer it as a precise event: leave out ':p'");
+		tally_error_hint(r->err,
+				 "this CPU may not offer it as a precise event: leave out ':p'");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->sample_period)
 		tally_error_hint(r->err, "its PMU may only count, not sample: use 'tally stat'");
 	else if (attr->type >= TALLY_TYPE_MAX && r->pid >= 0)
 		tally_error_hint(r->err, "its PMU may count whole CPUs only: add -a");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->flags & exclusions)
 		tally_error_hint(r->err,
-				 "its PMU may not separate user mode from the kernel: leave out the modifiers");
+				 "its PMU may not separate user mode from the kernel: leave out "
+				 "the modifiers");
 	else if (attr->type == TALLY_TYPE_BREAKPOINT)
 		tally_error_hint(
 			r->err,
-			"this CPU can't watch that: x86 has no 'r' alone, and the address must be a "
-			"multiple of the length");
+			"this CPU can't watch that: x86 has no 'r' alone, and the address must be "
+			"a multiple of the length");
 	else if (r->event->group != TALLY_EVENT_NO_GROUP)
 		tally_error_hint(
 			r->err,
@@ -293,7 +300,8 @@ static void busy(const struct refusal *r)
 	if (settings.nmi_watchdog == 1)
 		tally_error_hint(
 			r->err,
-			"the NMI watchdog holds one on every CPU; as root: sysctl kernel.nmi_watchdog=0");
+			"the NMI watchdog holds one on every CPU; as root: sysctl "
+			"kernel.nmi_watchdog=0");
 	else
 		tally_error_hint(r->err, "another profiler may run, or a virtual machine holds it");
 }

@@ -314,7 +314,8 @@ static const char *simulated_reason(struct tally_provider *provider, const struc
 		return "at most 64 events are simulated at once";
 	case -ENOSPC:
 		if (hint)
-			*hint = "count its events separately, or set counters= to the size of the largest group";
+			*hint = "count its events separately, or set counters= to the size of the "
+				"largest group";
 		return "its group has more events than the PMU has counters (counters=)";
 	case -EOPNOTSUPP:
 		return attr->sample_type & ~SAMPLED

@@ -100,7 +100,8 @@ static int refuse_avx512(const char *path, struct tally_error *err)
 
 static int refuse_machine(const char *path, const char *because, struct tally_error *err)
 {
-	tally_error_set(err, -ENOEXEC, "'%s' is not an x86-64 program, and no others can be simulated%s",
+	tally_error_set(err, -ENOEXEC,
+			"'%s' is not an x86-64 program, and no others can be simulated%s",
 			path, because);
 	tally_error_hint(err, "build it for x86-64");
 	return -ENOEXEC;
@@ -172,7 +173,8 @@ static int check_surroundings(struct tally_error *err)
 	if (access(folder, W_OK | X_OK) < 0) {
 		tally_error_set(
 			err, -EACCES,
-			"the simulated PMU needs a directory for its files, and %s is not usable: %s",
+			"the simulated PMU needs a directory for its files, and %s is not usable: "
+			"%s",
 			folder, tally_errno_text(-errno));
 		tally_error_hint(err, "set TMPDIR to a usable directory");
 		return -EACCES;

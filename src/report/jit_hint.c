@@ -234,7 +234,8 @@ static void put_way(const struct tally_names *names, const char *comm, uint32_t 
 	if (!runtime) {
 		tally_buffer_text(
 			out,
-			"start it with its runtime's option that writes /tmp/perf-PID.map or jit-PID.dump");
+			"start it with its runtime's option that writes /tmp/perf-PID.map or "
+			"jit-PID.dump");
 		return;
 	}
 	bool is_live = runtime->live && runs_on(names, pid, comm);
@@ -321,7 +322,8 @@ static void put_interpreted(const struct wording *wording, const struct sums *su
 	const struct interpreter *interpreter = &INTERPRETERS[which];
 	if (wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
-			out, "%.0f%% of the samples are in %s code, whose functions are not visible: ",
+			out,
+			"%.0f%% of the samples are in %s code, whose functions are not visible: ",
 			percent(sums, sums->interpreted[which]), interpreter->language);
 	else
 		tally_buffer_printf(out, "%s functions are not visible: ", interpreter->language);

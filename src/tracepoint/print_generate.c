@@ -8,10 +8,10 @@
 
 /* Shortens a compiled print format: fuses frequent sequences into one instruction each.
  *
- *     LITERAL "comm="  FIXED_STRING comm          SHORT_STRING comm, with "comm=" before it
- *     LITERAL " fd: 0x"  LOAD fd  NUMBER "%08lx"   FIELD_NUMBER fd "%08lx", with " fd: 0x" before it
+ *     LITERAL "comm="  FIXED_STRING comm         SHORT_STRING comm, with "comm=" before it
+ *     LITERAL " fd: 0x"  LOAD fd  NUMBER "%08lx"  FIELD_NUMBER fd "%08lx", with " fd: 0x" before it
  *
- *     PUSH 3  INDEX args                           LOAD args + 3 * 8
+ *     PUSH 3  INDEX args                          LOAD args + 3 * 8
  *
  * The target of a jump is never fused with the instruction before it.  Each instruction keeps its
  * meaning: print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares them. */
