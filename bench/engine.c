@@ -609,7 +609,8 @@ int main(int argc, char **argv)
 		bench_opens(&bench, rounds);
 	if (!wanted("machine", argc, argv))
 		return 0;
-	printf("\n| simulated machine | wall | simulated events a second | memory an event | counts |\n|---|---|---|---|---|\n");
+	printf("\n| simulated machine | wall | simulated events a second | memory an event | "
+	       "counts |\n|---|---|---|---|---|\n");
 	for (unsigned scale = 4; scale >= 1; scale /= 2)
 		bench_crowd(1024 / scale, 10000 / scale);
 	return 0;

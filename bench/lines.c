@@ -162,7 +162,8 @@ int main(int argc, char **argv)
 		if (has_llvm)
 			keep_least(&llvm, run);
 	}
-	printf("%zu addresses, %zu with debug information, %zu frames\n\n| | CPU | wall |\n|---|---|---|\n",
+	printf("%zu addresses, %zu with debug information, %zu frames\n\n| | CPU | wall |\n"
+	       "|---|---|---|\n",
 	       bench.count, bench.answered, bench.frames);
 	print("tally, cold", &cold);
 	print("tally, cached", &cached);

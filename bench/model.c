@@ -137,7 +137,8 @@ static void measure(const char *path, const struct vsim_geometry *geometry, void
 		return;
 	}
 	const char *slash = strrchr(path, '/');
-	printf("%-12s %5.2f ns, %4.1f %% made a count; told: %4.1f %% of loads, %4.1f of stores, %4.1f of runs, %4.1f of branches\n",
+	printf("%-12s %5.2f ns, %4.1f %% made a count; told: %4.1f %% of loads, %4.1f of stores, "
+	       "%4.1f of runs, %4.1f of branches\n",
 	       slash ? slash + 1 : path, least / (double)count,
 	       100.0 * (double)counts.happened / (double)count,
 	       100.0 * (double)counts.told[LOAD] / (double)counts.all[LOAD],

@@ -150,7 +150,8 @@ static int compile_object(const char *path)
 		size_t rows = 0;
 		for (size_t j = 0; j < rules->rules.count; j++)
 			rows += rules->rules.items[j]->kind == TALLY_RULE_ROW;
-		printf("%zu functions, %zu rows, %zu distinct rules (%zu not compact): %.1f ms, %.0f ns a row\n",
+		printf("%zu functions, %zu rows, %zu distinct rules (%zu not compact): %.1f ms, "
+		       "%.0f ns a row\n",
 		       table->indexes[i].count, rules->rows.count, rules->rules.count, rows,
 		       seconds * 1e3, seconds * 1e9 / (double)rules->rows.count);
 	}

@@ -32,7 +32,8 @@ static const char *const metric_names[SIM_METRICS] = {
 static int machine_number(struct scenario_parser *parser)
 {
 	static const char what[] =
-		"'N cpus', 'N MHz', 'tick TIME', 'slice TIME', 'seed N', 'balanced', 'vhe' or 'non-vhe'";
+		"'N cpus', 'N MHz', 'tick TIME', 'slice TIME', 'seed N', 'balanced', 'vhe' or "
+		"'non-vhe'";
 	struct sim_config *config = &parser->scenario->machine;
 	uint64_t number;
 	struct scenario_word first = parser->word;
@@ -488,8 +489,8 @@ static int outer_line(struct scenario_parser *parser)
 		return stop_line(parser);
 	return scenario_expected(
 		parser,
-		"a line that begins with machine, mix, function, kernel function, task, program, at, "
-		"count, sample, say or stop");
+		"a line that begins with machine, mix, function, kernel function, task, program, "
+		"at, count, sample, say or stop");
 }
 
 static int lines(struct scenario_parser *parser)
@@ -554,7 +555,8 @@ static int resolve(struct scenario_parser *parser)
 		if (reference->program == SCENARIO_ITEMS_MAX && !is_task)
 			return scenario_fail(
 				parser,
-				"'%s' is a program; measure the task that starts it, 'with children'",
+				"'%s' is a program; measure the task that starts it, 'with "
+				"children'",
 				scenario->programs[found].name);
 		if (reference->program == SCENARIO_ITEMS_MAX)
 			scenario->parts[reference->step].program = (int)found;

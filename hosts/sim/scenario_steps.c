@@ -247,8 +247,8 @@ static int parse_verb(struct scenario_parser *parser, struct scenario_step *step
 		}
 	return scenario_expected(
 		parser,
-		"what the task does (run, syscall, fault, sleep, yield, hit, mark, touch, fork, thread, "
-		"wait, exec, comm, pin, unpin, drop, exit, repeat, guest) or 'end'");
+		"what the task does (run, syscall, fault, sleep, yield, hit, mark, touch, fork, "
+		"thread, wait, exec, comm, pin, unpin, drop, exit, repeat, guest) or 'end'");
 }
 
 int scenario_step(struct scenario_parser *parser)

@@ -54,7 +54,8 @@ static void look_at_error(struct sim_watch *watch, struct watched *item)
 	bool in_error = item->event->state == ENGINE_EVENT_ERROR;
 	if (in_error && !item->in_error)
 		say(watch,
-		    "pinned %s of %s found no counter free: it is in error, and a read gives end-of-file",
+		    "pinned %s of %s found no counter free: it is in error, and a read gives "
+		    "end-of-file",
 		    item->name, item->target);
 	item->in_error = in_error;
 }

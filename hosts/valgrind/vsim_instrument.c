@@ -47,10 +47,10 @@
  * - Branches, by opcode.
  * - Loads and stores, from the IR, with these exceptions.  A load whose value is unused (flags that
  *   nothing tests, a register that is overwritten) is no longer in the IR.  The opcode restores it
- *   as a count, but the model does not see it, since the address is missing too.  A compare-and-swap
- *   on the value that the instruction has just loaded (a locked add) is only the store.  Accesses
- *   by elements under a mask, and whole states of the FPU, are one access.  A failed
- *   compare-and-swap's exit from the block never happens: no other thread runs between two
+ *   as a count, but the model does not see it, since the address is missing too.  A
+ *   compare-and-swap on the value that the instruction has just loaded (a locked add) is only the
+ *   store.  Accesses by elements under a mask, and whole states of the FPU, are one access.  A
+ *   failed compare-and-swap's exit from the block never happens: no other thread runs between two
  *   instructions of a block. */
 #include "valgrind/vsim_run.h"
 

@@ -16,8 +16,8 @@
  * call, and the counts stay exactly the same:
  *
  *   data    recent[(address >> line_shift) & mask] == (address + size - 1) >> line_shift,
- *           for size <= size_max.  This compares the *last* byte's line at the *first* byte's place,
- *           so an access that straddles two lines never passes.
+ *           for size <= size_max.  This compares the *last* byte's line at the *first* byte's
+ *           place, so an access that straddles two lines never passes.
  *   code    recent[(address >> line_shift) & mask] == address >> line_shift
  *   conditional branches (generated code always does the first line itself):
  *           outcomes = history << 1 | taken;  history = outcomes;
