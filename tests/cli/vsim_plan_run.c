@@ -265,7 +265,8 @@ static void print_totals(const struct run *run, int status)
 	const struct vsim_plan *plan = run->plan;
 	for (unsigned i = 0; i < plan->event_count; i++) {
 		const struct vsim_total *total = &plan->events[i].total;
-		printf("total %u %llu enabled=%llu running=%llu lost=%llu samples=%llu weight=%llu\n",
+		printf("total %u %llu enabled=%llu running=%llu lost=%llu samples=%llu "
+		       "weight=%llu\n",
 		       i, (unsigned long long)total->value, (unsigned long long)total->enabled_ns,
 		       (unsigned long long)total->running_ns, (unsigned long long)total->lost,
 		       (unsigned long long)run->samples[i], (unsigned long long)run->weights[i]);

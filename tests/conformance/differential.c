@@ -1,6 +1,7 @@
 /* differential: makes random calls on two surfaces and compares the results.
  *
- *     differential [--seed N] [--operations N] [--rounds N] [--model M] [--soak] [--show] [--keep N,N…]
+ *     differential [--seed N] [--operations N] [--rounds N] [--model M] [--soak] [--show]
+ *                  [--keep N,N…]
  *
  * The first surface is the kernel.  The second is the simulated machine with PMU model M.  With
  * `--model kernel` it is the kernel again, to check that the printed results are determined:
@@ -274,13 +275,15 @@ int main(int argc, char **argv)
 	fix_addresses(argv);
 	if (parse(argv + 1, &options) < 0) {
 		fprintf(stderr,
-			"usage: differential [--seed N] [--rounds N] [--operations N] [--model M] [--soak] [--show] [--keep N,N…]\n");
+			"usage: differential [--seed N] [--rounds N] [--operations N] [--model M] "
+			"[--soak] [--show] [--keep N,N…]\n");
 		return 2;
 	}
 	struct surface *kernel = surface_kernel();
 	unsigned needed = SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED;
 	if (!kernel || (kernel->features & needed) != needed) {
-		printf("1..0 # SKIP the kernel's tracepoints and breakpoints are not this user's\n");
+		printf("1..0 # SKIP the kernel's tracepoints and breakpoints are not this "
+		       "user's\n");
 		return 0;
 	}
 	struct pair pair = { .kernel = kernel };

@@ -181,8 +181,8 @@ void print_attr(struct differential *d, const struct tally_attr *attr)
 {
 	bool tracepoint = attr->type == TALLY_TYPE_TRACEPOINT;
 	fprintf(d->out,
-		" type=%u config=%llx period=%llu sample=%llx read=%llx flags=%llx size=%u wakeup=%u bp=%u,%llu stack=%u"
-		" regs=%llx clock=%d branch=%llx",
+		" type=%u config=%llx period=%llu sample=%llx read=%llx flags=%llx size=%u "
+		"wakeup=%u bp=%u,%llu stack=%u regs=%llx clock=%d branch=%llx",
 		attr->type,
 		(unsigned long long)(tracepoint ? attr->config ^ (uint64_t)d->hit_id
 						: attr->config),

@@ -292,7 +292,8 @@ static void map_pages(struct surface *surface)
 			say("map %zu pages, sampling %u: %s", pages, sampling,
 			    result_of(error).text);
 			if (page) {
-				say("  version %u %u, lock %% 2 %u, index %u, data %llu %llu, head %llu",
+				say("  version %u %u, lock %% 2 %u, index %u, data %llu %llu, head "
+				    "%llu",
 				    page->version, page->compat_version, page->lock % 2,
 				    page->index, (unsigned long long)page->data_offset,
 				    (unsigned long long)page->data_size,
@@ -356,7 +357,8 @@ static void list_records(struct surface *surface, uint64_t sample_type, uint64_t
 		size = record.header.size;
 		mode = record.header.misc & TALLY_MISC_CPUMODE_MASK;
 	}
-	say("12 faults, period %llu, sample_type 0x%llx: %s, %u records, the last of type %u, size %u, mode %u, count %llu",
+	say("12 faults, period %llu, sample_type 0x%llx: %s, %u records, the last of type %u, size "
+	    "%u, mode %u, count %llu",
 	    (unsigned long long)period, (unsigned long long)sample_type, opened_of(result).text,
 	    count, type, size, mode,
 	    result >= 0 ? (unsigned long long)ring_event_count(surface, ring.fd) : 0);

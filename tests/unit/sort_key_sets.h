@@ -6,12 +6,16 @@
 
 #include "profile/sort_keys.h"
 
-enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START)) };
+enum {
+	FACTS = TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START,
+	SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - FACTS)
+};
 
 static inline void choose_sort_keys(unsigned set, bool by[TALLY_SORT_KEYS])
 {
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
-		bool is_of_facts = key >= TALLY_SORT_BRANCHES_START && key < TALLY_SORT_FRAMES_START;
+		bool is_of_facts = key >= TALLY_SORT_BRANCHES_START &&
+				   key < TALLY_SORT_FRAMES_START;
 		by[key] = !is_of_facts && set & 1;
 		set >>= is_of_facts ? 0 : 1;
 	}

@@ -272,8 +272,9 @@ static void wrong_conditions_are_refused_with_a_place(void **state)
 /* --- files ---------------------------------------------------------------- */
 
 #define HEAD(runs) \
-	"{\"schema\":\"tally-stat\",\"version\":1,\"command\":[\"a\",\"b c\"],\"provider\":\"simulated\",\"runs\":" #runs \
-	",\"interval_end_ns\":null,\"elapsed_ns\":2e9,\"elapsed_sigma_ns\":null,\"user_ns\":1e9,\"events\":["
+	"{\"schema\":\"tally-stat\",\"version\":1,\"command\":[\"a\",\"b c\"]," \
+	"\"provider\":\"simulated\",\"runs\":" #runs ",\"interval_end_ns\":null," \
+	"\"elapsed_ns\":2e9,\"elapsed_sigma_ns\":null,\"user_ns\":1e9,\"events\":["
 #define EVENT(name, value, more) \
 	"{\"name\":\"" name "\",\"state\":\"counted\",\"value\":" #value more "}"
 #define END "]}\n"
@@ -319,8 +320,10 @@ static void perf_s_lines_are_read(void **state)
 	assert_int_equal(
 		read_text(
 			"# started on a day\n\n"
-			"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
-			"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : \"cycles\"}\n",
+			"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : "
+			"\"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
+			"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : "
+			"\"cycles\"}\n",
 			&arena, &counts),
 		0);
 	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "task-clock");
@@ -346,7 +349,8 @@ static void other_files_are_refused(void **state)
 		"{\"schema\":\"tally-stat\",\"version\":1,\"interval_end_ns\":5}",
 		"\177ELF",
 		"event,1,2\n",
-		"{\"counter-value\":\"1\",\"event\":\"a\"}\n{\"counter-value\":\"1\",\"event\":\"a\"}",
+		"{\"counter-value\":\"1\",\"event\":\"a\"}\n"
+		"{\"counter-value\":\"1\",\"event\":\"a\"}",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -405,7 +409,8 @@ static void a_gate_fails_for_what_got_worse_alone(void **state)
 	static const char new[] = HEAD(1) EVENT(
 		"i", 1010001,
 		",\"quality\":\"exact\"") ","
-					  "{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
+					  "{\"name\":\"gone\",\"state\":\"not-counted\","
+					  "\"value\":null}" END;
 	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END,
 			  noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
 	(void)state;

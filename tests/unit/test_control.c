@@ -34,7 +34,8 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	assert_int_equal(tally_control_open(&control, spec, NULL), 0);
 	assert_int_equal(tally_control_next(&control, &command), 0);
 	static const char text[] =
-		"enable\ndisable cycles:u \nping\0\nsnapshot\r\nstop\n\n\nevlist -v\nstop now\nenab";
+		"enable\ndisable cycles:u \nping\0\nsnapshot\r\nstop\n\n\nevlist -v\nstop now\n"
+		"enab";
 	assert_int_equal(write(orders[1], text, sizeof(text) - 1), sizeof(text) - 1);
 	expect(&control, TALLY_CONTROL_ENABLE, "");
 	expect(&control, TALLY_CONTROL_DISABLE, "cycles:u");
@@ -175,7 +176,8 @@ static void version_1_of_cgroups_has_the_controller_where_it_is_mounted(void **s
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(
 		mounts, sizeof(mounts),
-		"cgroup2 %s/v2 cgroup2 rw 0 0\ncgroup %s/cpu cgroup rw,cpu 0 0\ncgroup %s/a\\040b cgroup rw,perf_event 0 0\n",
+		"cgroup2 %s/v2 cgroup2 rw 0 0\ncgroup %s/cpu cgroup rw,cpu 0 0\n"
+		"cgroup %s/a\\040b cgroup rw,perf_event 0 0\n",
 		folder, folder, folder);
 	int fd = tally_cgroup_open_among(mounts, "mine", &err);
 	assert_true(fd >= 0);

@@ -153,7 +153,8 @@ static void perfs_compressed_tracepoints_survive_damage(void **state)
 {
 	(void)state;
 	damage_perfs(
-		"-z -e sched:sched_switch,sched:sched_wakeup -g -- sh -c 'ls / >/dev/null; sleep 0.01'",
+		"-z -e sched:sched_switch,sched:sched_wakeup -g -- "
+		"sh -c 'ls / >/dev/null; sleep 0.01'",
 		false, CUTS / 4);
 }
 
@@ -161,7 +162,8 @@ static void perfs_pipes_survive_damage(void **state)
 {
 	(void)state;
 	damage_perfs(
-		"-e '{cpu-clock,page-faults}:S' -c 250000 -- sh -c 'ls / >/dev/null; ls / >/dev/null'",
+		"-e '{cpu-clock,page-faults}:S' -c 250000 -- "
+		"sh -c 'ls / >/dev/null; ls / >/dev/null'",
 		true, CUTS / 4);
 }
 

@@ -22,7 +22,8 @@ struct sample {
 
 static const struct sample samples[] = {
 	{ EM_X86_64, false, false, "48ffc075fbe8000000000f0b488d0510000000c3",
-	  "incq %rax|plain\njne |jump 1000\ncallq |call 100a\nud2|plain\nleaq 0x10(%rip), %rax|plain 1023\nretq|plain\n" },
+	  "incq %rax|plain\njne |jump 1000\ncallq |call 100a\nud2|plain\n"
+	  "leaq 0x10(%rip), %rax|plain 1023\nretq|plain\n" },
 	{ EM_X86_64, false, true, "488d0510000000eb00",
 	  "lea rax, [rip + 0x10]|plain 1017\njmp |jump 1009\n" },
 	{ EM_X86_64, false, false, "06", ".byte 0x06|data\n" },

@@ -59,8 +59,9 @@ static void format_is_that_of_tracefs(void **state)
 		"\tfield:__data_loc uint64_t[] parts;\toffset:24;\tsize:4;\tsigned:0;\n"
 		"\tfield:__data_loc char[] same;\toffset:28;\tsize:4;\tsigned:1;\n"
 		"\n"
-		"print fmt: \"id=%llu customer=%d article=%s bytes=%u\", (unsigned long long)REC->id, "
-		"REC->customer, __get_str(article), __get_dynamic_array_len(parts)\n");
+		"print fmt: \"id=%llu customer=%d article=%s bytes=%u\", "
+		"(unsigned long long)REC->id, REC->customer, __get_str(article), "
+		"__get_dynamic_array_len(parts)\n");
 	free(text);
 	text = format_of(&tally_trace_event_every_kind);
 	assert_non_null(

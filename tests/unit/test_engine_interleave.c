@@ -601,7 +601,8 @@ static const char *walk_scenario(const struct scenario *scenario)
 	failure = walk_all(&program->walk, ring_start,
 			   scenario->writers == 2 ? two_cpus_run : ring_run);
 	print_message(
-		"# %s: %llu states, %llu runs; to their ends: %llu records read, %llu lost, %llu wake-ups%s%s\n",
+		"# %s: %llu states, %llu runs; to their ends: %llu records read, %llu lost, %llu "
+		"wake-ups%s%s\n",
 		scenario->name, (unsigned long long)walk->states, (unsigned long long)walk->runs,
 		(unsigned long long)program->totals[0], (unsigned long long)program->totals[1],
 		(unsigned long long)program->totals[2], failure ? ": " : "",
@@ -811,7 +812,8 @@ static const char *walk_page(unsigned updates, unsigned interrupts)
 	walk = &program->walk;
 	failure = walk_all(walk, page_start, page_run);
 	print_message(
-		"# user page, %u updates, %u interrupts: %llu states, %llu runs, %llu snapshots, %llu retries%s%s\n",
+		"# user page, %u updates, %u interrupts: %llu states, %llu runs, %llu snapshots, "
+		"%llu retries%s%s\n",
 		updates, interrupts, (unsigned long long)walk->states,
 		(unsigned long long)walk->runs, (unsigned long long)program->snapshots,
 		(unsigned long long)program->retries, failure ? ": " : "", failure ? failure : "");

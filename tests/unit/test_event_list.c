@@ -126,9 +126,11 @@ static void descriptions_keep_their_column_on_a_terminal(void **state)
 	} cases[] = {
 		{ 61, "  short                     one two three four five six seven\n" },
 		{ 60,
-		  "  short                     one two three four five six\n                            seven\n" },
+		  "  short                     one two three four five six\n"
+		  "                            seven\n" },
 		{ 52,
-		  "  short                     one two three four five\n                            six seven\n" },
+		  "  short                     one two three four five\n"
+		  "                            six seven\n" },
 		/* too narrow for columns: the terminal breaks the line */
 		{ 51, "  short                     one two three four five six seven\n" },
 	};

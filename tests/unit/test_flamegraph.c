@@ -133,7 +133,8 @@ static void names_cannot_leave_their_place(void **state)
 	(void)state;
 	const char *text =
 		"</script><script>alert(1)</script>;]]><b>\"'&;\x01\x1b[31m\xff\xfe\xc3;"
-		"\xe2\x80\xa8\xe2\x80\xae\xef\xbf\xbf;</title></noscript><img src=x onerror=alert(1)> 5\n";
+		"\xe2\x80\xa8\xe2\x80\xae\xef\xbf\xbf;</title></noscript><img src=x "
+		"onerror=alert(1)> 5\n";
 	const struct tally_flamegraph_options options = { .title = "</title><script>t",
 							  .subtitle = "\"]]>\x02" };
 	draw_function *const draws[] = { tally_flamegraph_svg, tally_flamegraph_html };
@@ -186,7 +187,8 @@ static void what_is_left_out_is_counted(void **state)
 	assert_non_null(strstr(out, "\"left\":{\"frames\":2990,\"weight\":2990,"));
 	assert_non_null(strstr(
 		out,
-		">3,010 frames are too narrow or too deep to be drawn here: 0.30\u00a0% of the weight<"));
+		">3,010 frames are too narrow or too deep to be drawn here: 0.30\u00a0% of the "
+		"weight<"));
 	double boxes[64][3];
 	/* and the narrow f's between f1 and f2, f2 and f3 */
 	assert_int_equal(boxes_of(out, boxes, 64), 22 + 2);

@@ -181,7 +181,8 @@ static void lines_of_v8_are_mended(void **state)
 	u64(&maker, 3);
 	freed_line(&maker, 0x2040, 1, "/home/me/src/shapes.js"); /* a name of another length */
 	line(&maker, 0x2044, 2,
-	     "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd");
+	     "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd"
+	     "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd");
 	freed_line(&maker, 0x2048, 3, "/home/me/src/a shape.js");
 	end(&maker);
 	load(&maker, 10, 0x2000, 0x10, 2, "JS:^area /home/me/src/a shape.js:9:1");

@@ -167,13 +167,17 @@ static void maps_lines_keep_the_path_whole(void **state)
 {
 	(void)state;
 	static const char text[] =
-		"55d0c0a00000-55d0c0a21000 r-xp 00002000 103:02 1048602                    /usr/bin/a  b \n"
+		"55d0c0a00000-55d0c0a21000 r-xp 00002000 103:02 1048602                    "
+		"/usr/bin/a  b \n"
 		"this is no mapping\n"
-		"7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026                       /memfd:x y (deleted)\n"
+		"7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026                       "
+		"/memfd:x y (deleted)\n"
 		"7ffff7fc1000-7ffff7fc2000 ---p 00000000 00:00 0 \n"
 		"7ffff7fc2000-7ffff7fc3000 rw-p 00000000 00:00 0\n"
-		"7ffff7fc3000-7ffff7fc4000 r--p 00000000 fe:00 7                          /tmp/new\\012line\\134\n"
-		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]";
+		"7ffff7fc3000-7ffff7fc4000 r--p 00000000 fe:00 7                          "
+		"/tmp/new\\012line\\134\n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  "
+		"[vsyscall]";
 	const char *at = text, *end = text + sizeof(text) - 1;
 	struct tally_proc_map map;
 	assert_true(tally_proc_maps_next(&at, end, &map));

@@ -203,9 +203,9 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 	/* Without a build-id, only the checksum decides. */
 	make_fixture(
 		state,
-		"objcopy -R .note.gnu.build-id prog && objcopy --only-keep-debug prog prog.debug && "
-		"objcopy --strip-all --add-gnu-debuglink=prog.debug prog stripped && "
-		"ln -s stripped link");
+		"objcopy -R .note.gnu.build-id prog && objcopy --only-keep-debug prog prog.debug "
+		"&& objcopy --strip-all --add-gnu-debuglink=prog.debug prog stripped && ln -s "
+		"stripped link");
 	struct tally_object *object = open_fixture(state, "link");
 	assert_int_equal(tally_object_build_id(object)->size, 0);
 	struct tally_section section;
@@ -245,8 +245,9 @@ static void debug_file_of_another_build_is_refused(void **state)
 	make_fixture(
 		state,
 		"for n in 1 2; do printf \"int main(void){return $n;}\" | "
-		"gcc -Wl,--build-id=0x0$n -g -x c - -o p$n; done; objcopy --only-keep-debug p1 p1.debug && "
-		"objcopy --add-gnu-debuglink=p1.debug p1 && objcopy --add-gnu-debuglink=p1.debug p2");
+		"gcc -Wl,--build-id=0x0$n -g -x c - -o p$n; done; objcopy --only-keep-debug p1 "
+		"p1.debug && objcopy --add-gnu-debuglink=p1.debug p1 && objcopy "
+		"--add-gnu-debuglink=p1.debug p2");
 	struct tally_object *object = open_fixture(state, "p1");
 	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
@@ -331,7 +332,8 @@ static void mutants_do_no_harm(void **state)
 	make_fixture(
 		state,
 		"printf 'int main(void){return 0;}' | gcc -g -gz -O1 -x c - -o tiny && "
-		"objcopy --only-keep-debug tiny tiny.debug && objcopy --add-gnu-debuglink=tiny.debug tiny");
+		"objcopy --only-keep-debug tiny tiny.debug && objcopy "
+		"--add-gnu-debuglink=tiny.debug tiny");
 	char path[256];
 	snprintf(path, sizeof(path), "%s/tiny", (const char *)*state);
 	struct tally_buffer file = { 0 };
@@ -440,7 +442,8 @@ static void modules_dep_is_walked(void **state)
 {
 	(void)state;
 	const char *text =
-		"kernel/a/first.ko: kernel/b/of-two.ko.xz\n\nno line of ours\nbelow.ko:\n../kernel/out.ko:\n"
+		"kernel/a/first.ko: kernel/b/of-two.ko.xz\n\nno line of ours\nbelow.ko:\n"
+		"../kernel/out.ko:\n"
 		"kernel/b/of-two.ko.xz:";
 	struct tally_module_dependency line;
 	assert_true(tally_module_dependency_next(&text, &line));

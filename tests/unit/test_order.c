@@ -181,7 +181,8 @@ static size_t compare(const char *name, struct tally_perfdata *data,
 		    memcmp(given.bytes, wanted.bytes, given.size) || (uintptr_t)given.bytes % 8 ||
 		    given.event - events != wanted.event - wanted_events)
 			fail_msg(
-				"%s: record %zu is another: of %zu bytes at %llu, not of %zu at %llu",
+				"%s: record %zu is another: of %zu bytes at %llu, not of %zu at "
+				"%llu",
 				name, count, given.size, (unsigned long long)given.file_offset,
 				wanted.size, (unsigned long long)wanted.file_offset);
 	}

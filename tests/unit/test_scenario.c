@@ -27,7 +27,8 @@ static void numbers_times_and_names_are_as_written(void **state)
 {
 	(void)state;
 	struct scenario *s = good(
-		"machine arm64 with 3 cpus, 1_500 MHz, tick 250us, slice 1.5 ms, seed 9, balanced # comment\n"
+		"machine arm64 with 3 cpus, 1_500 MHz, tick 250us, slice 1.5 ms, seed 9, balanced "
+		"# comment\n"
 		"mix a has ipc 1.25, 7 dTLB-load-misses\n"
 		"function main of 2K bytes\nfunction leaf called by main\nkernel function entry\n"
 		"task t on cpu 2 unprivileged:\n"
@@ -89,7 +90,8 @@ static void sampling_is_told_in_its_own_words(void **state)
 	(void)state;
 	struct scenario *s = good(
 		HEAD
-		"task t\nyield\nend\nsample {cycles,branches}:S of t every 10K with stacks into 8 pages\n"
+		"task t\nyield\nend\nsample {cycles,branches}:S of t every 10K with stacks into 8 "
+		"pages\n"
 		"sample cpu-clock of cpu 1 99 times a second, read at the end\n"
 		"sample scenario:mark of everything each hit, read every 3ms\n");
 	assert_string_equal(s->parts[0].text, "{cycles,branches}:S");
@@ -326,7 +328,8 @@ static void kept_and_lost_are_all(void **state)
 		snprintf(
 			text, sizeof(text),
 			HEAD
-			"task t on cpu 0\nrepeat 3K times\nmark \"x\"\nrun 1 us of m in f\nend\nend\n"
+			"task t on cpu 0\nrepeat 3K times\nmark \"x\"\nrun 1 us of m in f\nend\n"
+			"end\n"
 			"sample scenario:mark of t each hit into 1 page, read every %u00us\n"
 			"count scenario:mark of t\n",
 			every);
@@ -359,7 +362,8 @@ static void a_cpu_that_goes_takes_no_task_along(void **state)
 		"machine x86, 3 cpus, balanced\nmix m has ipc 1\nfunction f\n"
 		"program w\nrun 2M instructions of m in f\nend\n"
 		"task t\nfork w 6 times\nwait\nend\n"
-		"at 1 ms cpu 2 goes offline\nat 2 ms cpu 0 goes offline\nat 3 ms cpu 2 goes online\n"
+		"at 1 ms cpu 2 goes offline\nat 2 ms cpu 0 goes offline\n"
+		"at 3 ms cpu 2 goes online\n"
 		"at 3 ms cpu 1 goes offline\ncount instructions:u of t with children\n",
 		false);
 	assert_int_equal(r.rows[0].raw, 12000000);

@@ -95,7 +95,8 @@ static void truth_is_within_the_error_where_weights_differ(void **state)
 				double covered = coverage(weights, chances[i], samples[k]);
 				if (covered < 93)
 					fail_msg(
-						"%.1f %% of trials, weights %u, share %g, %u samples",
+						"%.1f %% of trials, weights %u, share %g, %u "
+						"samples",
 						covered, weights, chances[i], (unsigned)samples[k]);
 			}
 }

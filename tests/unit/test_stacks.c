@@ -71,7 +71,8 @@ static void perf_script_text_folds_as_stackcollapse_does(void **state)
 	const char *text =
 		"# ========\n# captured on: today\n#\n"
 		"V8 Worker 24636/25607 [000] 94564.109216:        100 cycles:u: \n"
-		"\t          7dd1 std::map<int, ns::T>::find(int const&) const+0x51 (/usr/lib/libv8.so.1)\n"
+		"\t          7dd1 std::map<int, ns::T>::find(int const&) const+0x51 "
+		"(/usr/lib/libv8.so.1)\n"
 		"\t          1234 [unknown] (/opt/my app/bin (x)/node)\n"
 		"\t             0 [unknown] ([unknown])\n"
 		"\n"
@@ -100,9 +101,10 @@ static void a_sample_without_a_chain_has_its_frame_on_the_header(void **state)
 {
 	(void)state;
 	assert_folds(
-		"              xz 16650  3942.102633:    2004008 cpu-clock:ppp:  ffffffff81676365 vma_alloc+0x5 "
-		"([kernel.kallsyms])\n"
-		"           cc1+ 16650  3942.102634:    2004008 cpu-clock:ppp:            414000 main+0x5 (/bin/x)\n",
+		"              xz 16650  3942.102633:    2004008 cpu-clock:ppp:  ffffffff81676365 "
+		"vma_alloc+0x5 ([kernel.kallsyms])\n"
+		"           cc1+ 16650  3942.102634:    2004008 cpu-clock:ppp:            414000 "
+		"main+0x5 (/bin/x)\n",
 		NULL, &plain, "cc1+;main 2004008\nxz;vma_alloc 2004008\n");
 }
 
@@ -110,7 +112,8 @@ static void tracepoint_text_is_not_taken_for_a_frame(void **state)
 {
 	(void)state;
 	assert_folds(
-		"bash  10 [001] 5.000001: sched:sched_switch: prev_comm=bash prev_pid=10 ==> next_pid=0\n"
+		"bash  10 [001] 5.000001: sched:sched_switch: prev_comm=bash prev_pid=10 ==> "
+		"next_pid=0\n"
 		"\tffffffff81 __schedule+0x1 ([kernel.kallsyms])\n\n"
 		"bash  10 [001] 5.000002: sched:sched_switch: fade 12 x\n",
 		NULL, &plain, "bash 1\nbash;__schedule 1\n");
@@ -226,7 +229,8 @@ static void malformed_lines_are_counted_and_skipped(void **state)
 	(void)state;
 	struct tally_stacks stacks = { 0 };
 	const char *text =
-		"nonsense\na 1 1.0: 5 cycles: \n\t1 f (/x)\n  file.c:12\n\tzz zz\n\nstray\na 1 1.0: 5 cycles: \n";
+		"nonsense\na 1 1.0: 5 cycles: \n\t1 f (/x)\n  file.c:12\n\tzz zz\n\nstray\n"
+		"a 1 1.0: 5 cycles: \n";
 	assert_int_equal(tally_stacks_read_text(&stacks, text, strlen(text), NULL), 0);
 	assert_int_equal(stacks.lines_skipped, 3);
 	assert_int_equal(stacks.first_line_skipped, 1);
@@ -274,7 +278,8 @@ static void the_last_sample_needs_no_blank_line(void **state)
 {
 	(void)state;
 	const char *text =
-		"a 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\na 7 1.1: 6 cycles: \n\t1 g+0x1 (/bin/a)\n";
+		"a 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\na 7 1.1: 6 cycles: \n"
+		"\t1 g+0x1 (/bin/a)\n";
 	assert_folds(text, NULL, &plain, "a;f 5\na;g 6\n");
 }
 

@@ -398,7 +398,8 @@ static void counts_are_taken_apart_by_cpu(void **state)
 	t->by = TALLY_COUNT_BY_CPU;
 	const char *text = run(
 		t,
-		"cycles@0 10\ncycles@1 630/1000/630\ninstructions@0 20\ninstructions@1 refuse ENOENT",
+		"cycles@0 10\ncycles@1 630/1000/630\ninstructions@0 20\n"
+		"instructions@1 refuse ENOENT",
 		"cycles,instructions");
 	has(text, "# tally-stat-csv 1: cpu,value,unit,event,running-ns");
 	has(text, "\nCPU0,10,,cycles,");
@@ -439,7 +440,8 @@ static void what_a_cpu_counted_before_it_went_is_kept(void **state)
 	t->target.all = true;
 	t->options.timeout_ms = 1;
 	run(t,
-	    "cycles@0 100/1 200/2 300/3 400/4\ncycles@1 1\ncycles@1 1000/1000 1700/2000\ncycles@1 5/7\ncycles@2 50",
+	    "cycles@0 100/1 200/2 300/3 400/4\ncycles@1 1\ncycles@1 1000/1000 1700/2000\n"
+	    "cycles@1 5/7\ncycles@2 50",
 	    "cycles");
 	t->options.counting.by = TALLY_COUNT_BY_CPU;
 	tally_cpu_list_release(&t->target.cpus);
@@ -496,7 +498,8 @@ static void csv_has_perfs_columns_and_empty_for_missing(void **state)
 	const char *text = run(t, "cycles 500/1000/500\ninstructions 2000\nbranches refuse ENOENT",
 			       "cycles,instructions,branches");
 	has(text,
-	    "# tally-stat-csv 1: value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
+	    "# tally-stat-csv 1: "
+	    "value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
 	has(text, "\n1000,,cycles,500,50.00,,,scripted,\n");
 	has(text, "\n2000,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
 	has(text, "\n,,,,,0.500000,CPI,,\n");
@@ -510,7 +513,8 @@ static void json_is_versioned_and_missing_is_null(void **state)
 	const char *text = run(t, "cycles 500/1000/500\nbranches refuse ENOENT", "cycles,branches");
 	has(text, "{\"schema\":\"tally-stat\",\"version\":1,");
 	has(text,
-	    "{\"name\":\"cycles\",\"state\":\"counted\",\"value\":1000,\"unit\":\"\",\"sigma\":null,");
+	    "{\"name\":\"cycles\",\"state\":\"counted\",\"value\":1000,\"unit\":\"\","
+	    "\"sigma\":null,");
 	has(text, "\"raw\":500,\"enabled_ns\":1000,\"running_ns\":500,\"scaled\":true,");
 	has(text, "\"source\":\"scripted\"");
 	has(text, "{\"name\":\"branches\",\"state\":\"not-supported\",\"value\":null,");

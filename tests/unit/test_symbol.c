@@ -53,7 +53,8 @@ static void best_alias_is_chosen_as_perf_does(void **state)
 {
 	struct tally_symbols *symbols = symbols_of(
 		state,
-		".text\n.macro fn name:req, bind, size=16\n.type \\name,@function\n.size \\name,\\size\n"
+		".text\n.macro fn name:req, bind, size=16\n.type \\name,@function\n"
+		".size \\name,\\size\n"
 		".ifnb \\bind\n.\\bind \\name\n.endif\n\\name:\n.endm\n"
 		"fn local_longer_name\nfn glob,globl\n.skip 16,0x90\n"
 		"fn weak_much_longer,weak\nfn loc\n.skip 16,0x90\n"
@@ -105,9 +106,11 @@ static void innermost_of_nested_symbols_is_found(void **state)
 {
 	struct tally_symbols *symbols = symbols_of(
 		state,
-		".text\n.globl _start\n.type _start,@function\n.size _start,64\n_start: .skip 16,0x90\n"
+		".text\n.globl _start\n.type _start,@function\n.size _start,64\n"
+		"_start: .skip 16,0x90\n"
 		".type inner,@function\n.size inner,16\ninner: .skip 4,0x90\n"
-		".type innermost,@function\n.size innermost,4\ninnermost: .skip 12,0x90\n.skip 32,0x90\n",
+		".type innermost,@function\n.size innermost,4\ninnermost: .skip 12,0x90\n"
+		".skip 32,0x90\n",
 		"");
 	expect(symbols, 0x401008, "_start", 8);
 	expect(symbols, 0x401010, "inner", 0);
@@ -124,7 +127,8 @@ static void a_label_inside_a_function_is_not_its_name(void **state)
 {
 	struct tally_symbols *symbols = symbols_of(
 		state,
-		".text\n.globl _start,entry\n.type _start,@function\n.size _start,64\n_start: .skip 16,0x90\n"
+		".text\n.globl _start,entry\n.type _start,@function\n.size _start,64\n"
+		"_start: .skip 16,0x90\n"
 		"label: .skip 16,0x90\nentry: .skip 8,0x90\nlater_label: .skip 24,0x90\n"
 		"outside: .skip 16,0x90\n",
 		"");
@@ -142,8 +146,8 @@ static void plt_slots_are_named(void **state, const char *flags)
 	snprintf(
 		command, sizeof(command),
 		"printf '#include <stdlib.h>\\n#include <string.h>\\nint main(int c,char**v){"
-		"char*p=malloc(c);void*volatile q=(void*)free;strcpy(p,v[0]);free(p);return abs(atoi(p))+!q;}' >p.c && "
-		"gcc -O0 -fno-builtin %s p.c -o p && objdump -d p >dump",
+		"char*p=malloc(c);void*volatile q=(void*)free;strcpy(p,v[0]);free(p);return "
+		"abs(atoi(p))+!q;}' >p.c && gcc -O0 -fno-builtin %s p.c -o p && objdump -d p >dump",
 		flags);
 	if (!run(*state, command))
 		skip();

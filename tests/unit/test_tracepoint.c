@@ -191,7 +191,8 @@ static void attributes_and_old_formats_are_understood(void **state)
 {
 	(void)state;
 	struct tally_tracepoint *tracepoint = make(
-		"\tfield:const char __attribute__((user)) * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:const char __attribute__((user)) * "
+		"filename;\toffset:8;\tsize:8;\tsigned:0;\n"
 		"\tfield:unsigned long old[NR];\toffset:16;\tsize:32;\n",
 		"\"%s\", REC->filename", false);
 	const struct tally_tracepoint_field *field = tally_tracepoint_field(tracepoint, "filename");
@@ -298,7 +299,8 @@ static void expressions_follow_c(void **state)
 		"\"%u %zu %lu\", sizeof(u64), sizeof(REC->h), (unsigned long)sizeof(unsigned int)",
 		raw, "8 2 4");
 	expect_text(
-		"\"%u %u\", ((u32 *)__get_dynamic_array(list))[0], ((u8 *)__get_dynamic_array(list))[0]",
+		"\"%u %u\", ((u32 *)__get_dynamic_array(list))[0], "
+		"((u8 *)__get_dynamic_array(list))[0]",
 		raw, "5 5");
 	expect_text("\"%u\", __get_dynamic_array_len(list) / sizeof(u32)", raw, "2");
 	expect_text("\"%llu %llu\", REC->v / 0, REC->v % 0", raw, "0 0");
@@ -313,7 +315,8 @@ static void strings_and_tables_are_printed(void **state)
 	uint8_t raw[64];
 	put_usual(raw, 0x1234, 3, 5, 2);
 	expect_text(
-		"\"[%s][%10s][%-10s][%.3s]\", REC->text, __get_rel_str(name), __get_str(name), REC->text",
+		"\"[%s][%10s][%-10s][%.3s]\", REC->text, __get_rel_str(name), __get_str(name), "
+		"REC->text",
 		raw, "[abcdefgh][      eth0][eth0      ][abc]");
 	expect_text("\"%.*s|%*s\", 2, __get_str(name), 6, __get_str(name)", raw, "et|  eth0");
 	expect_text("\"%s\", REC->v", raw, "idle");
@@ -324,10 +327,12 @@ static void strings_and_tables_are_printed(void **state)
 		    "__print_symbolic(REC->b, { })",
 		    raw, "two 0x5");
 	expect_text(
-		"\"%s\", REC->b > 4 ? __print_flags(REC->b, \"|\", { 4, \"four\" }) : __get_str(name)",
+		"\"%s\", REC->b > 4 ? __print_flags(REC->b, \"|\", { 4, \"four\" }) : "
+		"__get_str(name)",
 		raw, "four|0x1");
 	expect_text(
-		"\"%s|%s\", __print_hex(__get_dynamic_array(list), 5), __print_hex_str(REC->text, 2)",
+		"\"%s|%s\", __print_hex(__get_dynamic_array(list), 5), __print_hex_str(REC->text, "
+		"2)",
 		raw, "05 00 00 00 ff|6162");
 	expect_text("\"%s\", __print_array(__get_dynamic_array(list), 2, sizeof(u32))", raw,
 		    "5 4294967295");

@@ -70,7 +70,8 @@ static void a_list_of_names_has_libpfms_encodings(void **state)
 					     "OFFCORE_RESPONSE_0:DMND_DATA_RD:L3_MISS:SNP_ANY" };
 	if (parse(t,
 		  "MEM_LOAD_RETIRED:L3_MISS,inst_retired.any_p,skl::UOPS_ISSUED:ANY:c=1:i=1:u,"
-		  "{BR_MISP_RETIRED:ALL_BRANCHES:k, MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2},"
+		  "{BR_MISP_RETIRED:ALL_BRANCHES:k, "
+		  "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2},"
 		  "OFFCORE_RESPONSE_0:DMND_DATA_RD:L3_MISS:SNP_ANY,cycles:u") < 0)
 		fail_msg("%s", t->err.message);
 	assert_int_equal(t->events.count, 7);

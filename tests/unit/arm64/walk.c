@@ -2,11 +2,14 @@
  * are recordings of it, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1) with the
  * programs in /prog:
  *
- *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables
- *         -fomit-frame-pointer -Wl,--build-id -Wl,--eh-frame-hdr -Wl,-z,max-page-size=4096 walk.c -o walk-plain
+ *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector
+ *         -fasynchronous-unwind-tables -fomit-frame-pointer -Wl,--build-id -Wl,--eh-frame-hdr
+ *         -Wl,-z,max-page-size=4096 walk.c -o walk-plain
  *     … -march=armv8.3-a -mbranch-protection=pac-ret walk.c -o walk-pac
- *     perf record --buildid-mmap -z=19 -e cycles -c 800003 --call-graph dwarf,8192 -o walk-plain.perfdata /prog/walk-plain
- *     perf record --buildid-mmap -z=19 -e cycles -c 1000003 --call-graph dwarf,8192 -o walk-pac.perfdata /prog/walk-pac
+ *     perf record --buildid-mmap -z=19 -e cycles -c 800003 --call-graph dwarf,8192
+ *         -o walk-plain.perfdata /prog/walk-plain
+ *     perf record --buildid-mmap -z=19 -e cycles -c 1000003 --call-graph dwarf,8192
+ *         -o walk-pac.perfdata /prog/walk-pac
  */
 #define KEPT __attribute__((noinline, noclone))
 
