@@ -1,5 +1,6 @@
 #include "naming/packed_code.h"
 
+#include "base/binary_search.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "perfdata/own_feature.h"
@@ -132,53 +133,29 @@ void tally_packed_codes_free(struct tally_packed_codes *codes)
 const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes,
 						       uint32_t function)
 {
-	size_t low = 0, high = codes->codes.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct tally_packed_code *there = &codes->codes.items[middle];
-		if (there->function == function)
-			return there;
-		if (there->function < function)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	const struct tally_packed_code *items = codes->codes.items;
+	size_t at = tally_search(i, 0, codes->codes.count, items[i].function >= function);
+	return at < codes->codes.count && items[at].function == function ? &items[at] : NULL;
 }
 
 const struct tally_packed_code_row *tally_packed_code_row(const struct tally_packed_codes *codes,
 							  const struct tally_packed_code *code,
 							  uint64_t offset)
 {
-	size_t low = 0, high = code->row_count; /* `low` becomes the first row after the offset */
-	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row
-							: NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (rows[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && offset < code->size ? &rows[low - 1] : NULL;
+	if (!code->row_count || offset >= code->size)
+		return NULL;
+	const struct tally_packed_code_row *rows = codes->rows.items + code->first_row;
+	size_t behind = tally_search(i, 0, code->row_count, rows[i].offset > offset);
+	return behind ? &rows[behind - 1] : NULL;
 }
 
 const struct tally_packed_code_target *tally_packed_code_target(
 	const struct tally_packed_codes *codes, const struct tally_packed_code *code,
 	uint64_t address)
 {
-	size_t low = 0, high = code->target_count;
-	const struct tally_packed_code_target *targets = high ? codes->targets.items +
-									 code->first_target
-							      : NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (targets[middle].address == address)
-			return &targets[middle];
-		if (targets[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	if (!code->target_count)
+		return NULL;
+	const struct tally_packed_code_target *targets = codes->targets.items + code->first_target;
+	size_t at = tally_search(i, 0, code->target_count, targets[i].address >= address);
+	return at < code->target_count && targets[at].address == address ? &targets[at] : NULL;
 }

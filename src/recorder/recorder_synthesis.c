@@ -7,6 +7,7 @@
  */
 #include "recorder/recorder_state.h"
 
+#include "base/binary_search.h"
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "machine/bpf_codes.h"
@@ -271,15 +272,8 @@ static bool is_same(const struct tally_loaded_module *a, const struct tally_load
 static bool is_known(const struct tally_loaded_modules *known,
 		     const struct tally_loaded_module *module)
 {
-	size_t low = 0, high = known->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (known->items[middle].start < module->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < known->count && is_same(&known->items[low], module);
+	size_t at = tally_search(i, 0, known->count, known->items[i].start >= module->start);
+	return at < known->count && is_same(&known->items[at], module);
 }
 
 static uint64_t count_folders(void)

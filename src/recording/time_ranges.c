@@ -1,5 +1,6 @@
 #include "recording/time_ranges.h"
 
+#include "base/binary_search.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -30,15 +31,8 @@ void tally_ranges_join(struct tally_ranges *ranges)
 
 bool tally_ranges_have(const struct tally_ranges *ranges, uint64_t number)
 {
-	size_t low = 0, high = ranges->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (ranges->items[middle].last < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < ranges->count && ranges->items[low].first <= number;
+	size_t at = tally_search(i, 0, ranges->count, ranges->items[i].last >= number);
+	return at < ranges->count && ranges->items[at].first <= number;
 }
 
 enum { DECIMALS = 9 };

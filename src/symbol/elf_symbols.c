@@ -1,5 +1,6 @@
 #include "symbol/symbol_table.h"
 
+#include "base/binary_search.h"
 #include "base/reader.h"
 #include "object/object.h"
 
@@ -220,17 +221,10 @@ static int by_start(const void *a_, const void *b_)
 static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64_t start,
 			const char *name, const char *source)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (wanted[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < count && wanted[low].start == start; low++)
-		if (!wanted[low].source && !strcmp(wanted[low].name, name))
-			wanted[low].source = source;
+	size_t at = tally_search(i, 0, count, wanted[i].start >= start);
+	for (; at < count && wanted[at].start == start; at++)
+		if (!wanted[at].source && !strcmp(wanted[at].name, name))
+			wanted[at].source = source;
 }
 
 /* In .symtab, a source file's local symbols follow the symbol that names the file.  Link-time

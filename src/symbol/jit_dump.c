@@ -12,6 +12,7 @@
 #include "symbol/jit_dump.h"
 
 #include "base/arena.h"
+#include "base/binary_search.h"
 #include "base/map.h"
 #include "base/reader.h"
 #include "base/vector.h"
@@ -622,15 +623,7 @@ void tally_jit_dump_free(struct tally_jit_dump *dump)
 
 size_t tally_jit_dump_places_at(const struct tally_jit_dump *dump, uint64_t time_ns)
 {
-	size_t low = 0, high = dump->places.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (dump->places.items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return tally_search(i, 0, dump->places.count, dump->places.items[i].time_ns > time_ns);
 }
 
 const struct tally_jit_place *tally_jit_dump_find(const struct tally_jit_dump *dump,
@@ -642,15 +635,10 @@ const struct tally_jit_place *tally_jit_dump_find(const struct tally_jit_dump *d
 const struct tally_jit_function *tally_jit_dump_function(const struct tally_jit_dump *dump,
 							 uint64_t address)
 {
-	size_t low = 0, high = dump->functions.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (dump->functions.items[middle].base <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct tally_jit_function *function = low ? &dump->functions.items[low - 1] : NULL;
+	size_t behind = tally_search(i, 0, dump->functions.count,
+				     dump->functions.items[i].base > address);
+	const struct tally_jit_function *function = behind ? &dump->functions.items[behind - 1]
+							   : NULL;
 	return function && address - function->base < function->size ? function : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* Compiles a unit: packs its line table and its functions. */
 #include "symbol/lines_unit.h"
 
+#include "base/binary_search.h"
 #include "symbol/lines_cache.h"
 
 #include <dwarf.h>
@@ -9,15 +10,9 @@
 
 bool tally_lines_is_code(const struct tally_lines_code *code, uint64_t address)
 {
-	size_t low = 0, high = code->ranges.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (code->ranges.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < code->ranges.items[low - 1].end;
+	size_t behind = tally_search(i, 0, code->ranges.count,
+				     code->ranges.items[i].start > address);
+	return behind > 0 && address < code->ranges.items[behind - 1].end;
 }
 
 void tally_lines_scratch_release(struct tally_lines_scratch *scratch)
@@ -667,15 +662,8 @@ void tally_lines_unit_release(struct tally_lines_unit *unit)
 
 uint32_t tally_lines_last_at(const uint32_t *ascending, uint32_t count, uint32_t value)
 {
-	uint32_t low = 0, high = count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (ascending[middle] <= value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : (uint32_t)TALLY_LINES_NONE;
+	size_t behind = tally_search(i, 0, count, ascending[i] > value);
+	return behind ? (uint32_t)behind - 1 : (uint32_t)TALLY_LINES_NONE;
 }
 
 const char *tally_lines_unit_name(const struct tally_lines_unit *unit,

@@ -9,6 +9,7 @@
  */
 #include "symbol/symbol_table.h"
 
+#include "base/binary_search.h"
 #include "base/vector.h"
 #include "object/object.h"
 
@@ -91,18 +92,11 @@ static const struct got_entry *find_got(const struct plt *plt, const struct slot
 /* Returns the best name of the function whose resolver is at an address. */
 static const char *resolver_name(const struct plt *plt, uint64_t address)
 {
-	size_t low = 0, high = plt->function_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (plt->builder->entries[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct tally_symbol_entry *best = NULL;
-	for (; low < plt->function_count && plt->builder->entries[low].start == address; low++)
-		if (!best || tally_symbol_is_better(best, &plt->builder->entries[low]))
-			best = &plt->builder->entries[low];
+	const struct tally_symbol_entry *entries = plt->builder->entries, *best = NULL;
+	size_t at = tally_search(i, 0, plt->function_count, entries[i].start >= address);
+	for (; at < plt->function_count && entries[at].start == address; at++)
+		if (!best || tally_symbol_is_better(best, &entries[at]))
+			best = &entries[at];
 	return best ? best->name : NULL;
 }
 

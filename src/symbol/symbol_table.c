@@ -8,6 +8,7 @@
  */
 #include "symbol/symbol_table.h"
 
+#include "base/binary_search.h"
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "object/object.h"
@@ -308,14 +309,7 @@ static const struct tally_symbol *innermost(const struct tally_symbols *symbols,
 static size_t first_behind(const struct tally_symbols *symbols, size_t low, size_t high,
 			   uint64_t address)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols->list[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return tally_search(i, low, high, symbols->list[i].start > address);
 }
 
 const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbols, uint64_t address)

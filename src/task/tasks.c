@@ -1,5 +1,6 @@
 #include "task/tasks.h"
 
+#include "base/binary_search.h"
 #include "base/vector.h"
 #include "task/jit.h"
 #include "task/mapped_files.h"
@@ -72,15 +73,7 @@ static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pi
 /* Returns the index of the first mapping that ends behind `address`. */
 static size_t lower_bound(const struct tally_process *process, uint64_t address)
 {
-	size_t low = 0, high = process->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (process->mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return tally_search(i, 0, process->count, process->mappings[i].end > address);
 }
 
 static void drop_mappings(struct tally_process *process)

@@ -1,5 +1,7 @@
 #include "unwind/function_index.h"
 
+#include "base/binary_search.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,15 +102,8 @@ struct cies {
 
 static const struct tally_cfi_cie *find_cie(const struct cies *cies, uint32_t offset)
 {
-	size_t low = 0, high = cies->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (cies->items[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < cies->count && cies->items[low].offset == offset ? &cies->items[low] : NULL;
+	size_t at = tally_search(i, 0, cies->count, cies->items[i].offset >= offset);
+	return at < cies->count && cies->items[at].offset == offset ? &cies->items[at] : NULL;
 }
 
 /* Reads all CIEs.  They come out sorted, because the scan goes by ascending offsets. */
@@ -222,15 +217,7 @@ static uint64_t start_at(const struct tally_function_index *index, size_t positi
 /* Returns the number of functions that start at or below the address. */
 static size_t upper_bound(const struct tally_function_index *index, uint64_t address)
 {
-	size_t low = 0, high = index->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (start_at(index, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return tally_search(i, 0, index->count, start_at(index, i) > address);
 }
 
 bool tally_function_index_below(const struct tally_function_index *index, uint64_t address,

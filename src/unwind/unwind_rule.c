@@ -24,6 +24,7 @@
  */
 #include "unwind/unwind_rule.h"
 
+#include "base/binary_search.h"
 #include "unwind/unwind_machine.h"
 
 #include <errno.h>
@@ -297,20 +298,14 @@ static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules 
 	const struct tally_compiled_function *function = &rules->functions[position];
 	uint64_t offset = address - start;
 	const struct tally_compiled_row *rows = &rules->rows.items[function->first];
-	size_t low = 1, high = function->count; /* the first one begins where the function does */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (rows[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	range->start = start + rows[low - 1].start;
-	range->end = start + (low < function->count ? rows[low].start : function->size);
+	/* the first row begins where the function does */
+	size_t next_row = tally_search(i, 1, function->count, rows[i].start > offset);
+	range->start = start + rows[next_row - 1].start;
+	range->end = start + (next_row < function->count ? rows[next_row].start : function->size);
 	/* functions of forged files may overlap */
 	uint64_t next = tally_function_index_next(index, position);
 	range->end = next < range->end ? next : range->end;
-	return rules->rules.items[rows[low - 1].rule];
+	return rules->rules.items[rows[next_row - 1].rule];
 }
 
 void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
