@@ -124,21 +124,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct compare compare = { .arena = TALLY_ARENA_INIT };
-	const char *paths[2];
-	int path_count = 0;
+	const char *paths[2] = { NULL };
 	/* Options may follow the files: compare old new --fail-if … */
-	while (tally_options_parse(&walk, &compare) && walk.index < argc) {
-		if (path_count == 2)
-			return tally_command_misuse(command,
-						    "unexpected file '%s': two are compared",
-						    argv[walk.index]);
-		paths[path_count] = tally_options_file(&walk);
-		if (!paths[path_count++])
-			return TALLY_EXIT_USAGE;
-	}
+	while (tally_options_parse(&walk, &compare) && walk.index < argc &&
+	       tally_options_take_file(&walk, paths, 2, "unexpected file '%s': two are compared"))
+		;
 	if (walk.status >= 0)
 		return walk.status;
-	if (path_count < 2)
+	if (!paths[1])
 		return tally_command_misuse(command, "name two files, the old one first");
 	if (compare.wants_json && compare.wants_markdown)
 		return tally_command_misuse(command, "choose either JSON or Markdown");

@@ -306,24 +306,18 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *paths[2] = { NULL };
-	unsigned path_count = 0;
 	/* Options may follow the files: diff old new --sort sym */
-	while (tally_options_parse(&walk, request) && walk.index < argc) {
-		if (path_count == 2)
-			return tally_command_misuse(
-				command,
-				"unexpected file '%s': --old and --new add recordings to a side",
-				argv[walk.index]);
-		paths[path_count] = tally_options_file(&walk);
-		if (!paths[path_count++])
-			return TALLY_EXIT_USAGE;
-	}
+	while (tally_options_parse(&walk, request) && walk.index < argc &&
+	       tally_options_take_file(
+		       &walk, paths, 2,
+		       "unexpected file '%s': --old and --new add recordings to a side"))
+		;
 	if (walk.status >= 0)
 		return walk.status;
-	if (path_count == 1)
+	if (paths[0] && !paths[1])
 		return tally_command_misuse(command, "name two recordings, the old one first");
-	if (path_count && (add_path(&request->old, paths[0], &err) < 0 ||
-			   add_path(&request->new, paths[1], &err) < 0))
+	if (paths[0] && (add_path(&request->old, paths[0], &err) < 0 ||
+			 add_path(&request->new, paths[1], &err) < 0))
 		return tally_command_misused(command, &err);
 	if (!request->old.count || !request->new.count)
 		return tally_command_misuse(command, "name two recordings, the old one first");

@@ -237,16 +237,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct flamegraph graph = { .input = { .arranges_waits = true } };
 	/* options may follow the input; behind -- a command begins */
-	while (tally_options_parse(&walk, &graph) && !walk.dashes && walk.index < argc) {
-		if (graph.input.path)
-			return tally_command_misuse(
-				command,
-				"unexpected input '%s'; a command to record follows --",
-				argv[walk.index]);
-		graph.input.path = tally_options_file(&walk);
-		if (!graph.input.path)
-			return TALLY_EXIT_USAGE;
-	}
+	while (tally_options_parse(&walk, &graph) && !walk.dashes && walk.index < argc &&
+	       tally_options_take_file(&walk, &graph.input.path, 1,
+				       "unexpected input '%s'; a command to record follows --"))
+		;
 	if (walk.status >= 0)
 		return walk.status;
 	if (walk.dashes && walk.index == argc)

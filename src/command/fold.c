@@ -98,14 +98,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct fold fold = { 0 };
 	/* options may follow the input */
-	while (tally_options_parse(&walk, &fold) && walk.index < argc) {
-		if (fold.input.path)
-			return tally_command_misuse(command, "unexpected input '%s'",
-						    argv[walk.index]);
-		fold.input.path = tally_options_file(&walk);
-		if (!fold.input.path)
-			return TALLY_EXIT_USAGE;
-	}
+	while (tally_options_parse(&walk, &fold) && walk.index < argc &&
+	       tally_options_take_file(&walk, &fold.input.path, 1, "unexpected input '%s'"))
+		;
 	if (walk.status >= 0)
 		return walk.status;
 	if (fold_input(command, &fold, &err) < 0)

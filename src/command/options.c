@@ -89,13 +89,23 @@ static enum step take_argument(struct tally_options *options, const struct tally
 	return STEP_OPTION;
 }
 
-const char *tally_options_file(struct tally_options *options)
+bool tally_options_take_file(struct tally_options *options, const char **files, unsigned most,
+			     const char *excess)
 {
 	const char *name = options->argv[options->index++];
-	if (*name)
-		return name;
-	option_error(options, "a file's name is empty (a variable that is not set?); give one");
-	return NULL;
+	unsigned count = 0;
+	while (count < most && files[count])
+		count++;
+	if (count == most) {
+		options->status = tally_command_misuse(options->command, excess, name);
+	} else if (!*name) {
+		option_error(options,
+			     "a file's name is empty (a variable that is not set?); give one");
+		options->status = TALLY_EXIT_USAGE;
+	} else {
+		files[count] = name;
+	}
+	return options->status < 0;
 }
 
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:

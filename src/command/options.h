@@ -153,9 +153,11 @@ struct tally_options {
  * exit with `status`: the help or an error was printed.  Every command has -h and --help. */
 bool tally_options_parse(struct tally_options *options, void *request);
 
-/* Returns the next argument, the name of a file. NULL: it is empty; an error was printed, exit with
- * TALLY_EXIT_USAGE. */
-const char *tally_options_file(struct tally_options *options);
+/* Takes the next argument, the name of a file, into the first of the `most` files that is NULL.
+ * Returns false when the command must exit with `status`, after an error was printed: the name is
+ * empty, or all files are set; then `excess` is the message, with %s for the argument. */
+bool tally_options_take_file(struct tally_options *options, const char **files, unsigned most,
+			     const char *excess);
 
 /* Stores the value as the row says, without `take`.  Returns 0, or -EINVAL with a message that
  * names the option. */

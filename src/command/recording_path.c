@@ -25,16 +25,10 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 			       void *request, const char **input, int *status)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
-	while (tally_options_parse(&walk, request) && walk.index < argc) {
-		if (*input)
-			walk.status = tally_command_misuse(
-				command, "one recording at a time: '%s' is too many",
-				argv[walk.index]);
-		else if (!(*input = tally_options_file(&walk)))
-			walk.status = TALLY_EXIT_USAGE;
-		if (walk.status >= 0)
-			break;
-	}
+	while (tally_options_parse(&walk, request) && walk.index < argc &&
+	       tally_options_take_file(&walk, input, 1,
+				       "one recording at a time: '%s' is too many"))
+		;
 	*status = walk.status;
 	return walk.status < 0;
 }

@@ -228,19 +228,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct sim sim = { .view = { .separator = "," } };
 	/* options may follow the scenario */
-	while (tally_options_parse(&walk, &sim) && !walk.dashes && walk.index < argc) {
-		if (sim.path)
-			return tally_command_misuse(command, "unexpected scenario '%s'",
-						    argv[walk.index]);
-		sim.path = tally_options_file(&walk);
-		if (!sim.path)
-			return TALLY_EXIT_USAGE;
-	}
+	while (tally_options_parse(&walk, &sim) && !walk.dashes && walk.index < argc &&
+	       tally_options_take_file(&walk, &sim.path, 1, "unexpected scenario '%s'"))
+		;
+	/* after -- */
+	if (walk.status < 0 && walk.index < argc && !sim.path)
+		tally_options_take_file(&walk, &sim.path, 1, "");
 	if (walk.status >= 0)
 		return walk.status;
-	/* after -- */
-	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk)))
-		return TALLY_EXIT_USAGE;
 	if (!sim.path || walk.index < argc)
 		return tally_command_misuse(command,
 					    sim.path ? "only one scenario can be played"
