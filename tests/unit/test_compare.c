@@ -349,8 +349,8 @@ static void other_files_are_refused(void **state)
 		"{\"schema\":\"tally-stat\",\"version\":1,\"interval_end_ns\":5}",
 		"\177ELF",
 		"event,1,2\n",
-		"{\"counter-value\":\"1\",\"event\":\"a\"}\n"
-		"{\"counter-value\":\"1\",\"event\":\"a\"}",
+		("{\"counter-value\":\"1\",\"event\":\"a\"}\n"
+		 "{\"counter-value\":\"1\",\"event\":\"a\"}"),
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
