@@ -103,9 +103,8 @@ struct tally_tracing_data {
 void tally_feature_tracing_data(struct tally_buffer *out, const struct tally_tracing_data *data);
 
 /* Calls `visit` for each format in a TRACING_DATA section.  `visit` returns 0 to go on; any other
- * value ends the walk and is returned.  Returns -EBADMSG when the section is damaged.  `used`,
- * unless NULL, receives the section's length. */
-int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
+ * value ends the walk and is returned.  Returns -EBADMSG when the section is damaged. */
+int tally_tracing_data_walk(const void *bytes, size_t size,
 			    int (*visit)(void *context, const char *system, const char *text,
 					 size_t length),
 			    void *context);

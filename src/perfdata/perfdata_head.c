@@ -312,7 +312,7 @@ int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, 
 	else if (feature == TALLY_FEATURE_BUILD_ID)
 		result = apply_build_ids(data, &reader);
 	else if (feature == TALLY_FEATURE_TRACING_DATA)
-		result = tally_tracing_data_walk(bytes, size, NULL, keep_tracepoint, data);
+		result = tally_tracing_data_walk(bytes, size, keep_tracepoint, data);
 	if (result == -ENOMEM)
 		return result;
 	if (result || reader.failed)

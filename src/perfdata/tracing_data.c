@@ -154,17 +154,14 @@ static int walk_all(const void *bytes, size_t size, struct walk *walk, struct pr
 	return reader->failed ? -EBADMSG : 0;
 }
 
-int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
+int tally_tracing_data_walk(const void *bytes, size_t size,
 			    int (*visit)(void *context, const char *system, const char *text,
 					 size_t length),
 			    void *context)
 {
 	struct walk walk = { .visit = visit, .context = context };
 	struct printk_text printk = { 0 };
-	int result = walk_all(bytes, size, &walk, &printk);
-	if (used)
-		*used = tally_reader_offset(&walk.reader);
-	return result;
+	return walk_all(bytes, size, &walk, &printk);
 }
 
 bool tally_tracing_data_machine(const void *bytes, size_t size, unsigned *long_bytes, bool *swap)
