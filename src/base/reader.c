@@ -1,80 +1,63 @@
 #include "base/reader.h"
 
-#include <string.h>
-
-void tally_reader_init(struct tally_reader *reader, const void *bytes, size_t length, bool swap)
+uint64_t tally_reader_fixed(struct tally_reader *reader, unsigned size)
 {
-	*reader = (struct tally_reader){
-		.start = bytes, .at = bytes, .end = (const uint8_t *)bytes + length, .swap = swap
-	};
-}
-
-const void *tally_reader_bytes(struct tally_reader *reader, size_t length)
-{
-	if (reader->failed || (size_t)(reader->end - reader->at) < length) {
-		reader->failed = true;
-		return NULL;
+	switch (size) {
+	case 1:
+		return tally_reader_u8(reader);
+	case 2:
+		return tally_reader_u16(reader);
+	case 3: {
+		const uint8_t *bytes = tally_reader_bytes(reader, 3);
+		bool is_big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != reader->swap;
+		if (!bytes)
+			return 0;
+		return (uint64_t)bytes[is_big ? 0 : 2] << 16 | (uint64_t)bytes[1] << 8 |
+		       bytes[is_big ? 2 : 0];
 	}
-	const void *bytes = reader->at;
-	reader->at += length;
-	return bytes;
-}
-
-uint8_t tally_reader_u8(struct tally_reader *reader)
-{
-	const uint8_t *bytes = tally_reader_bytes(reader, 1);
-	return bytes ? *bytes : 0;
-}
-
-#define DEFINE_READ(name, type, swapped) \
-	type name(struct tally_reader *reader) \
-	{ \
-		const void *bytes = tally_reader_bytes(reader, sizeof(type)); \
-		if (!bytes) \
-			return 0; \
-		type value; \
-		memcpy(&value, bytes, sizeof(value)); \
-		return reader->swap ? swapped(value) : value; \
+	case 4:
+		return tally_reader_u32(reader);
+	case 8:
+		return tally_reader_u64(reader);
+	default:
+		tally_reader_skip(reader, size);
+		return 0;
 	}
+}
 
-DEFINE_READ(tally_reader_u16, uint16_t, __builtin_bswap16)
-DEFINE_READ(tally_reader_u32, uint32_t, __builtin_bswap32)
-DEFINE_READ(tally_reader_u64, uint64_t, __builtin_bswap64)
-
-static uint64_t leb(struct tally_reader *reader, bool is_signed)
+static inline uint64_t leb(struct tally_reader *reader, bool is_signed)
 {
 	uint64_t value = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		uint8_t byte = tally_reader_u8(reader);
-		if (shift < 64)
+	unsigned shift = 0;
+	uint8_t byte;
+	do {
+		byte = tally_reader_u8(reader);
+		if (shift < 64) {
 			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte & 0x80)
-			continue;
-		if (is_signed && (byte & 0x40) && shift + 7 < 64)
-			value |= ~(uint64_t)0 << (shift + 7);
-		return reader->failed ? 0 : value;
-	}
-	reader->failed = true;
-	return 0;
+			shift += 7;
+		}
+	} while (byte & 0x80);
+	if (is_signed && byte & 0x40 && shift < 64)
+		value |= ~(uint64_t)0 << shift;
+	return reader->failed ? 0 : value;
 }
 
-uint64_t tally_reader_uleb(struct tally_reader *reader)
+uint64_t tally_reader_long_uleb(struct tally_reader *reader)
 {
 	return leb(reader, false);
 }
 
-int64_t tally_reader_sleb(struct tally_reader *reader)
+int64_t tally_reader_long_sleb(struct tally_reader *reader)
 {
 	return (int64_t)leb(reader, true);
 }
 
 const char *tally_reader_string(struct tally_reader *reader)
 {
-	const uint8_t *end = reader->failed
-				     ? NULL
-				     : memchr(reader->at, 0, (size_t)(reader->end - reader->at));
+	const uint8_t *end = reader->failed ? NULL
+					    : memchr(reader->at, 0, tally_reader_left(reader));
 	if (!end) {
-		reader->failed = true;
+		tally_reader_fail(reader);
 		return NULL;
 	}
 	const char *text = (const char *)reader->at;
@@ -82,10 +65,11 @@ const char *tally_reader_string(struct tally_reader *reader)
 	return text;
 }
 
-void tally_reader_seek(struct tally_reader *reader, size_t offset)
+const char *tally_reader_padded_string(struct tally_reader *reader, uint64_t room)
 {
-	if (reader->failed || offset > (size_t)(reader->end - reader->start))
-		reader->failed = true;
-	else
-		reader->at = reader->start + offset;
+	const char *text = tally_reader_bytes(reader, room);
+	if (text && memchr(text, 0, room))
+		return text;
+	tally_reader_fail(reader);
+	return NULL;
 }

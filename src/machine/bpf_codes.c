@@ -61,8 +61,8 @@ void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, s
 		tally_reader_u32(&reader); /* its size, or the id of another type */
 		if (reader.failed || kind >= KINDS)
 			return;
-		tally_reader_bytes(&reader,
-				   EXTRA[kind].once + (size_t)EXTRA[kind].each * (info & 0xffff));
+		tally_reader_skip(&reader,
+				  EXTRA[kind].once + (size_t)EXTRA[kind].each * (info & 0xffff));
 		for (size_t i = 0; i < count; i++)
 			if (ids[i] == id)
 				names[i] = name_at(all, names_size, name);

@@ -10,22 +10,6 @@
 
 /* ---- reading ------------------------------------------------------------- */
 
-static const char *take_string(const struct tally_packed_names *names, struct tally_reader *reader)
-{
-	uint64_t id = tally_reader_uleb(reader);
-	if (id > names->strings.count)
-		reader->failed = true;
-	return id && id <= names->strings.count ? names->strings.items[id - 1] : NULL;
-}
-
-static uint32_t take_u32(struct tally_reader *reader)
-{
-	uint64_t value = tally_reader_uleb(reader);
-	if (value > UINT32_MAX)
-		reader->failed = true;
-	return (uint32_t)value;
-}
-
 static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader,
 		     struct tally_packed_codes *codes, struct tally_packed_code *code)
 {
@@ -33,9 +17,10 @@ static int read_rows(const struct tally_packed_names *names, struct tally_reader
 	code->first_row = codes->rows.count;
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
 		uint64_t step = tally_reader_uleb(reader);
-		struct tally_packed_code_row row = { .file = take_string(names, reader) };
-		row.line = take_u32(reader);
-		row.inlined = take_string(names, reader);
+		struct tally_packed_code_row row;
+		row.file = tally_packed_names_string(names, reader);
+		row.line = tally_reader_uleb32(reader);
+		row.inlined = tally_packed_names_string(names, reader);
 		if (reader->failed || step >= code->size - offset || (!step && code->row_count))
 			return -EBADMSG;
 		offset += step;
@@ -56,7 +41,7 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 		uint64_t step = tally_reader_uleb(reader);
 		struct tally_packed_code_target target = { .address = address + step };
 		target.offset = tally_reader_uleb(reader);
-		target.name = take_string(names, reader);
+		target.name = tally_packed_names_string(names, reader);
 		if (reader->failed || !target.name || target.address < address ||
 		    (!step && code->target_count))
 			return -EBADMSG;
@@ -71,20 +56,20 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 static int read_code(const struct tally_packed_names *names, struct tally_reader *reader,
 		     struct tally_packed_codes *codes)
 {
-	struct tally_packed_code code = { .function = take_u32(reader) };
+	struct tally_packed_code code = { .function = tally_reader_uleb32(reader) };
 	const struct tally_packed_code *last = codes->codes.count
 						       ? &codes->codes.items[codes->codes.count - 1]
 						       : NULL;
 	code.start = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader), shown = tally_reader_uleb(reader);
 	code.shown = shown & 1 ? ~(shown >> 1) : shown >> 1;
-	code.machine = take_u32(reader);
+	code.machine = tally_reader_uleb32(reader);
 	uint64_t flags = tally_reader_uleb(reader);
 	code.is_64bit = flags & 1;
 	code.is_big_endian = flags >> 1 & 1;
 	code.bytes = size && size < UINT32_MAX ? tally_reader_bytes(reader, (size_t)size) : NULL;
 	code.size = (size_t)size;
-	code.main_file = take_string(names, reader);
+	code.main_file = tally_packed_names_string(names, reader);
 	if (reader->failed || !code.bytes || code.function >= names->functions.count ||
 	    code.start + size < size || (last && code.function <= last->function))
 		return -EBADMSG;

@@ -33,26 +33,17 @@ static const char *take_string(const struct tally_packed_names *packed, struct t
 	uint64_t id = tally_reader_uleb(reader);
 	if (id < packed->strings.count)
 		return packed->strings.items[id];
-	reader->failed = true;
+	tally_reader_fail(reader);
 	return "";
 }
 
-/* Takes an id + 1; 0 is no string. */
-static const char *take_optional_string(const struct tally_packed_names *packed,
-					struct tally_reader *reader)
+const char *tally_packed_names_string(const struct tally_packed_names *packed,
+				      struct tally_reader *reader)
 {
 	uint64_t id = tally_reader_uleb(reader);
 	if (id > packed->strings.count)
-		reader->failed = true;
+		tally_reader_fail(reader);
 	return id && id <= packed->strings.count ? packed->strings.items[id - 1] : NULL;
-}
-
-static uint32_t take_u32(struct tally_reader *reader)
-{
-	uint64_t value = tally_reader_uleb(reader);
-	if (value > UINT32_MAX)
-		reader->failed = true;
-	return (uint32_t)value;
 }
 
 static int read_functions(struct tally_packed_names *packed, struct tally_reader *reader)
@@ -62,7 +53,7 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 		uint64_t kind = tally_reader_uleb(reader);
 		function.kind = kind < TALLY_FRAME_KINDS ? (enum tally_frame_kind)kind
 							 : TALLY_FRAME_PROGRAM;
-		function.name = take_optional_string(packed, reader);
+		function.name = tally_packed_names_string(packed, reader);
 		function.object = take_string(packed, reader);
 		function.start = tally_reader_uleb(reader) - 1;
 		if (reader->failed)
@@ -77,9 +68,9 @@ static int read_frames(struct tally_packed_names *packed, struct tally_reader *r
 		       uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		struct tally_packed_frame frame = { .function = take_u32(reader) };
-		frame.file = take_optional_string(packed, reader);
-		frame.line = take_u32(reader);
+		struct tally_packed_frame frame = { .function = tally_reader_uleb32(reader) };
+		frame.file = tally_packed_names_string(packed, reader);
+		frame.line = tally_reader_uleb32(reader);
 		if (reader->failed || frame.function >= packed->functions.count)
 			return -EBADMSG;
 		if (tally_vector_push(&packed->frames, frame) < 0)
@@ -156,9 +147,9 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	struct tally_packed_object object = { .first = (uint32_t)packed->places.count };
 	object.is_kernel = tally_reader_uleb(reader) & 1;
 	object.path = take_string(packed, reader);
-	object.pid = take_u32(reader);
-	object.major = take_u32(reader);
-	object.minor = take_u32(reader);
+	object.pid = tally_reader_uleb32(reader);
+	object.major = tally_reader_uleb32(reader);
+	object.minor = tally_reader_uleb32(reader);
 	object.inode = tally_reader_uleb(reader);
 	object.inode_generation = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader);
@@ -189,7 +180,7 @@ static int read_texts(struct tally_packed_names *packed, const void *section, si
 		return result;
 	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
 	while (tally_reader_left(&reader)) {
-		uint32_t function = take_u32(&reader);
+		uint32_t function = tally_reader_uleb32(&reader);
 		const char *text = take_string(packed, &reader);
 		if (reader.failed || function >= packed->functions.count)
 			return -EBADMSG;

@@ -72,6 +72,11 @@ struct tally_packed_names {
 int tally_packed_names_read(const void *section, size_t size, struct tally_packed_names **out);
 void tally_packed_names_free(struct tally_packed_names *packed); /* NULL is allowed */
 
+struct tally_reader;
+/* Reads the number of a string, counted from 1.  Returns NULL for 0, which is no string. */
+const char *tally_packed_names_string(const struct tally_packed_names *packed,
+				      struct tally_reader *reader);
+
 /* Returns the packed place, or NULL.  `file` is from tally_names_file(). */
 const struct tally_packed_place *tally_packed_names_find(struct tally_packed_names *packed,
 							 const struct tally_tasks *tasks,

@@ -576,7 +576,7 @@ static void align(struct tally_reader *reader)
 {
 	size_t padding = -tally_reader_offset(reader) & 3;
 	size_t left = tally_reader_left(reader);
-	tally_reader_bytes(reader, padding < left ? padding : left);
+	tally_reader_skip(reader, padding < left ? padding : left);
 }
 
 static bool find_build_id(const void *notes, size_t size, bool swap, struct tally_build_id *out)

@@ -91,7 +91,7 @@ static void put_attr(struct tally_reader *reader, size_t size, struct tally_buff
 	put_hex(reader, "flags", out);
 	size_t used = tally_reader_offset(reader) - sizeof(struct tally_record_header);
 	if (attr_size >= used)
-		tally_reader_bytes(reader, attr_size - used);
+		tally_reader_skip(reader, attr_size - used);
 	tally_buffer_text(out, " ids=[");
 	for (bool first = true; !reader->failed && size - tally_reader_offset(reader) >= 8;
 	     first = false)
@@ -202,7 +202,7 @@ static void tool_record_dump(const struct tally_raw_record *raw, struct tally_bu
 	struct tally_reader reader;
 	memcpy(&header, raw->bytes, sizeof(header));
 	tally_reader_init(&reader, raw->bytes, raw->size, false);
-	tally_reader_bytes(&reader, sizeof(header));
+	tally_reader_skip(&reader, sizeof(header));
 	switch (header.type) {
 	case TALLY_RECORD_HEADER_ATTR:
 		put_attr(&reader, raw->size, out);

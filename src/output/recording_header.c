@@ -25,11 +25,8 @@ typedef void header_printer(struct header_part *part);
 static const char *header_string(struct header_part *part)
 {
 	uint32_t room = tally_reader_u32(&part->reader);
-	const char *text = tally_reader_bytes(&part->reader, room);
-	if (text && memchr(text, 0, room))
-		return text;
-	part->reader.failed = true;
-	return "";
+	const char *text = tally_reader_padded_string(&part->reader, room);
+	return text ? text : "";
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -235,7 +232,7 @@ static void header_cpu_topology(struct header_part *part)
 	part->out = &unseen; /* read over the lists without printing */
 	put_list(part, "threads");
 	cpus = *reader;
-	tally_reader_bytes(reader, (size_t)count * 8);
+	tally_reader_skip(reader, (size_t)count * 8);
 	part->out = out;
 	bool has_cpus = !reader->failed, has_dies = has_cpus && tally_reader_left(reader);
 	if (has_dies)
@@ -281,7 +278,7 @@ static void header_cache(struct header_part *part)
 	tally_buffer_text(part->out, "# CPU cache info:\n");
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
 		uint32_t level = tally_reader_u32(&part->reader);
-		tally_reader_bytes(&part->reader, 12); /* line size, sets, ways */
+		tally_reader_skip(&part->reader, 12); /* line size, sets, ways */
 		const char *type = header_string(part), *size = header_string(part);
 		const char *cpus = header_string(part);
 		if (!part->reader.failed)
@@ -340,7 +337,7 @@ static void header_memory(struct header_part *part)
 		struct tally_reader words = *reader;
 		if (bits > tally_reader_left(reader) * 8 ||
 		    !tally_reader_bytes(reader, (bits + 63) / 64 * 8)) {
-			reader->failed = true;
+			tally_reader_fail(reader);
 			return;
 		}
 		uint64_t size = block * count_bits(&words, bits);

@@ -198,24 +198,14 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	return 0;
 }
 
-/* Reads a feature's string: the size of its field, then text that ends within the field. */
-static const char *take_string(struct tally_reader *reader)
-{
-	uint32_t room = tally_reader_u32(reader);
-	const char *text = tally_reader_bytes(reader, room);
-	if (text && !memchr(text, 0, room))
-		reader->failed = true;
-	return reader->failed ? NULL : text;
-}
-
 static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *reader)
 {
 	uint32_t count = tally_reader_u32(reader), attr_size = tally_reader_u32(reader);
 	for (uint32_t i = 0; i < count && !reader->failed; i++) {
 		uint64_t first_id = 0;
-		tally_reader_bytes(reader, attr_size);
+		tally_reader_skip(reader, attr_size);
 		uint32_t id_count = tally_reader_u32(reader);
-		const char *name = take_string(reader);
+		const char *name = tally_reader_padded_string(reader, tally_reader_u32(reader));
 		const void *ids = tally_reader_bytes(reader, (size_t)id_count * 8);
 		if (reader->failed)
 			break;
@@ -550,8 +540,8 @@ static void add_mask(struct tally_reader *reader, struct run *run)
 	unsigned words = tally_reader_u16(reader), size = tally_reader_u16(reader);
 	if (size == 8)
 		tally_reader_u16(reader); /* padding that aligns the words */
-	else
-		reader->failed |= size != 4;
+	else if (size != 4)
+		tally_reader_fail(reader);
 	for (unsigned i = 0; i < words && !reader->failed; i++) {
 		uint64_t word = size == 8 ? tally_reader_u64(reader) : tally_reader_u32(reader);
 		for (; word; word &= word - 1)
@@ -582,7 +572,7 @@ void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out)
 			run.last = last;
 		}
 	} else {
-		reader->failed = true;
+		tally_reader_fail(reader);
 	}
 	end_run(&run);
 }

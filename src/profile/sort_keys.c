@@ -85,7 +85,7 @@ static void time_text(uint64_t time, struct tally_buffer *out)
 static void pass_strings(struct tally_reader *bytes)
 {
 	for (uint32_t left = tally_reader_u32(bytes); left && !bytes->failed; left--)
-		tally_reader_bytes(bytes, tally_reader_u32(bytes));
+		tally_reader_skip(bytes, tally_reader_u32(bytes));
 }
 
 /* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that

@@ -41,7 +41,7 @@ static uint64_t read_format(struct tally_reader *reader, uint8_t format)
 	case PE_SDATA4:
 		return (uint64_t)(int32_t)tally_reader_u32(reader);
 	}
-	reader->failed = true;
+	tally_reader_fail(reader);
 	return 0;
 }
 
@@ -58,19 +58,21 @@ uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section,
 		break;
 	case PE_TEXTREL:
 		base = section->text_address;
-		reader->failed |= base == 0;
+		if (base == 0)
+			tally_reader_fail(reader);
 		break;
 	case PE_DATAREL:
 		base = section->data_address;
-		reader->failed |= base == 0;
+		if (base == 0)
+			tally_reader_fail(reader);
 		break;
 	case PE_ALIGNED:
-		tally_reader_bytes(reader, -here & 7);
+		tally_reader_skip(reader, -here & 7);
 		return tally_reader_u64(reader);
 	/* DW_EH_PE_funcrel: the function is not known yet.  Indirect pointers: the value that they
 	 * point at is not in the file. */
 	default:
-		reader->failed = true;
+		tally_reader_fail(reader);
 	}
 	return base + read_format(reader, encoding & PE_FORMAT);
 }
@@ -171,7 +173,10 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 bool tally_cfi_cie_read(const struct tally_cfi_section *section,
 			const struct tally_cfi_entry *entry, struct tally_cfi_cie *cie)
 {
-	if (entry->kind != TALLY_CFI_CIE)
+	/* Each function's rules begin with its CIE; a large forged one would be read again and
+	 * again. */
+	enum { CIE_BYTES_MAX = 1 << 16 };
+	if (entry->kind != TALLY_CFI_CIE || entry->end - entry->body > CIE_BYTES_MAX)
 		return false;
 	struct tally_reader reader = reader_over(section, entry->body, entry->end);
 	*cie = (struct tally_cfi_cie){ .offset = entry->offset, .encoding = PE_ABSPTR };
@@ -212,11 +217,11 @@ bool tally_cfi_fde_read(const struct tally_cfi_section *section,
 	if (entry->kind != TALLY_CFI_FDE)
 		return false;
 	struct tally_reader reader = reader_over(section, entry->body, entry->end);
-	tally_reader_bytes(&reader, cie->segment_size);
+	tally_reader_skip(&reader, cie->segment_size);
 	fde->start = tally_cfi_pointer_read(section, &reader, cie->encoding);
 	uint64_t size = read_format(&reader, cie->encoding & PE_FORMAT);
 	if (cie->has_augmentation_data)
-		tally_reader_bytes(&reader, tally_reader_uleb(&reader));
+		tally_reader_skip(&reader, tally_reader_uleb(&reader));
 	fde->end = fde->start + size;
 	fde->instructions = (uint32_t)tally_reader_offset(&reader);
 	fde->instructions_end = entry->end;
@@ -485,12 +490,6 @@ static void run_instruction(struct tally_cfi_program *program)
 		run_register_instruction(program, opcode);
 }
 
-static void set_reader(struct tally_cfi_program *program, uint32_t offset, uint32_t end)
-{
-	tally_reader_init(&program->reader, program->section->bytes, end, false);
-	tally_reader_seek(&program->reader, offset);
-}
-
 /* Runs instructions until one advances the location, or to the last one. */
 static void run_row(struct tally_cfi_program *program)
 {
@@ -518,13 +517,13 @@ bool tally_cfi_program_start(struct tally_cfi_program *program,
 					       .is_signal_frame = cie->is_signal_frame };
 	program->initial = program->row;
 	program->row_start = program->row_end = fde->start;
-	set_reader(program, cie->instructions, cie->instructions_end);
+	program->reader = reader_over(section, cie->instructions, cie->instructions_end);
 	run_row(program);
 	if (program->row_end != program->row_start)
 		program->bad = true; /* a CIE has no location to advance */
 	program->initial = program->row;
 	program->function_end = fde->end;
-	set_reader(program, fde->instructions, fde->instructions_end);
+	program->reader = reader_over(section, fde->instructions, fde->instructions_end);
 	return !program->bad;
 }
 

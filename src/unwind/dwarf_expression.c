@@ -10,7 +10,9 @@
  */
 #include "unwind/cfi.h"
 
-enum { STACK_MAX = 64, STEPS_MAX = 1024 };
+/* An operand may be padded to any length, so steps alone don't bound the time: an expression has at
+ * most BYTES_MAX bytes, and its jumps back repeat at most as many. */
+enum { STACK_MAX = 64, STEPS_MAX = 1024, BYTES_MAX = 1 << 15 };
 
 enum {
 	OP_ADDR = 0x03,
@@ -71,6 +73,7 @@ struct machine {
 	struct tally_unwind_frame *frame;
 	uint64_t stack[STACK_MAX];
 	unsigned depth;
+	unsigned repeated; /* bytes, by jumps back */
 	enum tally_expression_result result;
 };
 
@@ -127,7 +130,11 @@ static void dereference(struct machine *m, unsigned size)
 
 static void jump(struct machine *m, bool taken)
 {
-	int64_t distance = (int16_t)tally_reader_u16(&m->reader);
+	int16_t distance = (int16_t)tally_reader_u16(&m->reader);
+	if (taken && distance < 0)
+		m->repeated += (unsigned)-distance;
+	if (m->repeated > BYTES_MAX)
+		fail(m);
 	if (taken && !m->reader.failed)
 		tally_reader_seek(&m->reader,
 				  (size_t)((int64_t)tally_reader_offset(&m->reader) + distance));
@@ -299,8 +306,8 @@ enum tally_expression_result tally_expression_run(const uint8_t *bytes, size_t s
 {
 	struct machine m;
 	m.frame = frame;
-	m.depth = 0;
-	m.result = TALLY_EXPRESSION_OK;
+	m.depth = m.repeated = 0;
+	m.result = size > BYTES_MAX ? TALLY_EXPRESSION_BAD : TALLY_EXPRESSION_OK;
 	tally_reader_init(&m.reader, bytes, size, false);
 	if (initial)
 		push(&m, *initial);

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/number_text.h"
-#include "base/reader.h"
 #include "base/strings.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
@@ -83,22 +82,6 @@ static void equal_strings_have_equal_ids(void **state)
 	assert_int_equal(tally_strings_add(&strings, "name17x", 6), 17);
 	assert_string_equal(tally_strings_text(&strings, 42), "name42");
 	tally_strings_release(&strings);
-}
-
-static void reader_never_leaves_its_bytes(void **state)
-{
-	(void)state;
-	const uint8_t bytes[] = { 1, 0, 0, 0, 'h', 'i', 0, 0xe5, 0x8e, 0x26, 0x7f, 0xff };
-	struct tally_reader reader;
-	tally_reader_init(&reader, bytes, sizeof(bytes), false);
-	assert_int_equal(tally_reader_u32(&reader), 1);
-	assert_string_equal(tally_reader_string(&reader), "hi");
-	assert_int_equal(tally_reader_uleb(&reader), 624485); /* DWARF 5, figure 7.6's example */
-	assert_int_equal(tally_reader_sleb(&reader), -1);
-	assert_false(reader.failed);
-	assert_int_equal(tally_reader_u16(&reader), 0);
-	assert_true(reader.failed);
-	assert_int_equal(tally_reader_left(&reader), 0);
 }
 
 static void json_is_escaped_and_nested(void **state)
@@ -277,7 +260,6 @@ int main(void)
 		cmocka_unit_test(arena_memory_is_zeroed_and_separate),
 		cmocka_unit_test(map_finds_what_was_put),
 		cmocka_unit_test(equal_strings_have_equal_ids),
-		cmocka_unit_test(reader_never_leaves_its_bytes),
 		cmocka_unit_test(json_is_escaped_and_nested),
 		cmocka_unit_test(buffer_refuses_beyond_its_maximum),
 		cmocka_unit_test(distance_counts_swaps_once),

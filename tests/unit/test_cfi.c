@@ -504,6 +504,38 @@ static void senseless_expressions_are_refused(void **state)
 			 TALLY_EXPRESSION_UNREADABLE);
 }
 
+/* A loop of `rounds` over an operand that is padded to `padding` bytes. */
+static enum tally_expression_result evaluate_padded(uint8_t rounds, size_t padding)
+{
+	static uint8_t bytes[65536];
+	const uint8_t head[] = { 0x08, rounds },           /* const1u */
+		tail[] = { 0x13, 0x31, 0x1c, 0x12, 0x28 }; /* drop, lit1, minus, dup, bra */
+	uint8_t *at = bytes;
+	uint64_t value;
+	memcpy(at, head, sizeof(head));
+	at += sizeof(head);
+	*at++ = 0x10; /* constu */
+	memset(at, 0x80, padding);
+	at[padding - 1] = 0;
+	at += padding;
+	memcpy(at, tail, sizeof(tail));
+	at += sizeof(tail);
+	int16_t back = (int16_t)(bytes + sizeof(head) - (at + 2));
+	memcpy(at, &back, sizeof(back));
+	at += sizeof(back);
+	return evaluate(bytes, (size_t)(at - bytes), NULL, &value);
+}
+
+static void padded_operands_are_read_within_a_bounded_time(void **state)
+{
+	(void)state;
+	assert_int_equal(evaluate_padded(1, 32000), TALLY_EXPRESSION_OK);
+	assert_int_equal(evaluate_padded(1, 33000), TALLY_EXPRESSION_BAD);
+	assert_int_equal(evaluate_padded(4, 10000), TALLY_EXPRESSION_OK);
+	assert_int_equal(evaluate_padded(5, 10000), TALLY_EXPRESSION_BAD);
+	assert_int_equal(evaluate_padded(100, 20), TALLY_EXPRESSION_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +554,7 @@ int main(void)
 		cmocka_unit_test(functions_are_found_in_any_order_of_entries),
 		cmocka_unit_test(each_expression_operation_gives_its_value),
 		cmocka_unit_test(senseless_expressions_are_refused),
+		cmocka_unit_test(padded_operands_are_read_within_a_bounded_time),
 	};
 	return cmocka_run_group_tests_name("cfi", tests, NULL, NULL);
 }
