@@ -16,36 +16,36 @@ static bool read_package_index(struct tally_dwarf_package *package)
 	struct tally_section index;
 	if (!tally_object_section(package->file.object, ".debug_cu_index", &index) || !index.bytes)
 		return false;
-	struct tally_dwarf_cursor cursor = { .at = index.bytes, .end = index.bytes + index.size,
-					     .swap = package->file.swap };
-	uint32_t version = tally_dwarf_u32(&cursor);
+	struct tally_reader reader;
+	tally_reader_init(&reader, index.bytes, index.size, package->file.swap);
+	uint32_t version = tally_reader_u32(&reader);
 	if (version != 2) {
-		cursor.at = index.bytes;
-		version = tally_dwarf_u16(&cursor);
-		tally_dwarf_u16(&cursor);
+		tally_reader_seek(&reader, 0);
+		version = tally_reader_u16(&reader);
+		tally_reader_u16(&reader);
 		if (version != 5)
 			return false;
 	}
 	package->version = (uint16_t)version;
-	package->column_count = tally_dwarf_u32(&cursor);
-	package->row_count = tally_dwarf_u32(&cursor);
-	package->slot_count = tally_dwarf_u32(&cursor);
+	package->column_count = tally_reader_u32(&reader);
+	package->row_count = tally_reader_u32(&reader);
+	package->slot_count = tally_reader_u32(&reader);
 	/* The number of slots must be a power of two; every count must fit the bytes that are
 	 * left. */
-	uint64_t left = (uint64_t)(cursor.end - cursor.at);
+	uint64_t left = tally_reader_left(&reader);
 	if (package->slot_count == 0 || package->slot_count & (package->slot_count - 1) ||
 	    package->slot_count > left / 12 || package->column_count > left / 4 ||
 	    package->row_count > left / 4)
 		return false;
-	package->slots = cursor.at;
-	tally_dwarf_skip(&cursor, 8 * (uint64_t)package->slot_count);
-	package->rows = cursor.at;
-	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->slot_count);
-	package->columns = cursor.at;
-	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->column_count);
-	package->offsets = cursor.at;
-	tally_dwarf_skip(&cursor, 4 * (uint64_t)package->column_count * package->row_count);
-	return !cursor.failed;
+	package->slots = reader.at;
+	tally_reader_skip(&reader, 8 * (uint64_t)package->slot_count);
+	package->rows = reader.at;
+	tally_reader_skip(&reader, 4 * (uint64_t)package->slot_count);
+	package->columns = reader.at;
+	tally_reader_skip(&reader, 4 * (uint64_t)package->column_count);
+	package->offsets = reader.at;
+	tally_reader_skip(&reader, 4 * (uint64_t)package->column_count * package->row_count);
+	return !reader.failed;
 }
 
 void tally_dwarf_package_open(struct tally_dwarf_package *package, const char *object_path)
@@ -72,9 +72,9 @@ void tally_dwarf_package_release(struct tally_dwarf_package *package)
 static uint32_t u32_at(const struct tally_dwarf_package *package, const uint8_t *table,
 		       uint64_t index)
 {
-	struct tally_dwarf_cursor cursor = { .at = table + 4 * index, .end = table + 4 * index + 4,
-					     .swap = package->file.swap };
-	return tally_dwarf_u32(&cursor);
+	struct tally_reader reader;
+	tally_reader_init(&reader, table + 4 * index, 4, package->file.swap);
+	return tally_reader_u32(&reader);
 }
 
 /* Finds the row of a unit's id, counted from 1; 0 when it isn't there. */
@@ -84,10 +84,10 @@ static uint32_t find_row(const struct tally_dwarf_package *package, uint64_t id)
 	uint32_t slot = (uint32_t)id & mask, step = ((uint32_t)(id >> 32) & mask) | 1;
 	for (uint32_t tried = 0; tried < package->slot_count;
 	     tried++, slot = (slot + step) & mask) {
-		struct tally_dwarf_cursor cursor = { .at = package->slots + 8 * (uint64_t)slot,
-						     .end = package->rows,
-						     .swap = package->file.swap };
-		uint64_t its_id = tally_dwarf_u64(&cursor);
+		struct tally_reader reader;
+		tally_reader_init(&reader, package->slots + 8 * (uint64_t)slot, 8,
+				  package->file.swap);
+		uint64_t its_id = tally_reader_u64(&reader);
 		uint32_t row = u32_at(package, package->rows, slot);
 		if (row == 0)
 			return 0;
@@ -202,30 +202,29 @@ struct supplement_link {
 static bool read_supplement_link(const struct tally_dwarf_file *file, struct supplement_link *link)
 {
 	struct tally_section section;
-	struct tally_dwarf_cursor cursor = { .swap = file->swap };
+	struct tally_reader reader;
 	uint64_t size;
 	if (tally_object_section(file->object, ".gnu_debugaltlink", &section) && section.bytes) {
-		cursor.at = section.bytes;
-		cursor.end = section.bytes + section.size;
-		link->name = tally_dwarf_text(&cursor);
-		size = (uint64_t)(cursor.end - cursor.at);
+		tally_reader_init(&reader, section.bytes, section.size, file->swap);
+		link->name = tally_reader_string(&reader);
+		size = tally_reader_left(&reader);
 	} else if (tally_object_section(file->object, ".debug_sup", &section) && section.bytes) {
-		cursor.at = section.bytes;
-		cursor.end = section.bytes + section.size;
-		uint16_t version = tally_dwarf_u16(&cursor);
-		bool is_supplement = tally_dwarf_u8(&cursor);
+		tally_reader_init(&reader, section.bytes, section.size, file->swap);
+		uint16_t version = tally_reader_u16(&reader);
+		bool is_supplement = tally_reader_u8(&reader);
 		if (version != 5 || is_supplement)
 			return false;
-		link->name = tally_dwarf_text(&cursor);
-		size = tally_dwarf_uleb(&cursor);
+		link->name = tally_reader_string(&reader);
+		size = tally_reader_uleb(&reader);
 	} else {
 		return false;
 	}
-	if (cursor.failed || size == 0 || size > TALLY_BUILD_ID_MAX ||
-	    !tally_dwarf_need(&cursor, size))
+	const void *id = size && size <= TALLY_BUILD_ID_MAX ? tally_reader_bytes(&reader, size)
+							    : NULL;
+	if (!id)
 		return false;
 	link->id.size = (uint8_t)size;
-	memcpy(link->id.bytes, cursor.at, size);
+	memcpy(link->id.bytes, id, size);
 	return true;
 }
 

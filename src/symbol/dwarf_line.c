@@ -11,7 +11,7 @@
 struct program {
 	struct tally_dwarf_lines *lines;
 	const struct tally_dwarf_unit *unit;
-	struct tally_dwarf_cursor cursor;
+	struct tally_reader reader;
 	uint8_t offset_size, address_size;
 	uint8_t min_instruction, max_operations, line_range, opcode_base;
 	int8_t line_base;
@@ -90,24 +90,24 @@ static inline void emit(struct program *program)
 
 static void run_extended(struct program *program)
 {
-	struct tally_dwarf_cursor *cursor = &program->cursor;
-	uint64_t length = tally_dwarf_uleb(cursor);
-	if (length == 0 || !tally_dwarf_need(cursor, length))
+	uint64_t length = tally_reader_uleb(&program->reader);
+	if (length == 0 || !tally_reader_need(&program->reader, length))
 		return;
-	const uint8_t *next = cursor->at + length;
-	switch (tally_dwarf_u8(cursor)) {
+	struct tally_reader reader = program->reader;
+	reader.end = program->reader.at += length;
+	switch (tally_reader_u8(&reader)) {
 	case DW_LNE_end_sequence:
 		end_sequence(program);
 		reset(program);
 		break;
 	case DW_LNE_set_address:
 		if (length - 1 <= 8)
-			program->address = tally_dwarf_fixed(cursor, (unsigned)(length - 1));
+			program->address = tally_reader_fixed(&reader, (unsigned)(length - 1));
 		program->operation = 0;
 		break;
 	case DW_LNE_define_file: {
-		struct tally_dwarf_source source = { .name = tally_dwarf_text(cursor) };
-		source.directory = tally_dwarf_uleb(cursor);
+		struct tally_dwarf_source source = { .name = tally_reader_string(&reader) };
+		source.directory = tally_reader_uleb(&reader);
 		if (source.name && tally_vector_push(&program->lines->sources, source) < 0)
 			program->out_of_memory = true;
 		break;
@@ -115,46 +115,45 @@ static void run_extended(struct program *program)
 	default: /* discriminators and unknown opcodes */
 		break;
 	}
-	cursor->at = next;
 }
 
 static void run_standard(struct program *program, uint8_t opcode)
 {
-	struct tally_dwarf_cursor *cursor = &program->cursor;
+	struct tally_reader *reader = &program->reader;
 	switch (opcode) {
 	case DW_LNS_copy:
 		emit(program);
 		break;
 	case DW_LNS_advance_pc:
-		advance(program, tally_dwarf_uleb(cursor));
+		advance(program, tally_reader_uleb(reader));
 		break;
 	case DW_LNS_advance_line:
-		program->line += (uint32_t)tally_dwarf_sleb(cursor);
+		program->line += (uint32_t)tally_reader_sleb(reader);
 		break;
 	case DW_LNS_set_file:
-		program->file = (uint32_t)tally_dwarf_uleb(cursor);
+		program->file = (uint32_t)tally_reader_uleb(reader);
 		break;
 	case DW_LNS_set_column:
-		program->column = (uint32_t)tally_dwarf_uleb(cursor);
+		program->column = (uint32_t)tally_reader_uleb(reader);
 		break;
 	case DW_LNS_const_add_pc:
 		advance(program, program->steps[255]);
 		break;
 	case DW_LNS_fixed_advance_pc:
-		program->address += tally_dwarf_u16(cursor);
+		program->address += tally_reader_u16(reader);
 		program->operation = 0;
 		break;
 	/* Flags that we don't need, and opcodes of later versions: the header gives their number of
 	 * operands. */
 	default:
 		for (unsigned i = 0; i < program->lengths[opcode - 1]; i++)
-			tally_dwarf_uleb(cursor);
+			tally_reader_uleb(reader);
 	}
 }
 
 static void run(struct program *program)
 {
-	struct tally_dwarf_cursor *cursor = &program->cursor;
+	struct tally_reader *reader = &program->reader;
 	for (unsigned opcode = program->opcode_base; opcode < 256; opcode++) {
 		unsigned adjusted = opcode - program->opcode_base;
 		program->steps[opcode] = program->line_range ? adjusted / program->line_range : 0;
@@ -164,8 +163,8 @@ static void run(struct program *program)
 							  : 0);
 	}
 	reset(program);
-	while (cursor->at < cursor->end && !program->out_of_memory) {
-		uint8_t opcode = *cursor->at++;
+	while (reader->at < reader->end && !program->out_of_memory) {
+		uint8_t opcode = *reader->at++;
 		if (opcode >= program->opcode_base) {
 			advance(program, program->steps[opcode]);
 			program->line += (uint32_t)program->lines_by[opcode];
@@ -183,12 +182,12 @@ static void run(struct program *program)
 
 static int read_old_tables(struct program *program)
 {
-	struct tally_dwarf_cursor *cursor = &program->cursor;
+	struct tally_reader *reader = &program->reader;
 	struct tally_dwarf_lines *lines = program->lines;
 	if (tally_vector_push(&lines->directories, program->unit->directory) < 0)
 		return -ENOMEM;
 	for (;;) {
-		const char *name = tally_dwarf_text(cursor);
+		const char *name = tally_reader_string(reader);
 		if (!name || !*name)
 			break;
 		if (tally_vector_push(&lines->directories, name) < 0)
@@ -198,12 +197,12 @@ static int read_old_tables(struct program *program)
 	if (tally_vector_push(&lines->sources, (struct tally_dwarf_source){ 0 }) < 0)
 		return -ENOMEM;
 	for (;;) {
-		const char *name = tally_dwarf_text(cursor);
+		const char *name = tally_reader_string(reader);
 		if (!name || !*name)
 			return 0;
-		struct tally_dwarf_source source = { name, tally_dwarf_uleb(cursor) };
-		tally_dwarf_uleb(cursor); /* time */
-		tally_dwarf_uleb(cursor); /* size */
+		struct tally_dwarf_source source = { name, tally_reader_uleb(reader) };
+		tally_reader_uleb(reader); /* time */
+		tally_reader_uleb(reader); /* size */
 		if (tally_vector_push(&lines->sources, source) < 0)
 			return -ENOMEM;
 	}
@@ -220,10 +219,10 @@ struct entry_format {
 static void read_format(struct program *program, const struct tally_dwarf_unit *unit,
 			struct entry_format *format)
 {
-	format->count = tally_dwarf_u8(&program->cursor);
+	format->count = tally_reader_u8(&program->reader);
 	for (unsigned i = 0; i < format->count; i++) {
-		format->fields[i].content = tally_dwarf_uleb(&program->cursor);
-		uint64_t form = tally_dwarf_uleb(&program->cursor);
+		format->fields[i].content = tally_reader_uleb(&program->reader);
+		uint64_t form = tally_reader_uleb(&program->reader);
 		format->fields[i].attribute = (struct tally_dwarf_attribute){
 			.form = form > UINT16_MAX ? 0 : (uint16_t)form,
 			.size = tally_dwarf_form_size(form, unit),
@@ -237,7 +236,7 @@ static bool read_entry(struct program *program, const struct tally_dwarf_unit *u
 	*entry = (struct tally_dwarf_source){ 0 };
 	for (unsigned i = 0; i < format->count; i++) {
 		struct tally_dwarf_value value;
-		if (!tally_dwarf_read_value(&program->cursor, unit, &format->fields[i].attribute,
+		if (!tally_dwarf_read_value(&program->reader, unit, &format->fields[i].attribute,
 					    &value))
 			return false;
 		if (format->fields[i].content == DW_LNCT_path)
@@ -258,11 +257,11 @@ static int read_new_tables(struct program *program)
 	for (unsigned table = 0; table < 2; table++) {
 		struct entry_format format;
 		read_format(program, &unit, &format);
-		uint64_t count = tally_dwarf_uleb(&program->cursor);
+		uint64_t count = tally_reader_uleb(&program->reader);
 		/* Without fields an entry takes no bytes, and nothing would bound the count. */
 		if (format.count == 0 && count > 0)
 			return 0;
-		for (uint64_t i = 0; i < count && program->cursor.at < program->cursor.end; i++) {
+		for (uint64_t i = 0; i < count && program->reader.at < program->reader.end; i++) {
 			struct tally_dwarf_source entry;
 			if (!read_entry(program, &unit, &format, &entry))
 				return 0;
@@ -277,36 +276,36 @@ static int read_new_tables(struct program *program)
 /* Reads the header up to the tables; `program_start` is where the program begins. */
 static bool read_header(struct program *program, const uint8_t **program_start)
 {
-	struct tally_dwarf_cursor *cursor = &program->cursor;
-	if (cursor->failed || !tally_dwarf_enter_length(cursor, &program->offset_size))
+	struct tally_reader *reader = &program->reader;
+	if (reader->failed || !tally_dwarf_enter_length(reader, &program->offset_size))
 		return false;
-	uint16_t version = tally_dwarf_u16(cursor);
+	uint16_t version = tally_reader_u16(reader);
 	if (version < 2 || version > 5)
 		return false;
 	program->lines->version = (uint8_t)version;
 	program->address_size = program->unit->address_size;
 	if (version >= 5) {
-		program->address_size = tally_dwarf_u8(cursor);
-		tally_dwarf_u8(cursor); /* size of segment selectors */
+		program->address_size = tally_reader_u8(reader);
+		tally_reader_u8(reader); /* size of segment selectors */
 	}
-	uint64_t length = tally_dwarf_fixed(cursor, program->offset_size);
-	if (!tally_dwarf_need(cursor, length))
+	uint64_t length = tally_reader_fixed(reader, program->offset_size);
+	if (!tally_reader_need(reader, length))
 		return false;
-	*program_start = cursor->at + length;
-	program->min_instruction = tally_dwarf_u8(cursor);
-	program->max_operations = version >= 4 ? tally_dwarf_u8(cursor) : 1;
-	tally_dwarf_u8(cursor); /* default_is_stmt */
-	program->line_base = (int8_t)tally_dwarf_u8(cursor);
-	program->line_range = tally_dwarf_u8(cursor);
-	program->opcode_base = tally_dwarf_u8(cursor);
+	*program_start = reader->at + length;
+	program->min_instruction = tally_reader_u8(reader);
+	program->max_operations = version >= 4 ? tally_reader_u8(reader) : 1;
+	tally_reader_u8(reader); /* default_is_stmt */
+	program->line_base = (int8_t)tally_reader_u8(reader);
+	program->line_range = tally_reader_u8(reader);
+	program->opcode_base = tally_reader_u8(reader);
 	if (program->opcode_base == 0)
 		return false;
-	program->lengths = cursor->at;
-	tally_dwarf_skip(cursor, program->opcode_base - 1u);
-	return !cursor->failed;
+	program->lengths = reader->at;
+	tally_reader_skip(reader, program->opcode_base - 1u);
+	return !reader->failed;
 }
 
-/* Fills `program`, whose cursor is then at the program itself.  1; 0 where there is none, or the
+/* Fills `program`, whose reader is then at the program itself.  1; 0 where there is none, or the
  * header is damaged; -ENOMEM. */
 static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
 		       struct program *program)
@@ -317,18 +316,16 @@ static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf
 		return 0;
 	program->lines = lines;
 	program->unit = unit;
-	program->cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_LINE, unit->line_offset);
+	program->reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_LINE, unit->line_offset);
 	const uint8_t *start;
 	if (!read_header(program, &start))
 		return 0;
 	/* The tables must not extend into the program. */
-	const uint8_t *end = program->cursor.end;
-	program->cursor.end = start > program->cursor.at ? start : program->cursor.at;
+	const uint8_t *end = program->reader.end;
+	program->reader.end = start > program->reader.at ? start : program->reader.at;
 	if ((lines->version >= 5 ? read_new_tables(program) : read_old_tables(program)) < 0)
 		return -ENOMEM;
-	program->cursor = (struct tally_dwarf_cursor){ .at = start,
-						       .end = end,
-						       .swap = unit->file->swap };
+	tally_reader_init(&program->reader, start, (size_t)(end - start), unit->file->swap);
 	return 1;
 }
 

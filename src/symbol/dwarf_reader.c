@@ -8,132 +8,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-uint64_t tally_dwarf_long_uleb(struct tally_dwarf_cursor *cursor)
+bool tally_dwarf_enter_length(struct tally_reader *reader, uint8_t *offset_size)
 {
-	uint64_t value = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		uint8_t byte = tally_dwarf_u8(cursor);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return cursor->failed ? 0 : value;
-	}
-}
-
-int64_t tally_dwarf_sleb(struct tally_dwarf_cursor *cursor)
-{
-	uint64_t value = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		uint8_t byte = tally_dwarf_u8(cursor);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte & 0x80)
-			continue;
-		if (byte & 0x40 && shift + 7 < 64)
-			value |= ~(uint64_t)0 << (shift + 7);
-		return cursor->failed ? 0 : (int64_t)value;
-	}
-}
-
-uint64_t tally_dwarf_fixed(struct tally_dwarf_cursor *cursor, unsigned size)
-{
-	switch (size) {
-	case 1:
-		return tally_dwarf_u8(cursor);
-	case 2:
-		return tally_dwarf_u16(cursor);
-	case 3: {
-		uint64_t a = tally_dwarf_u8(cursor), b = tally_dwarf_u8(cursor),
-			 c = tally_dwarf_u8(cursor);
-		bool is_big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != cursor->swap;
-		return is_big ? a << 16 | b << 8 | c : c << 16 | b << 8 | a;
-	}
-	case 4:
-		return tally_dwarf_u32(cursor);
-	case 8:
-		return tally_dwarf_u64(cursor);
-	default:
-		tally_dwarf_skip(cursor, size);
-		return 0;
-	}
-}
-
-const char *tally_dwarf_text(struct tally_dwarf_cursor *cursor)
-{
-	const uint8_t *end = memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at));
-	if (!end) {
-		cursor->at = cursor->end;
-		cursor->failed = true;
-		return NULL;
-	}
-	const char *text = (const char *)cursor->at;
-	cursor->at = end + 1;
-	return text;
-}
-
-bool tally_dwarf_enter_length(struct tally_dwarf_cursor *cursor, uint8_t *offset_size)
-{
-	uint64_t length = tally_dwarf_u32(cursor);
+	uint64_t length = tally_reader_u32(reader);
 	*offset_size = 4;
 	if (length == 0xffffffff) {
-		length = tally_dwarf_u64(cursor);
+		length = tally_reader_u64(reader);
 		*offset_size = 8;
 	} else if (length >= 0xfffffff0) {
 		return false;
 	}
-	if (cursor->failed || length > (uint64_t)(cursor->end - cursor->at))
+	if (!tally_reader_need(reader, length))
 		return false;
-	cursor->end = cursor->at + length;
-	return true;
+	reader->end = reader->at + length;
+	return !reader->failed;
 }
 
-/* Returns the size of a block, which stands in front of it, and moves the cursor behind that
+/* Returns the size of a block, which stands in front of it, and moves the reader behind that
  * size. */
-static uint64_t enter_block(struct tally_dwarf_cursor *cursor, uint16_t form)
+static uint64_t enter_block(struct tally_reader *reader, uint16_t form)
 {
 	switch (form) {
 	case DW_FORM_block1:
-		return tally_dwarf_u8(cursor);
+		return tally_reader_u8(reader);
 	case DW_FORM_block2:
-		return tally_dwarf_u16(cursor);
+		return tally_reader_u16(reader);
 	case DW_FORM_block4:
-		return tally_dwarf_u32(cursor);
+		return tally_reader_u32(reader);
 	default:
-		return tally_dwarf_uleb(cursor);
+		return tally_reader_uleb(reader);
 	}
 }
 
 /* Gets the real form of an indirect attribute, which stands in the DIE. */
-static bool resolve_indirect(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+static bool resolve_indirect(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			     struct tally_dwarf_attribute *attribute)
 {
-	uint64_t form = tally_dwarf_uleb(cursor);
+	uint64_t form = tally_reader_uleb(reader);
 	if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
 		return false;
 	attribute->form = (uint16_t)form;
 	attribute->size = tally_dwarf_form_size(form, unit);
-	return !cursor->failed;
+	return !reader->failed;
 }
 
-bool tally_dwarf_skip_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+bool tally_dwarf_skip_value(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute)
 {
 	if (__builtin_expect(attribute->size < TALLY_DWARF_SIZE_VARIES, 1)) {
-		tally_dwarf_skip(cursor, attribute->size);
-		return !cursor->failed;
+		tally_reader_skip(reader, attribute->size);
+		return !reader->failed;
 	}
 	struct tally_dwarf_value value;
-	return tally_dwarf_read_value(cursor, unit, attribute, &value);
+	return tally_dwarf_read_value(reader, unit, attribute, &value);
 }
 
-bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+bool tally_dwarf_read_value(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute,
 			    struct tally_dwarf_value *value)
 {
 	struct tally_dwarf_attribute indirect;
 	if (attribute->form == DW_FORM_indirect) {
 		indirect = *attribute;
-		if (!resolve_indirect(cursor, unit, &indirect))
+		if (!resolve_indirect(reader, unit, &indirect))
 			return false;
 		attribute = &indirect;
 	}
@@ -146,7 +83,7 @@ bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tall
 		value->number = (uint64_t)attribute->constant;
 		break;
 	case DW_FORM_sdata:
-		value->number = (uint64_t)tally_dwarf_sleb(cursor);
+		value->number = (uint64_t)tally_reader_sleb(reader);
 		break;
 	case DW_FORM_udata:
 	case DW_FORM_ref_udata:
@@ -156,24 +93,24 @@ bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tall
 	case DW_FORM_rnglistx:
 	case DW_FORM_GNU_addr_index:
 	case DW_FORM_GNU_str_index:
-		value->number = tally_dwarf_uleb(cursor);
+		value->number = tally_reader_uleb(reader);
 		break;
 	case DW_FORM_string:
-		value->text = tally_dwarf_text(cursor);
+		value->text = tally_reader_string(reader);
 		break;
 	case DW_FORM_block:
 	case DW_FORM_block1:
 	case DW_FORM_block2:
 	case DW_FORM_block4:
 	case DW_FORM_exprloc:
-		tally_dwarf_skip(cursor, enter_block(cursor, attribute->form));
+		tally_reader_skip(reader, enter_block(reader, attribute->form));
 		break;
 	default:
 		if (attribute->size >= TALLY_DWARF_SIZE_VARIES)
 			return false;
-		value->number = tally_dwarf_fixed(cursor, attribute->size);
+		value->number = tally_reader_fixed(reader, attribute->size);
 	}
-	return !cursor->failed;
+	return !reader->failed;
 }
 
 static const char *string_at(const struct tally_dwarf_file *file, enum tally_dwarf_section section,
@@ -190,10 +127,10 @@ static const char *indexed_string(const struct tally_dwarf_unit *unit, uint64_t 
 	if (__builtin_mul_overflow(index, unit->offset_size, &offset) ||
 	    __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
 		return NULL;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file,
-								 TALLY_DWARF_STR_OFFSETS, offset);
-	uint64_t at = tally_dwarf_fixed(&cursor, unit->offset_size);
-	return cursor.failed ? NULL : string_at(unit->file, TALLY_DWARF_STR, at);
+	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_STR_OFFSETS,
+							   offset);
+	uint64_t at = tally_reader_fixed(&reader, unit->offset_size);
+	return reader.failed ? NULL : string_at(unit->file, TALLY_DWARF_STR, at);
 }
 
 const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
@@ -229,10 +166,9 @@ static bool dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t 
 	if (__builtin_mul_overflow(index, owner->address_size, &offset) ||
 	    __builtin_add_overflow(offset, owner->addr_base, &offset))
 		return false;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_ADDR,
-								 offset);
-	*address = tally_dwarf_fixed(&cursor, owner->address_size);
-	return !cursor.failed;
+	struct tally_reader reader = tally_dwarf_reader_at(owner->file, TALLY_DWARF_ADDR, offset);
+	*address = tally_reader_fixed(&reader, owner->address_size);
+	return !reader.failed;
 }
 
 static bool dwarf_address(const struct tally_dwarf_unit *unit,
@@ -359,20 +295,20 @@ uint8_t tally_dwarf_form_size(uint64_t form, const struct tally_dwarf_unit *unit
 }
 
 static int read_attributes(struct tally_dwarf_abbrevs *out, struct tally_dwarf_abbrev *abbrev,
-			   const struct tally_dwarf_unit *unit, struct tally_dwarf_cursor *cursor)
+			   const struct tally_dwarf_unit *unit, struct tally_reader *reader)
 {
 	uint64_t size = 0;
 	bool is_fixed = true;
 	for (;;) {
-		uint64_t name = tally_dwarf_uleb(cursor);
-		uint64_t form = tally_dwarf_uleb(cursor);
-		if ((name == 0 && form == 0) || cursor->failed)
+		uint64_t name = tally_reader_uleb(reader);
+		uint64_t form = tally_reader_uleb(reader);
+		if ((name == 0 && form == 0) || reader->failed)
 			break;
 		struct tally_dwarf_attribute attribute = {
 			.name = name > UINT16_MAX ? 0 : (uint16_t)name,
 			.form = form > UINT16_MAX ? 0 : (uint16_t)form,
 			.size = tally_dwarf_form_size(form, unit),
-			.constant = form == DW_FORM_implicit_const ? tally_dwarf_sleb(cursor) : 0,
+			.constant = form == DW_FORM_implicit_const ? tally_reader_sleb(reader) : 0,
 		};
 		if (name == DW_AT_sibling && form == DW_FORM_ref4 && is_fixed)
 			abbrev->sibling_at = (uint32_t)size;
@@ -408,25 +344,25 @@ int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally
 	out->is_dense = true;
 	out->is_used = false;
 	out->list.count = out->attributes.count = 0;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_ABBREV,
-								 unit->abbrev_offset);
+	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_ABBREV,
+							   unit->abbrev_offset);
 	bool is_sorted = true;
 	uint64_t last = 0;
 	while (out->list.count < limit) {
 		struct tally_dwarf_abbrev abbrev = {
-			.code = tally_dwarf_uleb(&cursor),
+			.code = tally_reader_uleb(&reader),
 			.first = (uint32_t)out->attributes.count,
 			.size = UINT32_MAX,
 			.sibling_at = UINT32_MAX,
 		};
 		if (abbrev.code == 0)
 			break;
-		uint64_t tag = tally_dwarf_uleb(&cursor);
+		uint64_t tag = tally_reader_uleb(&reader);
 		abbrev.tag = tag > UINT16_MAX ? 0 : (uint16_t)tag;
-		abbrev.has_children = tally_dwarf_u8(&cursor) != 0;
-		if (read_attributes(out, &abbrev, unit, &cursor) < 0)
+		abbrev.has_children = tally_reader_u8(&reader) != 0;
+		if (read_attributes(out, &abbrev, unit, &reader) < 0)
 			return -ENOMEM;
-		if (cursor.failed)
+		if (reader.failed)
 			break;
 		out->is_dense = out->is_dense && abbrev.code == out->list.count + 1;
 		is_sorted = is_sorted && abbrev.code > last;
@@ -548,20 +484,15 @@ void tally_dwarf_file_release(struct tally_dwarf_file *file)
 	*file = (struct tally_dwarf_file){ 0 };
 }
 
-struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *file,
-						enum tally_dwarf_section section, uint64_t offset)
+struct tally_reader tally_dwarf_reader_at(const struct tally_dwarf_file *file,
+					  enum tally_dwarf_section section, uint64_t offset)
 {
+	static const uint8_t NOTHING[1];
 	const struct tally_dwarf_bytes *bytes = &file->sections[section];
-	struct tally_dwarf_cursor cursor = { .swap = file->swap };
-	if (offset > bytes->size || !bytes->bytes) {
-		static const uint8_t NOTHING[1];
-		cursor.at = cursor.end = NOTHING;
-		cursor.failed = true;
-		return cursor;
-	}
-	cursor.at = bytes->bytes + offset;
-	cursor.end = bytes->bytes + bytes->size;
-	return cursor;
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes->bytes ? bytes->bytes : NOTHING, bytes->size, file->swap);
+	tally_reader_seek(&reader, bytes->bytes ? offset : UINT64_MAX);
+	return reader;
 }
 
 /* The root's attributes before interpretation: a base may stand behind the values that need it. */
@@ -657,12 +588,12 @@ static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *
 	return abbrev;
 }
 
-static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_dwarf_cursor *cursor,
+static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_reader *reader,
 		      const struct tally_dwarf_contribution *contribution,
 		      struct tally_dwarf_unit *unit)
 {
 	const struct tally_dwarf_attribute *attributes;
-	uint64_t code = tally_dwarf_uleb(cursor);
+	uint64_t code = tally_reader_uleb(reader);
 	const struct tally_dwarf_abbrev *abbrev = code ? root_abbrev(scratch, unit, code,
 								     &attributes)
 						       : NULL;
@@ -671,8 +602,8 @@ static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_dwarf_cu
 	struct root root = { 0 };
 	for (uint32_t i = 0; i < abbrev->count; i++) {
 		struct tally_dwarf_value *place = place_of(&root, attributes[i].name);
-		if (place ? !tally_dwarf_read_value(cursor, unit, &attributes[i], place)
-			  : !tally_dwarf_skip_value(cursor, unit, &attributes[i]))
+		if (place ? !tally_dwarf_read_value(reader, unit, &attributes[i], place)
+			  : !tally_dwarf_skip_value(reader, unit, &attributes[i]))
 			return false;
 	}
 	unit->tag = abbrev->tag;
@@ -680,29 +611,29 @@ static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_dwarf_cu
 	return true;
 }
 
-/* Reads the header.  The cursor then stands at the root, and its end is the unit's. */
-static bool read_header(struct tally_dwarf_cursor *cursor, struct tally_dwarf_unit *unit)
+/* Reads the header.  The reader then stands at the root, and its end is the unit's. */
+static bool read_header(struct tally_reader *reader, struct tally_dwarf_unit *unit)
 {
-	if (!tally_dwarf_enter_length(cursor, &unit->offset_size))
+	if (!tally_dwarf_enter_length(reader, &unit->offset_size))
 		return false;
-	unit->end = (uint64_t)(cursor->end - unit->file->sections[TALLY_DWARF_INFO].bytes);
-	uint16_t version = tally_dwarf_u16(cursor);
+	unit->end = (uint64_t)(reader->end - reader->start);
+	uint16_t version = tally_reader_u16(reader);
 	if (version < 2 || version > 5)
 		return false;
 	unit->version = (uint8_t)version;
 	if (version == 5) {
-		unit->type = tally_dwarf_u8(cursor);
-		unit->address_size = tally_dwarf_u8(cursor);
-		unit->abbrev_offset = tally_dwarf_fixed(cursor, unit->offset_size);
+		unit->type = tally_reader_u8(reader);
+		unit->address_size = tally_reader_u8(reader);
+		unit->abbrev_offset = tally_reader_fixed(reader, unit->offset_size);
 		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
-			unit->dwo_id = tally_dwarf_u64(cursor);
+			unit->dwo_id = tally_reader_u64(reader);
 	} else {
 		unit->type = DW_UT_compile;
-		unit->abbrev_offset = tally_dwarf_fixed(cursor, unit->offset_size);
-		unit->address_size = tally_dwarf_u8(cursor);
+		unit->abbrev_offset = tally_reader_fixed(reader, unit->offset_size);
+		unit->address_size = tally_reader_u8(reader);
 	}
-	unit->first_die = (uint64_t)(cursor->at - unit->file->sections[TALLY_DWARF_INFO].bytes);
-	return !cursor->failed && (unit->address_size == 4 || unit->address_size == 8) &&
+	unit->first_die = tally_reader_offset(reader);
+	return !reader->failed && (unit->address_size == 4 || unit->address_size == 8) &&
 	       unit->type != DW_UT_type && unit->type != DW_UT_split_type;
 }
 
@@ -714,12 +645,12 @@ bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scr
 					   .offset = offset,
 					   .skeleton = skeleton,
 					   .end = file->sections[TALLY_DWARF_INFO].size };
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(file, TALLY_DWARF_INFO, offset);
-	if (cursor.failed || !read_header(&cursor, unit))
+	struct tally_reader reader = tally_dwarf_reader_at(file, TALLY_DWARF_INFO, offset);
+	if (reader.failed || !read_header(&reader, unit))
 		return false;
 	if (contribution)
 		unit->abbrev_offset += contribution->abbrev;
-	return read_root(scratch, &cursor, contribution, unit);
+	return read_root(scratch, &reader, contribution, unit);
 }
 
 int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
@@ -778,15 +709,14 @@ static int read_old_list(struct list *list, uint64_t offset)
 	const struct tally_dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
 	if (unit->skeleton && __builtin_add_overflow(offset, owner->ranges_base, &offset))
 		return 0;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_RANGES,
-								 offset);
+	struct tally_reader reader = tally_dwarf_reader_at(owner->file, TALLY_DWARF_RANGES, offset);
 	unsigned size = unit->address_size;
 	uint64_t highest = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
 	uint64_t base = unit->low_pc;
 	while (list->left > 0) {
-		uint64_t start = tally_dwarf_fixed(&cursor, size);
-		uint64_t end = tally_dwarf_fixed(&cursor, size);
-		if (cursor.failed || (start == 0 && end == 0))
+		uint64_t start = tally_reader_fixed(&reader, size);
+		uint64_t end = tally_reader_fixed(&reader, size);
+		if (reader.failed || (start == 0 && end == 0))
 			return 0;
 		if (start == highest)
 			base = end;
@@ -797,46 +727,46 @@ static int read_old_list(struct list *list, uint64_t offset)
 }
 
 /* Reads one entry.  Returns 1, 0 at the end or at damage, or -ENOMEM. */
-static int read_entry(struct list *list, struct tally_dwarf_cursor *cursor, uint64_t *base)
+static int read_entry(struct list *list, struct tally_reader *reader, uint64_t *base)
 {
 	const struct tally_dwarf_unit *unit = list->unit;
 	unsigned size = unit->address_size;
 	uint64_t start = 0, end = 0;
 	bool is_there = true, is_base = false;
-	uint8_t kind = tally_dwarf_u8(cursor);
+	uint8_t kind = tally_reader_u8(reader);
 	switch (kind) {
 	case DW_RLE_base_addressx:
 		is_base = true;
-		is_there = dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &start);
+		is_there = dwarf_indexed_address(unit, tally_reader_uleb(reader), &start);
 		break;
 	case DW_RLE_base_address:
 		is_base = true;
-		start = tally_dwarf_fixed(cursor, size);
+		start = tally_reader_fixed(reader, size);
 		break;
 	case DW_RLE_startx_endx:
-		is_there = dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &start);
-		is_there = dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &end) && is_there;
+		is_there = dwarf_indexed_address(unit, tally_reader_uleb(reader), &start);
+		is_there = dwarf_indexed_address(unit, tally_reader_uleb(reader), &end) && is_there;
 		break;
 	case DW_RLE_startx_length:
-		is_there = dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &start);
-		end = start + tally_dwarf_uleb(cursor);
+		is_there = dwarf_indexed_address(unit, tally_reader_uleb(reader), &start);
+		end = start + tally_reader_uleb(reader);
 		break;
 	case DW_RLE_offset_pair:
-		start = *base + tally_dwarf_uleb(cursor);
-		end = *base + tally_dwarf_uleb(cursor);
+		start = *base + tally_reader_uleb(reader);
+		end = *base + tally_reader_uleb(reader);
 		break;
 	case DW_RLE_start_end:
-		start = tally_dwarf_fixed(cursor, size);
-		end = tally_dwarf_fixed(cursor, size);
+		start = tally_reader_fixed(reader, size);
+		end = tally_reader_fixed(reader, size);
 		break;
 	case DW_RLE_start_length:
-		start = tally_dwarf_fixed(cursor, size);
-		end = start + tally_dwarf_uleb(cursor);
+		start = tally_reader_fixed(reader, size);
+		end = start + tally_reader_uleb(reader);
 		break;
 	default: /* DW_RLE_end_of_list, and unknown kinds */
 		return 0;
 	}
-	if (cursor->failed)
+	if (reader->failed)
 		return 0;
 	if (is_base)
 		*base = is_there ? start : UINT64_MAX;
@@ -853,18 +783,18 @@ static int read_list(struct list *list, const struct tally_dwarf_value *value)
 		if (__builtin_mul_overflow(offset, unit->offset_size, &offset) ||
 		    __builtin_add_overflow(offset, unit->rnglists_base, &offset))
 			return 0;
-		struct tally_dwarf_cursor index = tally_dwarf_cursor_at(
-			unit->file, TALLY_DWARF_RNGLISTS, offset);
-		offset = tally_dwarf_fixed(&index, unit->offset_size) + unit->rnglists_base;
+		struct tally_reader index = tally_dwarf_reader_at(unit->file, TALLY_DWARF_RNGLISTS,
+								  offset);
+		offset = tally_reader_fixed(&index, unit->offset_size) + unit->rnglists_base;
 		if (index.failed)
 			return 0;
 	}
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_RNGLISTS,
-								 offset);
+	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_RNGLISTS,
+							   offset);
 	uint64_t base = unit->low_pc;
 	int rc = 1;
 	while (rc == 1 && list->left > 0)
-		rc = read_entry(list, &cursor, &base);
+		rc = read_entry(list, &reader, &base);
 	return rc < 0 ? rc : 0;
 }
 

@@ -1,7 +1,7 @@
 /* Reads DWARF's sections, units, abbreviations and attributes.  Internal to this folder.
  *
  * Source: the DWARF Debugging Information Format, versions 2 to 5, and GNU's extensions (split
- * DWARF before version 5, dwz).  All bytes are untrusted: cursors are bounded and their errors
+ * DWARF before version 5, dwz).  All bytes are untrusted: readers are bounded and their errors
  * stick; an offset is checked where it is used.  An open file doesn't change, and several threads
  * may read it; a struct tally_dwarf_scratch belongs to one thread.
  */
@@ -9,12 +9,12 @@
 #define TALLY_SYMBOL_DWARF_READER_H
 
 #include "base/arena.h"
+#include "base/reader.h"
 #include "base/vector.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 struct tally_object;
 
@@ -38,69 +38,6 @@ struct tally_dwarf_bytes {
 	/* strings that begin below this offset end with a NUL inside the section */
 	uint64_t terminated;
 };
-
-/* ---- cursors ---- */
-
-struct tally_dwarf_cursor {
-	const uint8_t *at, *end;
-	bool swap;
-	bool failed; /* read past the end: this value and all later ones are 0 */
-};
-
-static inline bool tally_dwarf_need(struct tally_dwarf_cursor *cursor, uint64_t size)
-{
-	if (__builtin_expect((uint64_t)(cursor->end - cursor->at) >= size, 1))
-		return true;
-	cursor->at = cursor->end;
-	cursor->failed = true;
-	return false;
-}
-
-static inline void tally_dwarf_skip(struct tally_dwarf_cursor *cursor, uint64_t size)
-{
-	if (tally_dwarf_need(cursor, size))
-		cursor->at += size;
-}
-
-static inline uint8_t tally_dwarf_u8(struct tally_dwarf_cursor *cursor)
-{
-	return tally_dwarf_need(cursor, 1) ? *cursor->at++ : 0;
-}
-
-#define TALLY_DWARF_DEFINE_READ(name, type, swapped) \
-	static inline type name(struct tally_dwarf_cursor *cursor) \
-	{ \
-		type value; \
-		if (!tally_dwarf_need(cursor, sizeof(value))) \
-			return 0; \
-		memcpy(&value, cursor->at, sizeof(value)); \
-		cursor->at += sizeof(value); \
-		return cursor->swap ? swapped(value) : value; \
-	}
-
-TALLY_DWARF_DEFINE_READ(tally_dwarf_u16, uint16_t, __builtin_bswap16)
-TALLY_DWARF_DEFINE_READ(tally_dwarf_u32, uint32_t, __builtin_bswap32)
-TALLY_DWARF_DEFINE_READ(tally_dwarf_u64, uint64_t, __builtin_bswap64)
-
-uint64_t tally_dwarf_long_uleb(struct tally_dwarf_cursor *cursor);
-int64_t tally_dwarf_sleb(struct tally_dwarf_cursor *cursor);
-
-static inline uint64_t tally_dwarf_uleb(struct tally_dwarf_cursor *cursor)
-{
-	if (__builtin_expect(cursor->at < cursor->end && *cursor->at < 0x80, 1))
-		return *cursor->at++;
-	return tally_dwarf_long_uleb(cursor);
-}
-
-/* Reads an unsigned value of 1, 2, 3, 4 or 8 bytes. */
-uint64_t tally_dwarf_fixed(struct tally_dwarf_cursor *cursor, unsigned size);
-
-/* Returns a string in place, or NULL when it doesn't end before the cursor's end. */
-const char *tally_dwarf_text(struct tally_dwarf_cursor *cursor);
-
-/* Reads the length at the start of a unit or table and sets the cursor's end to its end.  Returns
- * false when that is past the cursor's end. *offset_size: 8 for the 64-bit format, otherwise 4. */
-bool tally_dwarf_enter_length(struct tally_dwarf_cursor *cursor, uint8_t *offset_size);
 
 /* ---- files and units ---- */
 
@@ -180,8 +117,13 @@ bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scr
 const struct tally_dwarf_unit *tally_dwarf_unit_at(const struct tally_dwarf_file *file,
 						   uint64_t offset);
 
-struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *file,
-						enum tally_dwarf_section section, uint64_t offset);
+/* Returns a reader of a section that stands at `offset`, and has failed if that is not inside. */
+struct tally_reader tally_dwarf_reader_at(const struct tally_dwarf_file *file,
+					  enum tally_dwarf_section section, uint64_t offset);
+
+/* Reads the length at the start of a unit or table and sets the reader's end to its end.  Returns
+ * false when that is past the reader's end. *offset_size: 8 for the 64-bit format, otherwise 4. */
+bool tally_dwarf_enter_length(struct tally_reader *reader, uint8_t *offset_size);
 
 /* ---- abbreviations ---- */
 
@@ -257,9 +199,9 @@ static inline const struct tally_dwarf_abbrev *tally_dwarf_abbrev_of(
 /* ---- attributes ---- */
 
 /* Skips a value.  Returns false at an unknown form or at the end of the bytes. */
-bool tally_dwarf_skip_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+bool tally_dwarf_skip_value(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute);
-bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+bool tally_dwarf_read_value(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute,
 			    struct tally_dwarf_value *value);
 

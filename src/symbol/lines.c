@@ -126,28 +126,28 @@ static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch
 	return 0;
 }
 
-/* Adds one set of .debug_aranges; the cursor's end is the set's end. */
+/* Adds one set of .debug_aranges; `reader` begins at the set and stands behind its length. */
 static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested,
-			   const bool *has_ranges, struct tally_dwarf_cursor *cursor,
+			   const bool *has_ranges, struct tally_reader *reader,
 			   const uint8_t *begin, uint8_t offset_size)
 {
-	uint16_t version = tally_dwarf_u16(cursor);
-	uint64_t offset = tally_dwarf_fixed(cursor, offset_size);
-	unsigned address_size = tally_dwarf_u8(cursor), segment_size = tally_dwarf_u8(cursor);
+	uint16_t version = tally_reader_u16(reader);
+	uint64_t offset = tally_reader_fixed(reader, offset_size);
+	unsigned address_size = tally_reader_u8(reader), segment_size = tally_reader_u8(reader);
 	const struct tally_dwarf_unit *unit = tally_dwarf_unit_at(&lines->file, offset);
-	if (cursor->failed || version != 2 || segment_size ||
+	if (reader->failed || version != 2 || segment_size ||
 	    (address_size != 4 && address_size != 8) || !unit || unit->offset != offset)
 		return 0;
 	uint32_t index = (uint32_t)(unit - lines->file.units.items);
 	if (has_ranges[index])
 		return 0;
-	size_t header = (size_t)(cursor->at - begin);
-	tally_dwarf_skip(cursor,
-			 (2 * address_size - header % (2 * address_size)) % (2 * address_size));
-	while (cursor->at < cursor->end) {
-		uint64_t start = tally_dwarf_fixed(cursor, address_size);
-		uint64_t size = tally_dwarf_fixed(cursor, address_size);
-		if (!cursor->failed && add_range(lines, nested, start, start + size, index) < 0)
+	size_t header = (size_t)(reader->at - begin);
+	tally_reader_skip(reader,
+			  (2 * address_size - header % (2 * address_size)) % (2 * address_size));
+	while (reader->at < reader->end) {
+		uint64_t start = tally_reader_fixed(reader, address_size);
+		uint64_t size = tally_reader_fixed(reader, address_size);
+		if (!reader->failed && add_range(lines, nested, start, start + size, index) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -156,15 +156,14 @@ static int add_aranges_set(struct tally_lines *lines, struct tally_nested *neste
 static int add_aranges(struct tally_lines *lines, struct tally_nested *nested,
 		       const bool *has_ranges)
 {
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(&lines->file, TALLY_DWARF_ARANGES,
-								 0);
-	while (!cursor.failed && cursor.at < cursor.end) {
-		struct tally_dwarf_cursor set = cursor;
+	struct tally_reader reader = tally_dwarf_reader_at(&lines->file, TALLY_DWARF_ARANGES, 0);
+	while (!reader.failed && reader.at < reader.end) {
+		struct tally_reader set = reader;
 		uint8_t offset_size;
 		if (!tally_dwarf_enter_length(&set, &offset_size))
 			return 0;
-		const uint8_t *begin = cursor.at;
-		cursor.at = set.end;
+		const uint8_t *begin = reader.at;
+		reader.at = set.end;
 		if (add_aranges_set(lines, nested, has_ranges, &set, begin, offset_size) < 0)
 			return -ENOMEM;
 	}

@@ -262,15 +262,15 @@ static struct tally_dwarf_value *place_of(struct function *function, uint16_t na
 	}
 }
 
-static bool read_function(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
+static bool read_function(struct tally_reader *reader, const struct tally_dwarf_unit *unit,
 			  const struct tally_dwarf_attribute *attributes, uint32_t count,
 			  struct function *function)
 {
 	*function = (struct function){ 0 };
 	for (uint32_t i = 0; i < count; i++) {
 		struct tally_dwarf_value *place = place_of(function, attributes[i].name);
-		if (place ? !tally_dwarf_read_value(cursor, unit, &attributes[i], place)
-			  : !tally_dwarf_skip_value(cursor, unit, &attributes[i]))
+		if (place ? !tally_dwarf_read_value(reader, unit, &attributes[i], place)
+			  : !tally_dwarf_skip_value(reader, unit, &attributes[i]))
 			return false;
 	}
 	return true;
@@ -285,15 +285,14 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 							    ? &walk->scratch->abbrevs
 							    : tally_dwarf_abbrevs_of(
 								      &walk->scratch->dwarf, unit);
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_INFO,
-								 offset);
-	if (!abbrevs || cursor.failed)
+	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_INFO, offset);
+	if (!abbrevs || reader.failed)
 		return false;
-	cursor.end = unit->file->sections[TALLY_DWARF_INFO].bytes + unit->end;
-	uint64_t code = tally_dwarf_uleb(&cursor);
+	reader.end = reader.start + unit->end;
+	uint64_t code = tally_reader_uleb(&reader);
 	const struct tally_dwarf_abbrev *abbrev = code ? tally_dwarf_abbrev_of(abbrevs, code)
 						       : NULL;
-	return abbrev && read_function(&cursor, unit, abbrevs->attributes.items + abbrev->first,
+	return abbrev && read_function(&reader, unit, abbrevs->attributes.items + abbrev->first,
 				       abbrev->count, function);
 }
 
@@ -513,30 +512,29 @@ static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 }
 
 /* Skips the values of a DIE that isn't needed, or its whole subtree. */
-static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk,
+static bool pass(struct tally_reader *reader, const struct walk *walk,
 		 const struct tally_dwarf_abbrev *abbrev, bool *is_subtree_passed)
 {
-	const uint8_t *values = cursor->at;
 	*is_subtree_passed = false;
 	if (abbrev->has_children && abbrev->sibling_at != UINT32_MAX && is_codeless(abbrev)) {
-		struct tally_dwarf_cursor at = *cursor;
-		tally_dwarf_skip(&at, abbrev->sibling_at);
-		uint64_t sibling = walk->unit->offset + tally_dwarf_u32(&at);
-		const uint8_t *next = walk->unit->file->sections[TALLY_DWARF_INFO].bytes + sibling;
-		if (!at.failed && sibling < walk->unit->end && next > values) {
-			cursor->at = next;
+		struct tally_reader at = *reader;
+		tally_reader_skip(&at, abbrev->sibling_at);
+		uint64_t sibling = walk->unit->offset + tally_reader_u32(&at);
+		if (!at.failed && sibling < walk->unit->end &&
+		    sibling > tally_reader_offset(reader)) {
+			tally_reader_seek(reader, sibling);
 			*is_subtree_passed = true;
 			return true;
 		}
 	}
 	if (abbrev->size != UINT32_MAX) {
-		tally_dwarf_skip(cursor, abbrev->size);
-		return !cursor->failed;
+		tally_reader_skip(reader, abbrev->size);
+		return !reader->failed;
 	}
 	const struct tally_dwarf_attribute *attributes = walk->scratch->abbrevs.attributes.items +
 							 abbrev->first;
 	for (uint32_t i = 0; i < abbrev->count; i++)
-		if (!tally_dwarf_skip_value(cursor, walk->unit, &attributes[i]))
+		if (!tally_dwarf_skip_value(reader, walk->unit, &attributes[i]))
 			return false;
 	return true;
 }
@@ -545,12 +543,12 @@ static void walk_dies(struct walk *walk)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
 	const struct tally_dwarf_abbrevs *abbrevs = &scratch->abbrevs;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(walk->unit->file, TALLY_DWARF_INFO,
-								 walk->unit->first_die);
-	cursor.end = walk->unit->file->sections[TALLY_DWARF_INFO].bytes + walk->unit->end;
+	struct tally_reader reader = tally_dwarf_reader_at(walk->unit->file, TALLY_DWARF_INFO,
+							   walk->unit->first_die);
+	reader.end = reader.start + walk->unit->end;
 	uint32_t around = TALLY_LINES_NONE;
-	while (cursor.at < cursor.end && !scratch->dwarf.out_of_memory) {
-		uint64_t code = tally_dwarf_uleb(&cursor);
+	while (reader.at < reader.end && !scratch->dwarf.out_of_memory) {
+		uint64_t code = tally_reader_uleb(&reader);
 		if (code == 0) {
 			if (scratch->around.count == 0)
 				return;
@@ -565,14 +563,14 @@ static void walk_dies(struct walk *walk)
 		if (abbrev->tag == DW_TAG_inlined_subroutine ||
 		    (abbrev->tag == DW_TAG_subprogram && abbrev->has_code)) {
 			struct function function;
-			if (!read_function(&cursor, walk->unit,
+			if (!read_function(&reader, walk->unit,
 					   abbrevs->attributes.items + abbrev->first, abbrev->count,
 					   &function))
 				return;
 			inside = add_function(walk, &function,
 					      abbrev->tag == DW_TAG_inlined_subroutine, around);
 		} else {
-			if (!pass(&cursor, walk, abbrev, &is_subtree_passed))
+			if (!pass(&reader, walk, abbrev, &is_subtree_passed))
 				return;
 			if (abbrev->tag == DW_TAG_subprogram)
 				inside = TALLY_LINES_NONE;
