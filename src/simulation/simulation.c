@@ -285,17 +285,21 @@ static int observe(struct simulation *simulation)
 {
 	struct simulation_stage *stage = &simulation->stage;
 	int code = simulation_open_side_band(stage, &simulation->recording);
-	if (!code && scenario_play_start(&stage->play) < 0)
-		code = simulation_out_of_memory(stage);
-	if (!code)
-		code = open_parts(simulation);
-	if (!code)
-		code = simulation_recording_start(&simulation->recording, simulation->parts);
-	if (!code)
-		code = watch_them(simulation);
+	if (code)
+		return code;
+	if (scenario_play_start(&stage->play) < 0)
+		return simulation_out_of_memory(stage);
+	code = open_parts(simulation);
+	if (code)
+		return code;
+	code = simulation_recording_start(&simulation->recording, simulation->parts);
+	if (code)
+		return code;
+	code = watch_them(simulation);
+	if (code)
+		return code;
 	simulation->end_ns = sim_now(stage->machine);
-	if (!code)
-		code = drain_due(simulation, true);
+	code = drain_due(simulation, true);
 	for (unsigned i = 0; !code && i < stage->scenario->part_count; i++)
 		if (simulation->parts[i].is_counting)
 			finish_counts(stage, &simulation->parts[i]);
@@ -446,18 +450,23 @@ int tally_simulation_run(const struct tally_simulation_options *options,
 	};
 	*summary = (struct tally_simulation_summary){ 0 };
 	int code = make_machine(&simulation);
-	if (!code)
-		code = prepare_parts(&simulation);
-	if (!code)
-		code = simulation_recording_begin(&simulation.recording);
-	if (!code)
-		code = play(&simulation);
-	if (!code)
-		code = simulation_recording_finish(&simulation.recording);
-	if (!code) {
-		summarize(&simulation);
-		give_results(&simulation);
-	}
+	if (code)
+		goto out;
+	code = prepare_parts(&simulation);
+	if (code)
+		goto out;
+	code = simulation_recording_begin(&simulation.recording);
+	if (code)
+		goto out;
+	code = play(&simulation);
+	if (code)
+		goto out;
+	code = simulation_recording_finish(&simulation.recording);
+	if (code)
+		goto out;
+	summarize(&simulation);
+	give_results(&simulation);
+out:
 	release(&simulation);
 	return code;
 }
