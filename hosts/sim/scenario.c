@@ -156,18 +156,23 @@ static int mix_line(struct scenario_parser *parser)
 			return scenario_fail(parser, "there is a mix '%s' already",
 					     scenario->mixes[i].name);
 	int code = scenario_name(parser, "a name for the mix", &mix.name);
-	if (!code)
-		code = scenario_need(parser, "has");
+	if (code)
+		return code;
+	code = scenario_need(parser, "has");
+	if (code)
+		return code;
 	do
-		code = code ? code : mix_item(parser, &mix);
+		code = mix_item(parser, &mix);
 	while (!code && parser->word.length);
-	if (!code && !mix.per_kilo[SIM_CYCLES])
+	if (code)
+		return code;
+	if (!mix.per_kilo[SIM_CYCLES])
 		return scenario_fail(parser, "instructions take cycles");
-	if (!code)
-		code = scenario_done(parser);
-	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->mixes, scenario->mix_count,
-				     &scenario->mix_capacity, sizeof(mix));
+	code = scenario_done(parser);
+	if (code)
+		return code;
+	code = scenario_grow(parser, (void **)&scenario->mixes, scenario->mix_count,
+			     &scenario->mix_capacity, sizeof(mix));
 	if (!code)
 		scenario->mixes[scenario->mix_count++] = mix;
 	return code;
@@ -212,19 +217,20 @@ static int function_line(struct scenario_parser *parser, bool is_kernel)
 	int code = scenario_name(parser, "a name for the function", &function.name);
 	while (!code && parser->word.length)
 		code = function_clause(parser, &function);
-	if (!code)
-		code = scenario_done(parser);
-	if (!code && function.caller >= 0 &&
-	    scenario->functions[function.caller].is_kernel != is_kernel)
+	if (code)
+		return code;
+	code = scenario_done(parser);
+	if (code)
+		return code;
+	if (function.caller >= 0 && scenario->functions[function.caller].is_kernel != is_kernel)
 		return scenario_fail(
 			parser,
 			"kernel functions call only kernel functions, user functions only user functions");
-	if (!code)
-		code = place_function(parser, &function);
-	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->functions,
-				     scenario->function_count, &scenario->function_capacity,
-				     sizeof(function));
+	code = place_function(parser, &function);
+	if (code)
+		return code;
+	code = scenario_grow(parser, (void **)&scenario->functions, scenario->function_count,
+			     &scenario->function_capacity, sizeof(function));
 	if (!code)
 		scenario->functions[scenario->function_count++] = function;
 	return code;
@@ -290,23 +296,26 @@ static int happening_line(struct scenario_parser *parser)
 	uint64_t number = 0;
 	scenario_next(parser);
 	int code = scenario_time(parser, &happening.at_ns);
-	if (!code)
-		code = scenario_need(parser, "cpu");
-	if (!code)
-		code = scenario_number(parser, "a cpu's number", 0, scenario->machine.cpus - 1,
-				       &number);
-	if (!code)
-		code = scenario_need(parser, "goes");
-	if (!code && !(happening.online = scenario_skip(parser, "online")) &&
-	    !scenario_skip(parser, "offline"))
-		code = scenario_expected(parser, "'offline' or 'online'");
+	if (code)
+		return code;
+	code = scenario_need(parser, "cpu");
+	if (code)
+		return code;
+	code = scenario_number(parser, "a cpu's number", 0, scenario->machine.cpus - 1, &number);
+	if (code)
+		return code;
 	happening.cpu = (unsigned)number;
-	if (!code)
-		code = scenario_done(parser);
-	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->happenings,
-				     scenario->happening_count, &scenario->happening_capacity,
-				     sizeof(happening));
+	code = scenario_need(parser, "goes");
+	if (code)
+		return code;
+	happening.online = scenario_skip(parser, "online");
+	if (!happening.online && !scenario_skip(parser, "offline"))
+		return scenario_expected(parser, "'offline' or 'online'");
+	code = scenario_done(parser);
+	if (code)
+		return code;
+	code = scenario_grow(parser, (void **)&scenario->happenings, scenario->happening_count,
+			     &scenario->happening_capacity, sizeof(happening));
 	if (!code)
 		scenario->happenings[scenario->happening_count++] = happening;
 	return code;

@@ -20,16 +20,22 @@ static int work(struct scenario_parser *parser, struct scenario_step *step)
 		if (!code)
 			code = scenario_need(parser, "instructions");
 	}
-	if (!code)
-		code = scenario_need(parser, "of");
-	if (!code)
-		code = scenario_find_mix(parser, &step->mix);
-	if (!code)
-		code = scenario_need(parser, "in");
+	if (code)
+		return code;
+	code = scenario_need(parser, "of");
+	if (code)
+		return code;
+	code = scenario_find_mix(parser, &step->mix);
+	if (code)
+		return code;
+	code = scenario_need(parser, "in");
+	if (code)
+		return code;
 	struct scenario_word word = parser->word;
-	if (!code)
-		code = scenario_find_function(parser, &step->function);
-	if (!code && scenario_skip(parser, "from"))
+	code = scenario_find_function(parser, &step->function);
+	if (code)
+		return code;
+	if (scenario_skip(parser, "from"))
 		code = scenario_find_function(parser, &step->from);
 	if (!code && step->from >= 0 &&
 	    parser->scenario->functions[step->from].is_kernel !=

@@ -460,21 +460,28 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	bool is_simulated = simulated_is_meant(stat->provider_name);
 	int result = is_simulated ? simulated_check_target(&stat->target, err) : 0;
 	stat->is_misused = result < 0;
-	if (result >= 0)
-		result = open_provider(stat, err);
-	if (result >= 0)
-		result = tally_target_resolve(&stat->target, err);
-	if (result >= 0)
-		result = stat_parse_events(stat, err);
-	if (result >= 0)
-		result = stat_find_event_cpus(stat, err);
-	if (result >= 0 && stat->control_spec) {
+	if (result < 0)
+		return result;
+	result = open_provider(stat, err);
+	if (result < 0)
+		return result;
+	result = tally_target_resolve(&stat->target, err);
+	if (result < 0)
+		return result;
+	result = stat_parse_events(stat, err);
+	if (result < 0)
+		return result;
+	result = stat_find_event_cpus(stat, err);
+	if (result < 0)
+		return result;
+	if (stat->control_spec) {
 		result = tally_control_open(&stat->control, stat->control_spec, err);
 		stat->is_misused = result == -EINVAL;
 		stat->options.control = &stat->control;
+		if (result < 0)
+			return result;
 	}
-	if (result >= 0)
-		result = open_output(stat, err);
+	result = open_output(stat, err);
 	if (result < 0)
 		return result;
 	stat->options.counting.provider = stat->provider;

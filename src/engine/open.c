@@ -420,20 +420,24 @@ static int prepare(struct opening *opening, int32_t pid)
 {
 	struct engine_event *event = opening->event;
 	int error = join_cgroup(opening, pid);
-	if (!error && event->attr.sample_period &&
-	    event->hw.pmu->capabilities & TALLY_PMU_NO_INTERRUPT)
-		error = -ENGINE_EOPNOTSUPP;
-	if (!error)
-		error = set_clock(event);
-	if (!error)
-		error = find_context(opening);
-	if (!error)
-		error = join_group(opening);
-	if (!error && opening->output)
+	if (error)
+		return error;
+	if (event->attr.sample_period && event->hw.pmu->capabilities & TALLY_PMU_NO_INTERRUPT)
+		return -ENGINE_EOPNOTSUPP;
+	error = set_clock(event);
+	if (error)
+		return error;
+	error = find_context(opening);
+	if (error)
+		return error;
+	error = join_group(opening);
+	if (error)
+		return error;
+	if (opening->output)
 		error = engine_event_set_output(event, opening->output);
-	if (!error && !engine_event_size_fits(event, 1))
-		error = -ENGINE_E2BIG;
-	return error ? error : find_area(opening);
+	if (error)
+		return error;
+	return engine_event_size_fits(event, 1) ? find_area(opening) : -ENGINE_E2BIG;
 }
 
 static int install(struct opening *opening, struct tally_engine_file *file)
@@ -454,13 +458,16 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 {
 	struct tally_engine *engine = opening->engine;
 	int error = engine_files_room(opening->caller->process);
-	if (!error)
-		error = find_group(opening, group_fd);
-	if (!error)
-		error = find_target(opening, pid);
-	if (!error)
-		error = engine_event_new(engine, &opening->attr, opening->task, opening->cpu,
-					 opening->leader, NULL, &opening->event);
+	if (error)
+		return error;
+	error = find_group(opening, group_fd);
+	if (error)
+		return error;
+	error = find_target(opening, pid);
+	if (error)
+		return error;
+	error = engine_event_new(engine, &opening->attr, opening->task, opening->cpu,
+				 opening->leader, NULL, &opening->event);
 	if (error)
 		return error;
 	error = prepare(opening, pid);
@@ -479,19 +486,23 @@ int tally_engine_open(struct tally_engine *engine, const void *attr, int32_t pid
 	struct opening opening = { .engine = engine, .cpu = cpu, .flags = flags };
 	engine_enter(engine);
 	opening.caller = engine_current(engine);
-	int result = 0;
+	int result = -ENGINE_ESRCH;
 	if (!opening.caller)
-		result = -ENGINE_ESRCH;
-	else if (flags & ~OPEN_FLAGS)
-		result = -ENGINE_EINVAL;
-	if (!result)
-		result = engine_attr_copy(engine, attr, &opening.attr);
-	if (!result)
-		result = check_attr(engine, &opening.attr);
-	if (!result && flags & TALLY_FLAG_PID_CGROUP && (pid == -1 || cpu == -1))
-		result = -ENGINE_EINVAL;
-	if (!result)
-		result = open_event(&opening, pid, group_fd);
+		goto out;
+	result = -ENGINE_EINVAL;
+	if (flags & ~OPEN_FLAGS)
+		goto out;
+	result = engine_attr_copy(engine, attr, &opening.attr);
+	if (result)
+		goto out;
+	result = check_attr(engine, &opening.attr);
+	if (result)
+		goto out;
+	result = -ENGINE_EINVAL;
+	if (flags & TALLY_FLAG_PID_CGROUP && (pid == -1 || cpu == -1))
+		goto out;
+	result = open_event(&opening, pid, group_fd);
+out:
 	engine_leave(engine);
 	return result;
 }

@@ -192,21 +192,21 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 {
 	struct tally_perfdata *data;
 	int result = tally_perfdata_open(path, &data, err);
-	if (!result)
-		result = start(data, out, err);
-	if (!result)
-		(*out)->path = strdup(path);
-	if (!result && (!(*out)->path || tally_tasks_use_jits(&(*out)->tasks) < 0)) {
+	if (result)
+		return result;
+	result = start(data, out, err);
+	if (result)
+		return result;
+	(*out)->path = strdup(path);
+	if (!(*out)->path || tally_tasks_use_jits(&(*out)->tasks) < 0) {
 		tally_recording_close(*out);
-		result = tally_error_set(err, -ENOMEM, "out of memory");
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
-	if (!result) {
-		(*out)->tasks.jits->recall = recall_jit;
-		(*out)->tasks.jits->context = *out;
-		(*out)->names.recorded_until_ns = last_written_ns(path);
-		tally_off_cpu_look(*out);
-	}
-	return result;
+	(*out)->tasks.jits->recall = recall_jit;
+	(*out)->tasks.jits->context = *out;
+	(*out)->names.recorded_until_ns = last_written_ns(path);
+	tally_off_cpu_look(*out);
+	return 0;
 }
 
 int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
