@@ -189,8 +189,8 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 	double version = 0, runs = 1, end;
 	number_of(reading, root, "version", &version);
 	if (version != 1)
-		return tally_error_set(err, -EINVAL, "its version is %g; only version 1 can be read",
-				       version);
+		return tally_error_set(err, -EINVAL,
+				       "its version is %g; only version 1 can be read", version);
 	if (number_of(reading, root, "interval_end_ns", &end)) {
 		tally_error_set(err, -EINVAL, "it holds intervals (stat -I), not runs");
 		tally_error_hint(err, "save whole runs: tally stat -r 5 -j -o FILE -- command");
@@ -438,7 +438,8 @@ static int note_differences(struct tally_saved_comparison *out, struct tally_are
 				 &result);
 		if (row->old->is_substitute != row->new->is_substitute)
 			add_note(out,
-				 tally_arena_printf(arena, "%s: one side is resource usage, not the event",
+				 tally_arena_printf(arena,
+						    "%s: one side is resource usage, not the event",
 						    row->name),
 				 &result);
 	}

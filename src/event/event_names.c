@@ -49,7 +49,8 @@ static const struct tally_named_event fixed[] = {
 	SOFTWARE(CGROUP_SWITCHES, "cgroup-switches", NULL, "switches to a task of another cgroup"),
 	TOOL(DURATION_TIME, "duration_time", "time that has passed (tally stat)"),
 	TOOL(USER_TIME, "user_time", "CPU time of a command or of tasks in user mode (tally stat)"),
-	TOOL(SYSTEM_TIME, "system_time", "CPU time of a command or of tasks in the kernel (tally stat)"),
+	TOOL(SYSTEM_TIME, "system_time",
+	     "CPU time of a command or of tasks in the kernel (tally stat)"),
 };
 
 enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };

@@ -48,7 +48,7 @@ if "$TALLY" record -q -e cpu-clock -F 999 -g -o rec -- "./$name" escapes >err 2>
 	printf more >>"$name" # no longer the recorded file
 	rm "$name"
 	on_terminal "$TALLY" report --stdio -i bare
-	clean "a report whose files are gone"
+	clean "a report after the program and its files were removed"
 	on_terminal "$TALLY" pack bare
 	clean "pack" 0
 	cp rec "$name"
@@ -67,25 +67,25 @@ else
 	skip "recordings" "$(head -n 1 err)"
 fi
 on_terminal "$TALLY" "frobnicate$hostile"
-clean "a command that there is not"
+clean "an unknown command"
 on_terminal "$TALLY" stat -e "cycl$hostile" true
-clean "stat of an event that there is not"
+clean "stat of an unknown event"
 on_terminal "$TALLY" stat -e task-clock "./not there $hostile"
-clean "stat of a program that there is not"
+clean "stat of a missing program"
 on_terminal "$TALLY" stat -e "task-clock/name=x$hostile/" true
 clean "stat of an event with such a name"
 on_terminal "$TALLY" stat -e task-clock bash -c "true $hostile"
 clean "stat of a command with such an argument"
 on_terminal "$TALLY" record -e "cycl$hostile" -o none true
-clean "record of an event that there is not"
+clean "record of an unknown event"
 on_terminal "$TALLY" record -o none "./not there $hostile"
-clean "record of a program that there is not"
+clean "record of a missing program"
 on_terminal "$TALLY" record -e task-clock -o "no such folder $hostile/file" true
-clean "record to a file that can't be"
+clean "record to a file that can't be made"
 on_terminal "$TALLY" list "cycl$hostile"
 clean "list" 0
 on_terminal "$TALLY" report "--frob$hostile"
-clean "an option that there is not"
+clean "an unknown option"
 on_terminal "$TALLY" compare "a$hostile" "b$hostile"
-clean "compare of what is not there"
+clean "compare of missing files"
 echo "1..$number"

@@ -33,38 +33,38 @@ try "a file is folded" same "$TALLY" fold script.txt
 warning() { "$TALLY" fold script.txt 2>err >out; warns "left out 1 sample of other events than 'cycles:u'; --event faults"; }
 try "samples of other events are left out with a warning" warning
 piped() { "$TALLY" fold <script.txt >out 2>err && cmp -s folded.txt out && "$TALLY" fold - <script.txt 2>err | cmp -s - folded.txt; }
-try "standard input is read where it is fed, or asked for" piped
+try "standard input is read if it is a pipe or file, or with -" piped
 try "folded text folds to itself" same "$TALLY" fold -i folded.txt
 into() { "$TALLY" fold script.txt -o into.txt 2>err >out && cmp -s into.txt folded.txt; }
-try "-o writes a file; options may stand behind the input" into
+try "-o writes a file; options may follow the input" into
 if [ -c /dev/full ]; then
 	full() { "$TALLY" "$1" folded.txt >/dev/full 2>err; [ $? = 1 ] && [ "$(grep -c 'No space left' err)" = 1 ]; }
-	try "fold tells once that the disk is full" full fold
-	try "flamegraph tells once that the disk is full" full flamegraph
+	try "fold prints one error for a full disk" full fold
+	try "flamegraph prints one error for a full disk" full flamegraph
 fi
 expect=tids.txt
-try "threads, suffixes and samples are asked for" same "$TALLY" fold --tid --all --weight samples script.txt
+try "--tid, --all and --weight samples" same "$TALLY" fold --tid --all --weight samples script.txt
 
 other() { run 0 "$TALLY" fold --event faults script.txt && has 'V8_Worker;main 7'; }
-try "--event chooses" other
+try "--event selects the event" other
 missing() { run 1 "$TALLY" fold --event nope script.txt && warns "it has samples of 'cycles:u'"; }
-try "an event that isn't there is an error that names one that is" missing
+try "for an unknown event, the error names one with samples" missing
 no_recording() { run 1 "$TALLY" fold --comm main script.txt && warns "only recordings can be filtered"; }
-try "filters are a recording's" no_recording
+try "filters need a recording, not text" no_recording
 malformed() { (echo nonsense; cat script.txt) >bad.txt; run 0 "$TALLY" fold bad.txt && warns 'skipped 1 of 12 lines'; }
 try "malformed lines are skipped with one warning" malformed
 nothing() { run 1 "$TALLY" fold /dev/null && warns 'empty' && run 1 "$TALLY" fold none.txt && warns 'none.txt'; }
 try "an empty or missing input is an error" nothing
 misuse() { run 2 "$TALLY" fold --weight kilos x && run 2 "$TALLY" fold a b && run 2 "$TALLY" flamegraph --format png x &&
 	run 2 "$TALLY" flamegraph --theme blue x && run 2 "$TALLY" flamegraph --width 3 x && run 2 "$TALLY" flamegraph -i x -- ls; }
-try "wrong use is told" misuse
+try "wrong options and arguments are refused" misuse
 
 by_suffix() { run 0 "$TALLY" flamegraph script.txt -o a.svg && run 0 "$TALLY" flamegraph script.txt -o a.html &&
 	head -c 5 a.svg | grep -q '<?xml' && head -c 15 a.html | grep -qi '<!doctype html>' && warns 'wrote a.html'; }
-try "the output's name tells SVG from HTML" by_suffix
+try "the ending of the output's name selects SVG or HTML" by_suffix
 by_format() { run 0 "$TALLY" flamegraph --format html script.txt && has '<!DOCTYPE html>' &&
 	run 0 "$TALLY" flamegraph script.txt && has '<?xml'; }
-try "--format chooses; standard output gets SVG" by_format
+try "--format selects the format; standard output gets SVG by default" by_format
 repeat() { "$TALLY" flamegraph script.txt >one 2>err && "$TALLY" flamegraph script.txt >two 2>err && cmp -s one two; }
 try "the same input gives the same bytes" repeat
 unwritable() { run 1 "$TALLY" flamegraph script.txt -o none/a.svg && warns 'none/a.svg'; }
@@ -73,18 +73,18 @@ no_room() { # like a full disk
 	cp a.svg kept.svg && (trap '' XFSZ; ulimit -f 2; "$TALLY" flamegraph script.txt -o kept.svg 2>err >out) && return 1
 	warns 'writing kept.svg failed' && cmp -s a.svg kept.svg && [ -z "$(find . -name '.tally-*')" ]
 }
-try "… and leaves the one that was there whole" no_room
+try "… and the existing file stays as it was" no_room
 replaced() { (umask 027; "$TALLY" flamegraph script.txt -o fresh.svg 2>err >out) && [ "$(stat -c %a fresh.svg)" = 640 ] &&
 	chmod 604 kept.svg && "$TALLY" flamegraph script.txt -o kept.svg 2>err >out && [ "$(stat -c %a kept.svg)" = 604 ] &&
 	ln -s kept.svg link.svg && "$TALLY" flamegraph --icicle script.txt -o link.svg 2>err >out && [ -L link.svg ] &&
 	! cmp -s a.svg kept.svg && run 0 "$TALLY" flamegraph script.txt -o /dev/null; }
 try "a new file has the usual mode, an old one keeps its own, links are followed" replaced
 kinds() { run 2 "$TALLY" flamegraph script.txt -o a.png && run 2 "$TALLY" flamegraph script.txt -o a.json && warns 'an .html file'; }
-try "names of other kinds of files are refused" kinds
+try "an output name with another format's ending is refused" kinds
 
 self_contained() { ! grep -nE '(src|href)="|url\(|@import|https?:' a.svg a.html | grep -v '"http://www.w3.org/' |
 	grep -v "'http://www.w3.org/" >out; }
-try "the files ask for nothing from outside" self_contained
+try "the files load nothing from outside" self_contained
 
 if command -v python3 >/dev/null; then
 	printf '</script><b>&"\x27;]]>;\xff\x01\xc3;\xef\xbf\xbf 5\n' >hostile.txt

@@ -137,7 +137,7 @@ nothing_of_this_machine() {
 	python3 "$reencode" "${@:2}" --arch "$1" perf.data turned && HOME=$scratch/none XDG_CACHE_HOME=$scratch/none printed turned >tally.turned 2>warnings || return 1
 	cat warnings
 	grep -q . tally.turned && ! grep -E '\+0x[0-9a-f]+ \(' tally.turned || return 1
-	# Of a recording with samples in the kernel it is said.
+	# A warning is required only if the recording has samples in the kernel.
 	! grep -qF '([kernel.kallsyms])' tally.turned || grep -q 'of another kernel' warnings
 }
 told_once() {
@@ -196,7 +196,7 @@ if have zstd; then
 else
 	skip "compressed recordings" "no zstd"
 fi
-# What the attribute of an old kernel lacks is zero, and what a later one has is passed over.
+# Fields that an old kernel's attribute lacks are zero; fields that a later kernel adds are skipped.
 for size in 64 72 80 96 104 112 120 128 136 144 200; do
 	[ $size = 64 ] || [ $size = 200 ] && encoded "attributes of $size bytes" --little --attr-size $size
 	encoded "attributes of $size bytes, big-endian" --attr-size $size

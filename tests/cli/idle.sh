@@ -1,6 +1,6 @@
 #!/bin/bash
-# The idle task does not rank first: every view that ranks or draws leaves out the time in which a CPU had nothing to do, and
-# says so.  TAP; $TALLY is the binary.
+# The idle task does not rank first: every view that ranks or draws leaves out the samples of idle
+# CPUs, and says so.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -44,8 +44,8 @@ if contained true >/dev/null 2>&1; then
 else
 	skip "names of a container that has ended, in its /tmp and by its own pid" "no namespaces for this user"
 fi
-# Maps of earlier processes with the next numbers, as runtimes leave them behind: in a /tmp of our own,
-# for tests beside this one look for maps, too.
+# Maps that earlier processes with the next pids left behind, as runtimes do.  They are in a /tmp of
+# our own, since tests that run at the same time look for maps too.
 here=/var/tmp/tally-$$
 cp "$TALLY" "$here/tally"
 cat >"$here/silent.c" <<'EOF'

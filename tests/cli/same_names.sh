@@ -249,7 +249,7 @@ check "functions of two objects stay distinct if only functions are shown" \
 	eval 'grep -q " main (program)$" out && grep -q " main (second)$" out && ! grep -q " main$" out'
 check "… and a function that only one object has is shown by its name only" grep -q ' __libc_start_main$' out
 
-# … also where two of three are called alike, but for their folders.
+# … also if two of three objects have the same name in different folders.
 mkdir q third && cp program q/second && cp program third/program
 timeout 60 "$TALLY" record -e cpu-clock -F 500 -o three.data -- sh -c './program int; q/second double; third/program int' >out 2>&1
 timeout 60 "$TALLY" report --stdio --sort sym --percent-limit 0 -i three.data >out 2>err

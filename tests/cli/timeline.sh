@@ -18,8 +18,8 @@ check "… also if the idle task is selected" idle --comm swapper
 check "… but not if other tasks ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
 check "… nor if another task is selected" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
-# A counter's samples, each after a fixed number of events: they show when, and the times between
-# them how long.
+# Samples of a counter, each after a fixed number of events.  Their times show when a task ran, and
+# the times between them how long.
 "$(dirname "$0")/make_recording.py" counted counted >out 2>&1 || cat out >&2
 check "samples of a counter with a fixed period are drawn" timeline -i counted
 check "… as long as the distance between them" eval 'grep -qE "^steady .* 0\.099 s" out && grep -qE "^pauses .* 0\.039 s" out'
@@ -45,7 +45,8 @@ if ! "$TALLY" record -q --switch-events -e task-clock,page-faults/period=1,name=
 	finish
 fi
 
-# 0.2 s of the first, twice 0.2 s of the second's threads: within a tenth and 10 ms, by the clocks.
+# The first program ran for 0.2 s, the second for 0.2 s in each of two threads.  The figures may
+# differ by a tenth and 10 ms.
 seconds_of() { awk -v name="$1" '$1 == name && $NF == "s" { sum += $(NF - 1) } END { print sum + 0 }' out; }
 about() { awk -v found="$1" -v wanted="$2" -v held="$(held "$before")" \
 	'BEGIN { exit !(found > 0.9 * wanted - 0.01 - held && found < 1.1 * wanted + 0.05 + held) }'; }
