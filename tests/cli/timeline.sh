@@ -46,7 +46,7 @@ if ! "$TALLY" record -q --switch-events -e task-clock,page-faults/period=1,name=
 fi
 
 # The first program ran for 0.2 s, the second for 0.2 s in each of two threads.  The figures may
-# differ by a tenth and 10 ms.
+# be lower by a tenth and 10 ms, or higher by a tenth and 50 ms.
 seconds_of() { awk -v name="$1" '$1 == name && $NF == "s" { sum += $(NF - 1) } END { print sum + 0 }' out; }
 about() { awk -v found="$1" -v wanted="$2" -v held="$(held "$before")" \
 	'BEGIN { exit !(found > 0.9 * wanted - 0.01 - held && found < 1.1 * wanted + 0.05 + held) }'; }
