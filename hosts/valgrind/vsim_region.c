@@ -86,7 +86,8 @@ static SizeT name_of(const char *text, SizeT *from)
 	return at;
 }
 
-/* Compares with the template arguments, and without the last of them. */
+/* True if the name, which may end in template arguments, is `wanted` with or without the last of
+ * them. */
 static bool is_name(const char *name, SizeT length, const char *wanted)
 {
 	SizeT asked = VG_(strlen)(wanted);

@@ -29,8 +29,8 @@ int tally_recorder_put(struct tally_recorder_output *output, const void *records
 		       struct tally_error *err);
 /* Writes the mark behind which readers may sort all records so far. */
 int tally_recorder_finish_round(struct tally_recorder_output *output, struct tally_error *err);
-/* Writes a sample in the file's form that was counted before.  An -errno in `written`, its size,
- * counts as a lost sample. */
+/* Writes a sample in the file's form, after tally_recorder_see_sample() has counted it.  `written`
+ * is its size; if that is an -errno, the sample counts as lost. */
 int tally_recorder_put_sample(struct tally_recorder_output *output, const void *bytes, long written,
 			      struct tally_error *err);
 /* Writes one record of a sample ring as it is; its header has its size. */

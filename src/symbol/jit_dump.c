@@ -427,7 +427,7 @@ static int read_load(struct tally_jit_parser *parser)
 	return add_place(parser, (uint32_t)*slot, address);
 }
 
-/* Code that the dump needs not have lies over other code now. */
+/* Notes a move of a function that was left out: its code lies over other code now. */
 static int add_unkept(struct tally_jit_parser *parser, uint64_t address, uint64_t size)
 {
 	struct tally_jit_dump *dump = parser->dump;
@@ -670,12 +670,12 @@ int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbo
 	return result;
 }
 
-/* A dump that grows is the same as a whole one, but that its bytes go as soon as they
- * are read.  Functions before the first one with unwind rules are left out: a JIT that writes none
- * costs no memory.
+/* A dump that grows is read like a whole one, but its bytes are dropped as soon as they are read.
+ * So only what lookups need is copied.  Functions before the first one with unwind rules are left
+ * out: a JIT that writes no rules costs no memory.
  *
- * Places are indexed in two parts.  The first is large and seldom made; the other has the places
- * since then and is made anew for each lookup behind new places.
+ * Places are indexed in two parts.  The first is large and is seldom made anew.  The second has the
+ * places that were added since; the next lookup after new places makes it anew.
  */
 
 enum { LATER_PLACES = 4096 };
@@ -703,7 +703,7 @@ struct tally_jit_growth {
 	size_t first_count, indexed; /* places in the first part, in both */
 };
 
-/* Many functions have the rules of the one before. */
+/* Many functions have the same rules as the function before them: these are kept once. */
 static const uint8_t *keep_rules(struct tally_jit_growth *growth, const uint8_t *rules, size_t size)
 {
 	if (growth->last_rules && size == growth->last_rules_size &&
@@ -785,7 +785,7 @@ static int read_header(struct tally_jit_growth *growth, const uint8_t *bytes, si
 	return 0;
 }
 
-/* The rules that wait for their LOAD are among the bytes that go. */
+/* Copies the rules that wait for their LOAD, since the bytes that they lie in are dropped. */
 static int keep_pending(struct tally_jit_growth *growth)
 {
 	struct tally_jit_parser *parser = &growth->parser;
@@ -865,7 +865,7 @@ size_t tally_jit_growth_bytes(const struct tally_jit_growth *growth)
 
 /* ---- looking up ---------------------------------------------------------- */
 
-/* False: no memory. */
+/* Returns false when memory is out. */
 static bool make_index(struct tally_jit_growth *growth)
 {
 	const struct tally_jit_dump *dump = growth->parser.dump;

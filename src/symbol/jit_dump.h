@@ -106,7 +106,7 @@ void tally_jit_growth_free(struct tally_jit_growth *growth); /* NULL is fine */
 
 /* Reads the bytes of the dump from where the last call ended.  *read is set to how many bytes were
  * read: they end with the last whole record.  *wanted is how many bytes the next record has; 0: not
- * known.  0, -EBADMSG (no dump), -ENOTSUP (another version), -EFBIG (too much to keep), or
+ * known.  Returns 0, -EBADMSG (no dump), -ENOTSUP (another version), -EFBIG (too much to keep), or
  * -ENOMEM; after an error only tally_jit_growth_free() may be called. */
 int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, size_t size,
 			  size_t *read, size_t *wanted);
@@ -114,11 +114,11 @@ int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, si
 /* Skips the bytes of a record that is too large. */
 void tally_jit_growth_skip(struct tally_jit_growth *growth, size_t size);
 
-/* How many places of code are known.  It changes when tally_jit_growth_find() may answer
- * differently. */
+/* Returns how many places of code are known.  While this number is the same, so are the answers of
+ * tally_jit_growth_find(). */
 size_t tally_jit_growth_places(const struct tally_jit_growth *growth);
 
-/* The memory that it takes. */
+/* Returns the memory that it takes, in bytes. */
 size_t tally_jit_growth_bytes(const struct tally_jit_growth *growth);
 
 struct tally_jit_grown {

@@ -296,11 +296,11 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 				       abbrev->count, function);
 }
 
-/* What a chain of DIEs says of a function. */
+/* What the DIEs of one function say together: its own and those that it refers to. */
 struct named {
-	const char *name; /* NULL: nothing */
+	const char *name; /* NULL: no DIE has one */
 	bool is_external;
-	/* the unit whose table of files `file` is of; NULL: no DIE says who declares it */
+	/* the unit whose table of files has `file`; NULL: no DIE names a file */
 	const struct tally_dwarf_unit *declaring;
 	uint64_t file;
 };

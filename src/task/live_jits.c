@@ -34,16 +34,16 @@ enum {
 struct live_jit {
 	uint32_t pid;
 	int fd;
-	uint64_t inode, device, number; /* the number: of all dumps that ever were */
-	uint64_t at;                    /* so many bytes were read */
-	uint64_t wanted;                /* there is nothing to read before the file has so many */
+	uint64_t inode, device, number; /* `number` differs from those of all earlier dumps */
+	uint64_t at;                    /* how many bytes were read */
+	uint64_t wanted;                /* a smaller file has nothing new to read */
 	uint64_t pass;
 	struct tally_jit_growth *growth;
 	struct tally_map tables; /* number of a function → its struct tally_unwind_table */
 	size_t tables_bytes;
 };
 
-/* Code of a function that was read from the dump. */
+/* Some bytes of a function's code, as the dump has them. */
 struct live_code {
 	uint64_t dump, function, offset; /* dump 0: none */
 	uint8_t bytes[8];
@@ -191,7 +191,7 @@ static ssize_t read_window(struct tally_live_jits *jits, const struct live_jit *
 	return room ? pread(jit->fd, room, size, (off_t)jit->at) : -1;
 }
 
-/* False: the dump is of no more use. */
+/* Reads and parses one window.  Returns false when the dump can't be used any longer. */
 static bool read_piece(struct tally_live_jits *jits, struct live_jit *jit, bool *is_more)
 {
 	uint64_t needed = jit->wanted > jit->at ? jit->wanted - jit->at : 0;
@@ -213,7 +213,8 @@ static bool read_piece(struct tally_live_jits *jits, struct live_jit *jit, bool 
 	return true;
 }
 
-/* Reads what is new, but not too much at once.  False: the dump is of no more use. */
+/* Reads what is new, but not too much at once.  Returns false when the dump can't be used any
+ * longer. */
 static bool catch_up(struct tally_live_jits *jits, struct live_jit *jit)
 {
 	struct stat file;
@@ -238,7 +239,7 @@ static bool is_too_much(const struct tally_live_jits *jits)
 	return bytes > ALL_BYTES;
 }
 
-/* True: its places are other ones now. */
+/* Returns true if the dump's places have changed, or the dump was dropped. */
 static bool look(struct tally_live_jits *jits, size_t at)
 {
 	struct live_jit *jit = &jits->items.items[at];
@@ -268,7 +269,8 @@ void tally_live_jits_look(struct tally_live_jits *jits, struct tally_tasks *task
 
 /* ---- finding ------------------------------------------------------------- */
 
-/* NULL: no memory, or too many for one pass. */
+/* Returns NULL without rules, with too many in one function, or when the tables take too much
+ * memory; look() then frees them. */
 static struct tally_unwind_table *table_of(struct live_jit *jit,
 					   const struct tally_jit_grown *grown)
 {

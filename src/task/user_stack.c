@@ -32,8 +32,8 @@ static bool find_jit_place(const struct finder *finder, uint64_t address,
 	return true;
 }
 
-/* Does the process still have the code that the dump tells of?  Where the process has ended nobody
- * knows: then the dump's times are believed. */
+/* True if the process's memory has the code that the dump gives for this address.  Also true when
+ * that memory can't be read, as after the process has ended: then the dump's times decide. */
 static bool is_code_there(const struct finder *finder, uint64_t address,
 			  const struct tally_live_rules *rules)
 {
@@ -45,7 +45,7 @@ static bool is_code_there(const struct finder *finder, uint64_t address,
 	return !memcmp(code, rules->code, size);
 }
 
-/* While recording: code that the process made, by the dump that it writes. */
+/* While recording: finds code that the process made, in the dump that it writes. */
 static bool find_live_place(const struct finder *finder, uint64_t address,
 			    struct tally_unwind_place *place)
 {
@@ -110,7 +110,8 @@ static struct tally_unwind_request request_of(struct finder *finder)
 	};
 }
 
-/* As dumps of JITs tell of time. */
+/* Returns the sample's time on the clock of JIT dumps (CLOCK_MONOTONIC), or UINT64_MAX if the event
+ * uses another clock or its samples have no time. */
 static uint64_t time_of(const struct tally_attr *attr, const struct tally_sample *sample)
 {
 	bool is_monotonic = attr->flags & TALLY_ATTR_USE_CLOCKID &&

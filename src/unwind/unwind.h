@@ -80,9 +80,9 @@ enum tally_unwind_function_kind {
 	TALLY_UNWIND_STACK_SWITCH,
 };
 
-/* Gives the table a callback that finds where the function begins and ends that holds an address in
- * the object.  The table then follows the instructions of x86-64 code without rules from the
- * function's beginning (code_walk.h).  `context` must outlive the table. */
+/* Gives the table a callback that finds the beginning and the end of the function that holds an
+ * address in the object.  The table then follows the instructions of x86-64 code without rules from
+ * the function's beginning (code_walk.h).  `context` must outlive the table. */
 void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 				      enum tally_unwind_function_kind (*find)(void *context,
 									      uint64_t address,
@@ -90,8 +90,8 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 									      uint64_t *end),
 				      void *context);
 
-/* Finds where the function begins and ends that holds an address.  Returns false when the table has
- * no rules there. */
+/* Finds the beginning and the end of the function that holds an address.  Returns false when the
+ * table has no rules there. */
 bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address,
 				 uint64_t *start, uint64_t *end);
 
