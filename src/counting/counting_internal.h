@@ -7,7 +7,7 @@
 
 /* ---- counting_reason.c --------------------------------------------------- */
 
-/* Returns the few words for a row. */
+/* Returns a short reason for the row, or a remark on its figure. */
 const char *tally_count_reason(const struct tally_count_handles *handles, size_t event);
 /* True if the event is refused and the kernel's own accounting is another figure: ticks of busy
  * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  The row is
