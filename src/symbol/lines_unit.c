@@ -296,7 +296,7 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 				       abbrev->count, function);
 }
 
-/* What the DIEs of one function say together: its own and those that it refers to. */
+/* Results from a function's own DIE and the DIEs that it refers to. */
 struct named {
 	const char *name; /* NULL: no DIE has one */
 	bool is_external;
