@@ -133,16 +133,24 @@ static int export_samples(const struct tally_command *command, const struct requ
 		path = isatty(STDOUT_FILENO) ? named : "-";
 	bool compress = ends_in(path, ".gz") || (!strcmp(path, "-") && format->compressed);
 	int result = choose_event(samples, request->event, &event, err);
-	if (!result)
-		result = leave_out_idle(command, request, samples, event, err);
-	if (!result && format->write(samples, event, &plain) < 0)
+	if (result)
+		goto out;
+	result = leave_out_idle(command, request, samples, event, err);
+	if (result)
+		goto out;
+	if (format->write(samples, event, &plain) < 0) {
 		result = tally_error_set(err, -ENOMEM, "out of memory");
-	if (!result && compress)
+		goto out;
+	}
+	if (compress) {
 		result = tally_gzip(tally_buffer_string(&plain), plain.length, &packed, err);
-	if (!result)
-		result = tally_output_write(path, compress ? &packed : &plain, err);
+		if (result)
+			goto out;
+	}
+	result = tally_output_write(path, compress ? &packed : &plain, err);
 	if (!result && strcmp(path, "-") != 0)
 		fprintf(stderr, "tally export: wrote %s; open it with %s\n", path, format->opened);
+out:
 	tally_buffer_release(&plain);
 	tally_buffer_release(&packed);
 	return result;

@@ -212,18 +212,21 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	if (!status && graph->old)
 		status = load_sides(command, graph, &stacks, &sides, err);
 	tally_input_messages_print(&messages);
-	if (!status && graph->old)
+	if (status)
+		goto out;
+	if (graph->old)
 		graph->drawing.old = &sides.old;
-	if (!status)
-		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(
-			graph->old ? &sides.new : &stacks, &graph->drawing, &file, err);
-	if (!status)
-		status = tally_output_write(graph->output, &file, err);
+	status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(
+		graph->old ? &sides.new : &stacks, &graph->drawing, &file, err);
+	if (status)
+		goto out;
+	status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
 		fprintf(stderr,
 			"tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser\n",
 			graph->output, tally_number(stacks.rows.rows.count),
 			stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
+out:
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	tally_stacks_release(&sides.old);

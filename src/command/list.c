@@ -308,25 +308,40 @@ static int collect(struct listing *listing, struct tally_error *err)
 	if (code)
 		return code;
 	code = add_named(listing, TALLY_EVENT_HARDWARE);
-	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
-	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_TOOL);
-	code = code ? code : add_named(listing, TALLY_EVENT_CACHE);
+	if (code)
+		goto out;
+	if (!listing->is_simulated) {
+		code = add_named(listing, TALLY_EVENT_SOFTWARE);
+		if (code)
+			goto out;
+		code = add_named(listing, TALLY_EVENT_TOOL);
+		if (code)
+			goto out;
+	}
+	code = add_named(listing, TALLY_EVENT_CACHE);
 	for (size_t i = 0;
 	     !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
 		code = add_pmu(listing, &listing->catalogue.pmus[i]);
-	if (listing->is_simulated)
-		return code ? tally_error_set(err, code, "out of memory") : 0;
-	if (!code && wants(listing, TALLY_EVENT_RAW))
+	if (code || listing->is_simulated)
+		goto out;
+	if (wants(listing, TALLY_EVENT_RAW))
 		code = add_form(listing, TALLY_EVENT_RAW, "rNNN",
 				"the CPU's event NNN (hexadecimal, as in its manual: r1a8)", &raw);
-	if (!code && wants(listing, TALLY_EVENT_BREAKPOINT))
+	if (code)
+		goto out;
+	if (wants(listing, TALLY_EVENT_BREAKPOINT))
 		code = add_form(listing, TALLY_EVENT_BREAKPOINT, "mem:addr[/len][:rwx]",
 				"accesses to len (1, 2, 4, 8) bytes at addr: mem:0x404040/8:w",
 				&breakpoint);
-	code = code ? code : add_tracepoints(listing);
+	if (code)
+		goto out;
+	code = add_tracepoints(listing);
 	if (!code && listing->verbose)
 		code = add_fields(listing);
-	return code ? tally_error_set(err, code, "out of memory") : add_vendor_events(listing, err);
+out:
+	if (code)
+		return tally_error_set(err, code, "out of memory");
+	return listing->is_simulated ? 0 : add_vendor_events(listing, err);
 }
 
 static int nothing(const struct tally_command *command, const struct listing *listing)

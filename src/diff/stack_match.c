@@ -386,19 +386,23 @@ int tally_match_stacks(const struct tally_stacks *old, size_t old_count,
 		result = take_names(out, &builds, &out->runs[i]);
 	for (size_t i = 0; i < 2; i++)
 		tally_map_release(&builds.sides[i]);
+	if (result)
+		return result;
 	size_t frames = out->names.frames.count + 1;
 	out->formerly = malloc(frames * sizeof(*out->formerly));
 	matcher.same_as = malloc(frames * sizeof(*matcher.same_as));
 	matcher.is_old = calloc(frames, sizeof(*matcher.is_old));
 	matcher.is_new = calloc(frames, sizeof(*matcher.is_new));
-	if (!result && (!out->formerly || !matcher.same_as || !matcher.is_old || !matcher.is_new))
+	if (!out->formerly || !matcher.same_as || !matcher.is_old || !matcher.is_new) {
 		result = -ENOMEM;
-	for (size_t i = 0; !result && i < frames; i++)
+		goto out;
+	}
+	for (size_t i = 0; i < frames; i++)
 		out->formerly[i] = matcher.same_as[i] = NONE;
-	if (!result)
-		result = match_frames(&matcher);
+	result = match_frames(&matcher);
 	if (!result)
 		result = match_comms(out);
+out:
 	free(matcher.same_as);
 	free(matcher.is_old);
 	free(matcher.is_new);

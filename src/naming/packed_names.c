@@ -215,18 +215,24 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 		return -ENOMEM;
 	packed->kernel = UINT32_MAX;
 	int result = tally_own_feature_get(section, size, TALLY_OWN_STRINGS, &packed->text);
-	if (result > 0) {
-		result = read_strings(packed);
-		if (!result)
-			result = read_part(packed, section, size, TALLY_OWN_FUNCTIONS);
-		if (!result)
-			result = read_part(packed, section, size, TALLY_OWN_PLACES);
-		if (!result)
-			result = read_texts(packed, section, size, TALLY_OWN_SOURCES);
-		if (!result)
-			result = read_texts(packed, section, size, TALLY_OWN_DECLARED);
-		result = result ? result : 1;
-	}
+	if (result <= 0)
+		goto out;
+	result = read_strings(packed);
+	if (result)
+		goto out;
+	result = read_part(packed, section, size, TALLY_OWN_FUNCTIONS);
+	if (result)
+		goto out;
+	result = read_part(packed, section, size, TALLY_OWN_PLACES);
+	if (result)
+		goto out;
+	result = read_texts(packed, section, size, TALLY_OWN_SOURCES);
+	if (result)
+		goto out;
+	result = read_texts(packed, section, size, TALLY_OWN_DECLARED);
+	if (!result)
+		result = 1;
+out:
 	tally_buffer_release(&packed->scratch);
 	if (result > 0)
 		return 1;

@@ -361,20 +361,23 @@ static int sort_lines(struct tally_annotation *out)
 		 *where = malloc((count + 1) * sizeof(*where));
 	struct tally_annotated_line *sorted = malloc((count + 1) * sizeof(*sorted));
 	struct line_order context = { &out->strings, out->lines.items };
-	int result = order && where && sorted ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !result && i < count; i++)
+	int result = -ENOMEM;
+	if (!order || !where || !sorted)
+		goto out;
+	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
-	if (!result)
-		qsort_r(order, count, sizeof(*order), by_file_and_line, &context);
-	for (uint32_t i = 0; !result && i < count; i++) {
+	qsort_r(order, count, sizeof(*order), by_file_and_line, &context);
+	for (uint32_t i = 0; i < count; i++) {
 		sorted[i] = out->lines.items[order[i]];
 		where[order[i]] = i;
 	}
-	for (size_t i = 0; !result && i < out->instructions.count; i++)
+	for (size_t i = 0; i < out->instructions.count; i++)
 		if (out->instructions.items[i].line != UINT32_MAX)
 			out->instructions.items[i].line = where[out->instructions.items[i].line];
-	if (!result && count)
+	if (count)
 		memcpy(out->lines.items, sorted, count * sizeof(*sorted));
+	result = 0;
+out:
 	free(order);
 	free(where);
 	free(sorted);

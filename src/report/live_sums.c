@@ -473,18 +473,24 @@ int tally_live_sums_report(const struct tally_live_sums *sums,
 				    .scale = sums->with_stacks ? STACKS_SCALE : 1 };
 	*report = (struct tally_report){ 0 };
 	int result = tally_names_tell_apart(sums->names);
-	if (!result)
-		result = make_symbols(&self);
-	if (!result)
-		result = add_sums(&self);
-	if (!result) {
-		merge_parts(&self.parts);
-		result = count_tasks(&self);
-	}
-	if (!result)
-		result = keep_heaviest(&self);
-	if (!result && options->tree != TALLY_TREE_NONE)
+	if (result)
+		goto out;
+	result = make_symbols(&self);
+	if (result)
+		goto out;
+	result = add_sums(&self);
+	if (result)
+		goto out;
+	merge_parts(&self.parts);
+	result = count_tasks(&self);
+	if (result)
+		goto out;
+	result = keep_heaviest(&self);
+	if (result)
+		goto out;
+	if (options->tree != TALLY_TREE_NONE)
 		result = make_trees(&self);
+out:
 	tally_vector_release(&self.parts);
 	free(self.symbols);
 	if (result < 0)

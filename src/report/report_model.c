@@ -311,16 +311,23 @@ int tally_report_build(const struct tally_profile *profile,
 	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
 	int result = tally_profile_count_tasks(profile, options->event, &report->comms,
 					       &report->threads);
-	if (!result)
-		result = tally_report_make_keys(&builder);
-	if (!result)
-		result = tally_report_make_roots(&builder);
-	if (!result)
-		result = sum_rows(&builder);
-	if (!result)
-		result = keep_heaviest(&builder);
-	if (!result && options->tree != TALLY_TREE_NONE)
+	if (result)
+		goto out;
+	result = tally_report_make_keys(&builder);
+	if (result)
+		goto out;
+	result = tally_report_make_roots(&builder);
+	if (result)
+		goto out;
+	result = sum_rows(&builder);
+	if (result)
+		goto out;
+	result = keep_heaviest(&builder);
+	if (result)
+		goto out;
+	if (options->tree != TALLY_TREE_NONE)
 		result = tally_report_make_trees(&builder);
+out:
 	tally_report_release_keys(&builder);
 	tally_report_release_roots(&builder);
 	free(builder.leaf_entry);

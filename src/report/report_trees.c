@@ -813,21 +813,27 @@ static int make_passing_trees(struct tally_report_builder *builder)
 {
 	struct packer packer;
 	struct tally_call_tree tree = { 0 };
+	struct finder finder = { .builder = builder };
+	uint32_t *callers = NULL;
 	int result = init_packer(&packer, builder, true);
 	if (!result)
 		result = add_all_rows(builder, &packer);
 	if (!result)
 		result = tally_call_tree_build(&tree, &packer.sort, 0);
 	release_packer(&packer);
-	struct finder finder = { .builder = builder, .nodes = tree.nodes.items };
-	if (!result)
-		result = find_places(&finder, &tree);
-	bool upwards = builder->options->tree == TALLY_TREE_CALLEE;
-	uint32_t *callers = upwards && !result ? find_callers(&tree) : NULL;
-	if (upwards && !callers)
-		result = -ENOMEM;
+	if (result)
+		goto out;
+	finder.nodes = tree.nodes.items;
+	result = find_places(&finder, &tree);
+	if (result)
+		goto out;
+	if (builder->options->tree == TALLY_TREE_CALLEE) {
+		callers = find_callers(&tree);
+		result = callers ? 0 : -ENOMEM;
+	}
 	if (!result)
 		result = make_all_branches(builder, &tree, callers, &finder.places);
+out:
 	free(callers);
 	release_finder(&finder);
 	tally_call_tree_release(&tree);

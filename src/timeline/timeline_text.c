@@ -298,26 +298,30 @@ int tally_timeline_text(const struct tally_activity *activity,
 	uint64_t span = activity->last > activity->first ? activity->last - activity->first : 1;
 	chart.cell_ns = (double)span / chart.width;
 	int result = gather_ran(&chart, true, &cpus, &cpu_index);
-	if (!result)
-		result = gather_ran(&chart, false, &tasks, &task_index);
-	if (!result)
-		result = gather_marks(&chart, &marks, &mark_index);
-	if (!result)
-		result = add_marked_tasks(&chart, &marks, &tasks, &task_index);
-	if (!result) {
-		if (cpus.count)
-			qsort(cpus.items, cpus.count, sizeof(*cpus.items), by_order);
-		if (tasks.count)
-			qsort(tasks.items, tasks.count, sizeof(*tasks.items), by_order);
-		put_head(&chart, tasks.count);
-		put_axis(&chart);
-		if (view->cpus_wanted)
-			put_cpus(&chart, &cpus);
-		if (view->cpus_wanted && view->tasks_wanted)
-			tally_buffer_char(out, '\n');
-		if (view->tasks_wanted)
-			put_tasks(&chart, &tasks, &marks);
-	}
+	if (result)
+		goto out;
+	result = gather_ran(&chart, false, &tasks, &task_index);
+	if (result)
+		goto out;
+	result = gather_marks(&chart, &marks, &mark_index);
+	if (result)
+		goto out;
+	result = add_marked_tasks(&chart, &marks, &tasks, &task_index);
+	if (result)
+		goto out;
+	if (cpus.count)
+		qsort(cpus.items, cpus.count, sizeof(*cpus.items), by_order);
+	if (tasks.count)
+		qsort(tasks.items, tasks.count, sizeof(*tasks.items), by_order);
+	put_head(&chart, tasks.count);
+	put_axis(&chart);
+	if (view->cpus_wanted)
+		put_cpus(&chart, &cpus);
+	if (view->cpus_wanted && view->tasks_wanted)
+		tally_buffer_char(out, '\n');
+	if (view->tasks_wanted)
+		put_tasks(&chart, &tasks, &marks);
+out:
 	release_strips(&cpus, &cpu_index);
 	release_strips(&tasks, &task_index);
 	release_strips(&marks, &mark_index);
