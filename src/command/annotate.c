@@ -119,7 +119,6 @@ static const struct tally_option options[] = {
 	  TALLY_TAKE(take_percent_type) },
 	/* perf's options that tally lacks */
 	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally script --records shows every record") },

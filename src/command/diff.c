@@ -158,7 +158,6 @@ static const struct tally_option options[] = {
 	  TALLY_TAKE(take_computation) },
 	/* perf's options that tally lacks */
 	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'b', "baseline-only", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-j tells by `presence` which rows both sides have") },
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,

@@ -33,7 +33,11 @@
 	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", \
 	  "fetch the debug files of hot objects from these servers\n" \
 	  "(DEBUGINFOD_URLS); without this option nothing is fetched", \
-	  TALLY_TAKE_MEMBER(tally_name_take_debuginfod, type, member) }
+	  TALLY_TAKE_MEMBER(tally_name_take_debuginfod, type, member) }, \
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, \
+	  "details of warnings: each file without names, each kind of\n" \
+	  "incomplete stack", \
+	  TALLY_SET(type, member.verbose) }
 
 /* Check what the options name, and store it. */
 tally_take_option tally_name_take_folder, tally_name_take_vmlinux, tally_name_take_file,

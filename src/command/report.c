@@ -179,7 +179,6 @@ static const struct tally_option options[] = {
 	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(take_tree) },
 	/* perf's options that tally lacks */
 	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "skip-empty", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },

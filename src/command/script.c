@@ -114,7 +114,6 @@ static const struct tally_option options[] = {
 	/* perf's options that tally lacks */
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'd', "debug-mode", TALLY_ARGUMENT_NONE, NULL, NULL,

@@ -183,6 +183,7 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 		return;
 	if (!names->gaps.changed_files++)
 		snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);
+	tally_buffer_printf(&names->gaps.details, "changed since the recording: %s\n", path);
 }
 
 static bool is_same_file(const char *path, const struct stat *own)

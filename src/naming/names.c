@@ -113,6 +113,7 @@ void tally_names_release(struct tally_names *names)
 	tally_map_release(&names->function_index);
 	tally_strings_release(&names->strings);
 	tally_objects_release(&names->objects);
+	tally_buffer_release(&names->gaps.details);
 }
 
 struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,

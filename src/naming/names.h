@@ -7,6 +7,7 @@
 #ifndef TALLY_PROFILE_NAMES_H
 #define TALLY_PROFILE_NAMES_H
 
+#include "base/buffer.h"
 #include "naming/frame_kind.h"
 #include "task/objects.h"
 #include "task/tasks.h"
@@ -123,6 +124,7 @@ struct tally_names_gaps {
 	/* in files that were read; in files that were not found */
 	struct tally_nameless nameless, absent;
 	bool lacks_xz;        /* some tables can't be read because liblzma is missing */
+	struct tally_buffer details; /* a line for each file that the messages are about */
 };
 
 /* Sources of names, besides the files of the recording.  Zero-initialised is valid.  The texts must
@@ -139,6 +141,7 @@ struct tally_name_sources {
 	void *fetching_context;
 	bool modules;         /* name the kernel's modules by their files instead of kallsyms */
 	bool full_names;      /* views always show parameters */
+	bool verbose;         /* warnings are followed by their details */
 	/* copy of the recorded kernel's /proc/kallsyms; NULL: this machine's, if it runs that
 	 * kernel */
 	const char *kallsyms;

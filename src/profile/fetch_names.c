@@ -95,6 +95,17 @@ static bool is_end(int result)
 	return result == -EINTR || result == -ENOMEM;
 }
 
+static void note_unfetched(struct tally_names *names, const struct tally_build_id *id, int result)
+{
+	char text[2 * TALLY_BUILD_ID_MAX + 1];
+	if (!result || is_end(result))
+		return;
+	names->gaps.unfetched_files++;
+	tally_build_id_format(id, text);
+	tally_buffer_printf(&names->gaps.details, "not fetched: build-id %s: %s\n", text,
+			    tally_errno_text(result));
+}
+
 /* Returns 0, -EINTR when the user wants no more, or -ENOMEM. */
 static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *server)
 {
@@ -113,7 +124,7 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 		result = tally_objects_keep_fetched(&names->objects, &id, NULL, vmlinux);
 	}
 	names->gaps.fetched_files += !result;
-	names->gaps.unfetched_files += result && !is_end(result);
+	note_unfetched(names, &id, result);
 	return is_end(result) ? result : 0;
 }
 
@@ -132,7 +143,7 @@ static int fetch_debug(struct tally_names *names, struct tally_debuginfod *serve
 		fetch_common(server, debug);
 	}
 	names->gaps.fetched_files += !result;
-	names->gaps.unfetched_files += result && !is_end(result);
+	note_unfetched(names, id, result);
 	if ((debug || is_object_fetched) &&
 	    tally_objects_keep_fetched(&names->objects, id,
 				       is_object_fetched ? entry->object : NULL, debug) < 0)
@@ -162,7 +173,7 @@ static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uin
 						&entry->object);
 	if (result) {
 		entry->object = is_here ? entry->object : NULL;
-		names->gaps.unfetched_files += !is_end(result);
+		note_unfetched(names, id, result);
 		return is_end(result) ? result : 0;
 	}
 	entry->state = TALLY_OBJECT_OPEN;
@@ -244,24 +255,28 @@ static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 
 static void list(struct tally_names *names, uint64_t *samples, size_t files, uint64_t all)
 {
+	struct tally_names_gaps *gaps = &names->gaps;
 	for (;;) {
 		uint32_t most = 0;
 		for (uint32_t file = 1; file < files; file++)
 			most = samples[file] > samples[most] ? file : most;
-		if (!samples[most] || samples[most] * 100 < all * LISTED_PER_CENT)
+		if (!samples[most])
 			break;
 		const char *path = tally_tasks_path(names->tasks, most),
 			   *slash = strrchr(path, '/');
 		struct tally_nameless *list = list_of(names, most);
-		if (list && list->listed < LISTED_MAX) {
+		double percent = 100.0 * (double)samples[most] / (double)all;
+		if (list)
+			tally_buffer_printf(&gaps->details, "without names: %.1f%%, %s%s\n", percent,
+					    path, list == &gaps->absent ? " (not found)" : "");
+		if (list && list->listed < LISTED_MAX && percent >= LISTED_PER_CENT) {
 			size_t length = strlen(list->objects);
 			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s",
 				 list->listed++ ? ", " : "", slash ? slash + 1 : path);
-			list->percent += 100.0 * (double)samples[most] / (double)all;
+			list->percent += percent;
 		}
 		samples[most] = 0;
 	}
-	struct tally_names_gaps *gaps = &names->gaps;
 	gaps->nameless.listed *= gaps->nameless.percent >= WORTH_PER_CENT;
 	gaps->absent.listed *= gaps->absent.percent >= WORTH_PER_CENT;
 }

@@ -85,10 +85,12 @@ static int fetch_for(struct tally_names *to, struct tally_recording *recording,
 	int result = tally_recording_filter(recording, &options->filter, err);
 	if (!result)
 		result = read_samples(&profile, options, err);
+	tally_buffer_clear(&from->gaps.details); /* names are looked up once more */
 	if (!result && fetch_names(&profile) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	to->objects.fetched = from->objects.fetched;
 	memset(&from->objects.fetched, 0, sizeof(from->objects.fetched));
+	tally_buffer_append(&to->gaps.details, from->gaps.details.bytes, from->gaps.details.length);
 	to->gaps.fetched_files = from->gaps.fetched_files;
 	to->gaps.unfetched_files = from->gaps.unfetched_files;
 	to->gaps.fetching_ended = from->gaps.fetching_ended;

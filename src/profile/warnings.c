@@ -200,7 +200,8 @@ static void put_unstarted(const struct tally_recording_counts *counts, struct ta
 }
 
 /* A few of thousands of stacks are always incomplete; trees show them as [truncated]. */
-static void warn_stacks(const struct tally_recording_counts *counts, struct tally_buffer *out)
+static void warn_stacks(const struct tally_recording_counts *counts, bool verbose,
+			struct tally_buffer *out)
 {
 	enum { WORTH_SAYING = 20 }; /* one in so many */
 	const struct reason reasons[] = {
@@ -219,12 +220,20 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 		incomplete += reasons[i].stacks;
 		most = reasons[i].stacks > most->stacks ? &reasons[i] : most;
 	}
-	if (incomplete <= stacks / WORTH_SAYING)
-		return;
-	tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ",
-			    100 * (double)incomplete / (double)stacks);
-	most->put(counts, out);
-	tally_buffer_text(out, "\n");
+	if (incomplete > stacks / WORTH_SAYING) {
+		tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ",
+				    100 * (double)incomplete / (double)stacks);
+		most->put(counts, out);
+		tally_buffer_char(out, '\n');
+	}
+	for (size_t i = 0; verbose && i < sizeof(reasons) / sizeof(*reasons); i++) {
+		if (!reasons[i].stacks)
+			continue;
+		tally_buffer_printf(out, "incomplete stacks: %s of %s: ",
+				    tally_number(reasons[i].stacks), tally_number(stacks));
+		reasons[i].put(counts, out);
+		tally_buffer_char(out, '\n');
+	}
 }
 
 /* ---- the rest ------------------------------------------------------------ */
@@ -406,7 +415,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 			out,
 			"the kernel throttled sampling %s time%s: the figures are too low there\n",
 			tally_number(counts->throttled), either(counts->throttled, "", "s"));
-	warn_stacks(counts, out);
+	warn_stacks(counts, recording->names.sources.verbose, out);
 	if (counts->stacks_foreign)
 		tally_buffer_printf(
 			out,
@@ -446,6 +455,9 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 				    either(counts->unknown, " of an unknown type was",
 					   "s of unknown types were"));
 	warn_names(&recording->names.gaps, recording->names.packed != NULL, out);
+	if (recording->names.sources.verbose && recording->names.gaps.details.length)
+		tally_buffer_append(out, recording->names.gaps.details.bytes,
+				    recording->names.gaps.details.length);
 	if (recording->tasks.jits)
 		warn_jits(recording->tasks.jits, out);
 }

@@ -59,7 +59,10 @@ strip -o bin/spin spin
 record stripped.data bin/spin
 check "a stripped program has no names" misses stripped.data hidden_in_the_middle
 "$TALLY" report --stdio -i stripped.data >out 2>&1
-check "… and the report says how to get them" grep -q 'samples lack names, in spin: .*-dbgsym.*--debuginfod' out
+check "… and the report says how to get them" eval \
+	'grep -q "samples lack names, in spin: .*-dbgsym.*--debuginfod" out && ! grep -q "without names:" out'
+"$TALLY" report -v --stdio -i stripped.data >out 2>&1
+check "… and with -v the file's path" grep -q "warning: without names: [0-9.]*%, $PWD/bin/spin$" out
 "$TALLY" report --stdio --sort comm,dso -i stripped.data >out 2>&1
 check "… unless it shows no functions" eval 'grep -q spin out && ! grep -q "without names" out'
 record few.data sh -c 'bin/spin 0.03; ./spin 0.9'

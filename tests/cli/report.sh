@@ -178,6 +178,8 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	check "… but not in script" eval 'grep -q deep out && ! grep -qF "[truncated]" out'
 	"$TALLY" script --max-stack 3 -i perf.data >out 2>&1
 	check "… and no message tells of cut stacks if fewer frames are requested" eval 'grep -q deep out && ! grep -q "are incomplete" out'
+	report -v
+	check "-v counts the incomplete stacks by reason" grep -q 'incomplete stacks: [0-9,]* of [0-9,]*: the copies were too short; .*dwarf' err
 	bytes=$(sed -n 's/.* stacks are incomplete: .*--call-graph dwarf,\([0-9]*\) would have sufficed$/\1/p' err)
 	record -e cpu-clock -F 999 --call-graph "dwarf,${bytes:-8}" ./deep
 	"$TALLY" fold -i perf.data >folded 2>err
@@ -262,6 +264,7 @@ fi
 cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
 cp /bin/true changing
 check "functions of a program that has changed since have no names, and a message says why" eval 'HOME=/nonexistent report && grep -q "changing has changed since the recording" err && ! grep -q inner out'
+check "… and -v lists such files with their paths" eval 'HOME=/nonexistent report -v && grep -q "warning: changed since the recording: $PWD/changing$" err'
 
 if [ "$(id -u)" = 0 ] && have setpriv; then
 	record -e cpu-clock -F 1999 -g "$WORKLOAD" faults

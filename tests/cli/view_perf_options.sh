@@ -37,7 +37,7 @@ for pair in "${least[@]}"; do
 	done <options >out
 	check "the list of them is complete" test ! -s out
 	"$TALLY" $command --help >help 2>&1
-	grep -E -- '^ .*--(itrace|stitch-lbr|force|switch-on|verbose|prefix|percentage)\b' help >out
+	grep -E -- '^ .*--(itrace|stitch-lbr|force|switch-on|prefix|percentage)\b' help >out
 	check "the help of $command does not list options that have no effect or are refused" test -s help -a ! -s out
 done
 
