@@ -264,14 +264,11 @@ static bool leaves_out_idle(const struct request *request)
 static int read_profile(const struct request *request, bool leaves_only,
 			struct tally_profile **profile, struct tally_error *err)
 {
-	struct tally_command_progress progress;
 	struct tally_recording *recording;
 	struct tally_profile_options samples = { .filter = request->filter,
 						 .merge_threads = true,
 						 .merge_cpus = true,
-						 .leaves_out_idle = leaves_out_idle(request),
-						 .progress = tally_command_progress,
-						 .context = &progress };
+						 .leaves_out_idle = leaves_out_idle(request) };
 	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
 	if (result < 0)
 		return result;
@@ -281,10 +278,7 @@ static int read_profile(const struct request *request, bool leaves_only,
 	recording->leaves_only = leaves_only;
 	if (recording->tasks.jits)
 		recording->tasks.jits->wants_code = true;
-	tally_command_progress_start(&progress);
-	result = tally_profile_new(recording, &samples, profile, err);
-	tally_command_progress_end(&progress);
-	return result;
+	return tally_command_profile_new(recording, &samples, profile, err);
 }
 
 /* Explains why a function has no samples: they may be in functions that it calls. Only stacks show

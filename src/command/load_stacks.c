@@ -105,10 +105,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 			  const struct tally_buffer *bytes, const struct tally_stacks_input *input,
 			  struct tally_stacks *stacks, struct tally_error *err)
 {
-	struct tally_command_progress progress;
-	struct tally_profile_options options = { .merge_cpus = true,
-						 .progress = tally_command_progress,
-						 .context = &progress };
+	struct tally_profile_options options = { .merge_cpus = true };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording,
@@ -133,9 +130,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &input->names);
-	tally_command_progress_start(&progress);
-	result = tally_profile_new(recording, &options, &profile, err);
-	tally_command_progress_end(&progress);
+	result = tally_command_profile_new(recording, &options, &profile, err);
 	if (result < 0)
 		return result;
 	stacks->by_line = input->by_line;

@@ -216,3 +216,16 @@ void tally_command_progress_record(struct tally_command_progress *progress,
 	if (progress->is_terminal && size && !(recording->counts.records % EVERY))
 		tally_command_progress(progress, (double)raw->file_offset / (double)size);
 }
+
+int tally_command_profile_new(struct tally_recording *recording,
+			      struct tally_profile_options *options, struct tally_profile **out,
+			      struct tally_error *err)
+{
+	struct tally_command_progress progress;
+	options->progress = tally_command_progress;
+	options->context = &progress;
+	tally_command_progress_start(&progress);
+	int result = tally_profile_new(recording, options, out, err);
+	tally_command_progress_end(&progress);
+	return result;
+}

@@ -70,5 +70,9 @@ void tally_command_progress_record(struct tally_command_progress *progress,
 				   const struct tally_recording *recording,
 				   const struct tally_raw_record *raw);
 void tally_command_progress_end(struct tally_command_progress *progress);
+/* tally_profile_new() with progress; `options` have none. */
+int tally_command_profile_new(struct tally_recording *recording,
+			      struct tally_profile_options *options, struct tally_profile **out,
+			      struct tally_error *err);
 
 #endif

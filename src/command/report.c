@@ -477,7 +477,6 @@ static int read_profile(const struct tally_command *command, struct request *req
 	recording->leaves_only = !recording->off_cpu.is_due && !request->browses &&
 				 request->children_given && !report->children &&
 				 report->tree == TALLY_TREE_NONE;
-	struct tally_command_progress progress;
 	struct tally_profile_options samples = {
 		.filter = request->filter,
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] &&
@@ -500,13 +499,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.arranges_waits = true,
 		.shows_scheduler = request->shows_scheduler,
 		.with_wakers = request->with_wakers,
-		.progress = tally_command_progress,
-		.context = &progress,
 	};
-	tally_command_progress_start(&progress);
-	int result = tally_profile_new(recording, &samples, profile, &err);
-	tally_command_progress_end(&progress);
-	if (result < 0)
+	if (tally_command_profile_new(recording, &samples, profile, &err) < 0)
 		return tally_command_fail(command, &err);
 	/* a pipe's events are known only after reading it */
 	if (tally_report_sort_check(&request->sort, recording, &err) < 0) {
