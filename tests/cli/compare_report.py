@@ -9,7 +9,8 @@ function).
 
 Periods of self must be equal.  perf prints totals only as percentages, which must agree to the last
 digit.  perf lists unnamed code by address, tally by function: here that is one row, and slots of
-the linkage table (docs/compatibility.md, `plt`) count with it.  Totals leave out unnamed functions
+the linkage table (docs/compatibility.md, `plt`) count with it.  perf has no parameters: functions
+that tally tells apart by theirs are one row.  Totals leave out unnamed functions
 and those that have another name because of the cause `call-site`.
 """
 import collections
@@ -57,6 +58,14 @@ def read_tally(path, what):
     return rows, periods
 
 
+def join_overloads(tally, perf):
+    """Adds f(int) and f() to the row f, if perf has only that."""
+    for key in [key for key in tally if key not in perf]:
+        name = re.sub(r'\([^()]*(\([^()]*\)[^()]*)*\)( const)?$', '', key[3])
+        if (*key[:3], name) in perf and name != key[3]:
+            tally[(*key[:3], name)] += tally.pop(key)
+
+
 def is_equal(key, what, perf, tally, periods):
     if what == 'self':
         return perf[key] == tally[key]
@@ -69,6 +78,7 @@ def main():
     fields = ['overhead', 'period', 'comm', 'dso', 'sym']
     perf, perf_periods = read_perf(sys.argv[2], ['total'] + fields if what == 'total' else fields)
     tally, periods = read_tally(sys.argv[3], what)
+    join_overloads(tally, perf)
     keys = [key for key in sorted(set(perf) | set(tally)) if perf[key] or tally[key]]
     if what == 'total':
         # perf does not show that the kernel cut a chain at its limit.

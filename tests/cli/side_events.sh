@@ -100,6 +100,9 @@ else
 	skip "… in each file of a switched output" "likewise"
 fi
 kill $sleeper 2>/dev/null
+# One run of this test at a time: -a records the BPF programs of another run, too.
+exec 9<"$(command -v perf)"
+flock -w 120 9
 if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
 	check "a BPF program, recorded" same_events perf.data --show-bpf-events
 	check "… with its name" grep -q 'PERF_RECORD_KSYMBOL .*_for_tally$' tally.txt
