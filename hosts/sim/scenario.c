@@ -225,7 +225,8 @@ static int function_line(struct scenario_parser *parser, bool is_kernel)
 	if (function.caller >= 0 && scenario->functions[function.caller].is_kernel != is_kernel)
 		return scenario_fail(
 			parser,
-			"kernel functions call only kernel functions, user functions only user functions");
+			"kernel functions call only kernel functions, "
+			"user functions only user functions");
 	code = place_function(parser, &function);
 	if (code)
 		return code;

@@ -43,7 +43,8 @@ static int work(struct scenario_parser *parser, struct scenario_step *step)
 		parser->word = word;
 		code = scenario_fail(
 			parser,
-			"kernel functions call only kernel functions, user functions only user functions");
+			"kernel functions call only kernel functions, "
+			"user functions only user functions");
 	}
 	return code;
 }
@@ -113,7 +114,8 @@ static int hit(struct scenario_parser *parser, struct scenario_step *step)
 		parser->word = word;
 		return scenario_fail(
 			parser,
-			"a task can hit only %s (or use 'mark'); other tracepoints are hit as tasks run",
+			"a task can hit only %s (or use 'mark'); "
+			"other tracepoints are hit as tasks run",
 			known[0]);
 	}
 	return code ? code : times(parser, step);

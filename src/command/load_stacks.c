@@ -186,7 +186,8 @@ static void warn_of_skipped(const struct tally_command *command,
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
 		tally_buffer_printf(
 			&text,
-			"left out %s sample%s of other events than '%s'; --event %s chooses another",
+			"left out %s sample%s of other events than '%s'; "
+			"--event %s chooses another",
 			tally_number(stacks->other_samples), stacks->other_samples == 1 ? "" : "s",
 			event, other);
 		tally_command_warn_text(command, messages, tally_buffer_string(&text));

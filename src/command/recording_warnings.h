@@ -19,8 +19,8 @@ struct tally_input_message {
 	struct tally_buffer others;
 };
 
-/* Warnings and hints of a command that reads several inputs.  One of each kind is printed, after the
- * last input; those of a kind differ only in their numbers. */
+/* Warnings and hints of a command that reads several inputs.  One of each kind is printed, after
+ * the last input; those of a kind differ only in their numbers. */
 struct tally_input_messages {
 	const char *path; /* of the input that is being read */
 	struct {

@@ -196,7 +196,8 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
 	if (c->handles.events[event].refusal == -EACCES &&
 	    (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
-		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
+		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' "
+		       "as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	tally_provider_open_error(&asked, c->handles.events[event].refusal,

@@ -426,7 +426,8 @@ static int note_differences(struct tally_saved_comparison *out, struct tally_are
 				out,
 				tally_arena_printf(
 					arena,
-					"%s: one side counted user code only, the other the kernel too",
+					"%s: one side counted user code only, "
+					"the other the kernel too",
 					row->name),
 				&result);
 		if (row->old->is_scaled || row->new->is_scaled)

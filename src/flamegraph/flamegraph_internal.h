@@ -1,5 +1,5 @@
-/* What the files of this room share: the call tree, the palette, the comparison with an old side, and
- * the parts of a file. */
+/* What the files of this room share: the call tree, the palette, the comparison with an old side,
+ * and the parts of a file. */
 #ifndef TALLY_FLAMEGRAPH_INTERNAL_H
 #define TALLY_FLAMEGRAPH_INTERNAL_H
 

@@ -54,9 +54,9 @@ static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, uint32_t 
 }
 
 /* Returns the number of an address's place in the current maps of a process (`kernel`: of the
- * kernel); `maps` is the generation of these maps.  `before` is 1 for a return address, otherwise 0:
- * it is subtracted from the address, which then lies in the call instruction.  Returns UINT32_MAX
- * when memory is out. */
+ * kernel); `maps` is the generation of these maps.  `before` is 1 for a return address, otherwise
+ * 0: it is subtracted from the address, which then lies in the call instruction.  Returns
+ * UINT32_MAX when memory is out. */
 static inline uint32_t tally_place_table_find(struct tally_place_table *table,
 					      const struct tally_tasks *tasks, uint32_t pid,
 					      bool kernel, uint64_t maps, uint64_t address,

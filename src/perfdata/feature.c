@@ -92,7 +92,8 @@ void tally_feature_build_id(struct tally_buffer *out,
 	memcpy(record.bytes, build_id->bytes, build_id->size);
 	tally_buffer_append(out, &record, sizeof(record));
 	tally_buffer_text(out, build_id->filename);
-	put_zeros(out, room - strlen(build_id->filename) + 4); /* record is 36 bytes: 4 more align the next */
+	/* record is 36 bytes: 4 more align the next */
+	put_zeros(out, room - strlen(build_id->filename) + 4);
 }
 
 void tally_feature_sample_time(struct tally_buffer *out, uint64_t first_ns, uint64_t last_ns)

@@ -267,8 +267,9 @@ static void list(struct tally_names *names, uint64_t *samples, size_t files, uin
 		struct tally_nameless *list = list_of(names, most);
 		double percent = 100.0 * (double)samples[most] / (double)all;
 		if (list)
-			tally_buffer_printf(&gaps->details, "without names: %.1f%%, %s%s\n", percent,
-					    path, list == &gaps->absent ? " (not found)" : "");
+			tally_buffer_printf(&gaps->details, "without names: %.1f%%, %s%s\n",
+					    percent, path,
+					    list == &gaps->absent ? " (not found)" : "");
 		if (list && list->listed < LISTED_MAX && percent >= LISTED_PER_CENT) {
 			size_t length = strlen(list->objects);
 			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s",

@@ -111,7 +111,8 @@ static void explain_refusals(struct simulation_stage *stage, const struct simula
 		if (part->counting.handles.events[i].refusal == TALLY_REFUSED_GROUP)
 			simulation_tell(
 				stage,
-				"%s is refused in its group of %s: together they would never fit on the counters",
+				"%s is refused in its group of %s: together they "
+				"would never fit on the counters",
 				part->events.items[i].name, part->target_text);
 		else if (part->counting.handles.events[i].refusal < 0)
 			simulation_tell(stage, "%s of %s is refused: %s",

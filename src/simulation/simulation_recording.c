@@ -196,7 +196,8 @@ int simulation_recording_begin(struct simulation_recording *recording)
 				recording->stage->options->scenario_name);
 		tally_error_hint(
 			recording->stage->err,
-			"add a line like 'sample cycles of TASK every 100000 with stacks', or leave -o out");
+			"add a line like 'sample cycles of TASK every 100000 "
+			"with stacks', or leave -o out");
 		return -EINVAL;
 	}
 	if (check_regular(recording, path) < 0)

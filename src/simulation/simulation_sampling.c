@@ -206,7 +206,8 @@ static void see_record(struct simulation_stage *stage, struct simulation_part *p
 		part->lost_told += record.lost.lost;
 		simulation_tell(
 			stage,
-			"the ring of %s on cpu %u was full: a record says that %llu were lost, %llu so far",
+			"the ring of %s on cpu %u was full: a record "
+			"says that %llu were lost, %llu so far",
 			part->target_text, record.sample_id.cpu,
 			(unsigned long long)record.lost.lost, (unsigned long long)part->lost_told);
 	} else if (record.header.type == TALLY_RECORD_THROTTLE) {
