@@ -150,7 +150,9 @@ static void set_call_graph(const struct tally_recorder_events *events, const cha
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
 	attr->sample_regs_user = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
 	attr->sample_stack_user = stack_bytes(events);
-	attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
+	/* Where a stack was switched, the kernel's chain leads on (tally_user_stack_cross). */
+	if (keeps_stacks(events))
+		attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 }
 
 static void set_extras(const struct tally_recorder_options *options, struct tally_attr *attr)

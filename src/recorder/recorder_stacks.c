@@ -73,12 +73,13 @@ static void put_behind_chain(struct output *output, const struct tally_sample *s
 	    (size_t)((const uint8_t *)bytes + size - sample->stack_user_end));
 }
 
-/* Writes a chain: the sample's own, then `users` user frames. */
+/* Writes a chain: the kernel's part of the sample's own, then `users` user frames. */
 static void put_unwound(struct output *output, const struct tally_sample *sample,
 			const uint64_t *user, size_t users)
 {
-	put_word(output, sample->chain_length + (users ? users + 1 : 0));
-	put(output, sample->chain, sample->chain_length * 8);
+	size_t words = tally_user_stack_kernel_words(sample);
+	put_word(output, words + (users ? users + 1 : 0));
+	put(output, sample->chain, words * 8);
 	if (!users)
 		return;
 	put_word(output, TALLY_CONTEXT_USER);
@@ -237,6 +238,17 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 		if (stacks->outer && tally_recorder_outer_see(stacks->outer, sample, frames))
 			note_news(stacks, sample);
 		return 0;
+	}
+	if (end == TALLY_UNWIND_SWITCHED) {
+		size_t room = limit - frames->count;
+		size_t outer = tally_user_stack_cross(&stacks->tasks->known, &stacks->tasks->objects,
+						      attr, sample, frames->addresses,
+						      frames->count, room);
+		frames->count += outer < room ? outer : room;
+		if (outer > room)
+			return TALLY_MISC_STACK_CUT;
+		if (outer)
+			return 0;
 	}
 	stacks->session->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
 	return end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;

@@ -255,19 +255,27 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 	return entry->debug;
 }
 
-/* True for functions in Go's runtime/asm_amd64.s that run something on the thread's own stack for a
- * goroutine. */
-static bool switches_stack(const char *name)
+/* Recognises functions in Go's runtime/asm_amd64.s that run something on the thread's own stack.
+ * mcall() leaves a goroutine, for the scheduler; systemstack() and morestack() work for it and
+ * return to it.  A goroutine's outermost frame is in goexit(). */
+static enum tally_unwind_function_kind kind_of(const char *name)
 {
-	static const char *const names[] = { "runtime.systemstack", "runtime.mcall",
-					     "runtime.morestack" };
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		size_t length = strlen(names[i]);
-		if (!strncmp(name, names[i], length) &&
+	static const struct {
+		const char *name;
+		enum tally_unwind_function_kind kind;
+	} switches[] = {
+		{ "runtime.systemstack", TALLY_UNWIND_STACK_SWITCH },
+		{ "runtime.morestack", TALLY_UNWIND_STACK_SWITCH },
+		{ "runtime.mcall", TALLY_UNWIND_STACK_START },
+		{ "runtime.goexit", TALLY_UNWIND_STACK_START },
+	};
+	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
+		size_t length = strlen(switches[i].name);
+		if (!strncmp(name, switches[i].name, length) &&
 		    (!name[length] || !strcmp(name + length, ".abi0")))
-			return true;
+			return switches[i].kind;
 	}
-	return false;
+	return TALLY_UNWIND_FUNCTION;
 }
 
 /* False for large tables: sorting node's 150,000 symbols takes as long as a ring takes to fill.
@@ -296,7 +304,7 @@ static enum tally_unwind_function_kind find_function(void *context, uint64_t add
 		return TALLY_UNWIND_NO_FUNCTION;
 	*start = symbol->start;
 	*end = symbol->end;
-	return switches_stack(symbol->name) ? TALLY_UNWIND_STACK_SWITCH : TALLY_UNWIND_FUNCTION;
+	return kind_of(symbol->name);
 }
 
 static void use_functions(struct tally_object_entry *entry)

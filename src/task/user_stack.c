@@ -291,6 +291,63 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 		       : mend_by_stack(&request, attr, sample, inner);
 }
 
+size_t tally_user_stack_kernel_words(const struct tally_sample *sample)
+{
+	size_t words = 0;
+	while (words < sample->chain_length && sample->chain[words] != TALLY_CONTEXT_USER)
+		words++;
+	return words;
+}
+
+/* Returns the index in the chain of the first caller on the other stack; `length` if there is
+ * none.  The chain has the innermost frames, perhaps without the one that switched. */
+static size_t find_switch(const uint64_t *chain, size_t length, const uint64_t *frames, size_t count)
+{
+	size_t at = 0, known = 0;
+	while (at < length && known < count) {
+		while (known < count && frames[known] != chain[at])
+			known++;
+		at += known++ < count;
+	}
+	return at ? at : length;
+}
+
+size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_objects *objects,
+			      const struct tally_attr *attr, const struct tally_sample *sample,
+			      uint64_t *frames, size_t count, size_t room)
+{
+	struct finder finder = { tasks, objects, sample->pid, time_of(attr, sample) };
+	struct tally_unwind_place place;
+	size_t marker = tally_user_stack_kernel_words(sample);
+	if (marker + 1 >= sample->chain_length)
+		return 0;
+	const uint64_t *chain = sample->chain + marker + 1;
+	size_t length = sample->chain_length - marker - 1;
+	size_t first = find_switch(chain, length, frames, count), added = 0;
+	if (first == length)
+		return 0;
+	for (size_t i = first; i < length; i++) {
+		uint64_t target;
+		if (!find_place(&finder, chain[i] - 1, &place) || !place.table ||
+		    !tally_unwind_table_is_go(place.table))
+			return 0;
+		if (i == first &&
+		    tally_unwind_table_call(place.table, place.address + 1, &target)) {
+			/* an address in that function: which of its calls it was is not known */
+			if (added < room)
+				frames[count + added] = chain[i] - (place.address + 1) + target + 1;
+			added++;
+		}
+		if (added < room)
+			frames[count + added] = chain[i];
+		added++;
+	}
+	return tally_unwind_table_function_kind(place.table, place.address) ==
+			       TALLY_UNWIND_STACK_START
+		       ? added
+		       : 0;
+}
+
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,
 				 uint32_t pid, uint64_t return_address, uint64_t callee)
 {

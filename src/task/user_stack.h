@@ -68,6 +68,24 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 			   const struct tally_attr *attr, const struct tally_sample *sample,
 			   struct tally_user_stack_inner *inner);
 
+/* Goes on where a walk ended with TALLY_UNWIND_SWITCHED, by the kernel's chain in the same sample.
+ *
+ * Go's runtime.systemstack changes the stack pointer to the thread's own stack and leaves the frame
+ * pointer as it was.  So the chain by frame pointers leads from the thread's stack back to the
+ * goroutine's.  It lacks the function that called systemstack; this function is the target of the
+ * call in front of the chain's next address.
+ *
+ * `frames` are the `count` frames of the walk.  Appends the outer ones, as many as there is `room`
+ * for.  Returns the number that there are, perhaps more than `room`; 0 if the chain does not lead to
+ * the start of a goroutine or of a thread. */
+size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_objects *objects,
+			      const struct tally_attr *attr, const struct tally_sample *sample,
+			      uint64_t *frames, size_t count, size_t room);
+
+/* Returns the number of words of the sample's chain that belong to the kernel: those before the
+ * user's marker. */
+size_t tally_user_stack_kernel_words(const struct tally_sample *sample);
+
 /* True if a direct call precedes the return address and calls the function that contains `callee`.
  * Both are addresses in the process.  False when this is unknown. */
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,

@@ -278,16 +278,22 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 {
 	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
 					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE },
-					      OUTERMOST = { .kind = TALLY_RULE_OUTERMOST };
+					      OUTERMOST = { .kind = TALLY_RULE_OUTERMOST },
+					      SWITCHED = { .kind = TALLY_RULE_SWITCHED };
 	if (!tally_unwind_locate(walk))
 		return &UNMAPPED;
 	struct tally_unwind_table *table = walk->place.table;
 	if (!table || tally_unwind_layout(table->machine) != walk->layout)
 		return &NO_TABLE;
 	walk->is_made_up = tally_unwind_is_made_up(walk);
-	if (walk->is_made_up ||
-	    (!walk->is_exact && tally_unwind_table_switches_stack(table, walk->place.address)))
+	enum tally_unwind_function_kind kind =
+		walk->is_made_up || walk->is_exact
+			? TALLY_UNWIND_NO_FUNCTION
+			: tally_unwind_table_function_kind(table, walk->place.address);
+	if (walk->is_made_up || kind == TALLY_UNWIND_STACK_START)
 		return &OUTERMOST;
+	if (kind == TALLY_UNWIND_STACK_SWITCH)
+		return &SWITCHED;
 	if (walk->request->is_interpreted)
 		return NULL;
 	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address,
@@ -342,6 +348,8 @@ static inline bool step(struct tally_unwind_walk *walk)
 		return step_by_rule(walk, rule);
 	case TALLY_RULE_OUTERMOST:
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	case TALLY_RULE_SWITCHED:
+		return tally_unwind_stop(walk, TALLY_UNWIND_SWITCHED);
 	case TALLY_RULE_ROW:
 		walk->row = rule->row ? rule->row : &walk->program.row;
 		return tally_unwind_step_by_row(walk);
@@ -464,6 +472,7 @@ const char *tally_unwind_end_text(enum tally_unwind_end end)
 	case TALLY_UNWIND_NO_MAP: return "an address outside of every mapping";
 	case TALLY_UNWIND_NO_RULES: return "no unwind rules and no frame pointer";
 	case TALLY_UNWIND_BAD_RULES: return "unwind rules that make no sense";
+	case TALLY_UNWIND_SWITCHED: return "the caller is on another stack";
 	case TALLY_UNWIND_LIMIT: return "more frames than there was room for";
 	}
 	return "unknown";

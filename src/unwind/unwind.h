@@ -78,6 +78,7 @@ enum tally_unwind_function_kind {
 	TALLY_UNWIND_FUNCTION,
 	/* calls on its runtime's own stack; its rules describe the stack before the switch */
 	TALLY_UNWIND_STACK_SWITCH,
+	TALLY_UNWIND_STACK_START, /* a stack's outermost frame is in it */
 };
 
 /* Gives the table a callback that finds the beginning and the end of the function that holds an
@@ -97,6 +98,14 @@ bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t addr
 
 /* True if the table has valid rules for an address. */
 bool tally_unwind_table_has_rule(struct tally_unwind_table *table, uint64_t address);
+
+/* Tells whether a call that is under way at the address may be on another stack than the rules
+ * describe: TALLY_UNWIND_STACK_SWITCH, _START.  Only for Go's objects. */
+enum tally_unwind_function_kind tally_unwind_table_function_kind(struct tally_unwind_table *table,
+								 uint64_t address);
+
+/* True if Go's linker made the object. */
+bool tally_unwind_table_is_go(const struct tally_unwind_table *table);
 
 /* Finds the target of the direct call in front of a return address in the object (x86-64).  Returns
  * false when there is none. */
@@ -126,6 +135,8 @@ enum tally_unwind_end {
 	TALLY_UNWIND_NO_MAP,     /* an address that no mapping holds */
 	TALLY_UNWIND_NO_RULES,   /* no rules, and the frame pointer did not lead to a caller */
 	TALLY_UNWIND_BAD_RULES,  /* rules that contradict themselves or the stack */
+	/* the outermost frame's caller is on another stack: Go's runtime.systemstack */
+	TALLY_UNWIND_SWITCHED,
 	TALLY_UNWIND_LIMIT,      /* as many frames as there was room for */
 };
 

@@ -15,6 +15,7 @@ enum tally_unwind_rule_kind {
 	TALLY_RULE_NONE,      /* the object has no rules there */
 	TALLY_RULE_BAD,       /* the rules are malformed */
 	TALLY_RULE_OUTERMOST, /* the frame has no caller */
+	TALLY_RULE_SWITCHED,  /* the frame's caller is on another stack */
 	TALLY_RULE_SAVED,     /* CFA, return address, saved registers */
 	/* the same, with a CFA that is 8 bytes higher in the second half of the PLT's entry */
 	TALLY_RULE_PLT,

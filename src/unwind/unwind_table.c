@@ -122,11 +122,17 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 	table->functions = context;
 }
 
-bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address)
+bool tally_unwind_table_is_go(const struct tally_unwind_table *table)
+{
+	return table->is_go;
+}
+
+enum tally_unwind_function_kind tally_unwind_table_function_kind(struct tally_unwind_table *table,
+								 uint64_t address)
 {
 	uint64_t start, end;
-	return table->is_go && table->find_function(table->functions, address, &start, &end) ==
-				       TALLY_UNWIND_STACK_SWITCH;
+	return table->is_go ? table->find_function(table->functions, address, &start, &end)
+			    : TALLY_UNWIND_NO_FUNCTION;
 }
 
 /* True for the trampoline that a signal handler returns to.  It is no function: it did not call the

@@ -50,10 +50,6 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 							uint64_t address,
 							struct tally_rule_range *range);
 
-/* True if a call is under way at the address on another stack than the rules describe.  The frame
- * is then that stack's outermost. */
-bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address);
-
 /* Finds the frame at an address without rules and symbols, and where its function begins, from the
  * code.  The result is not quite certain: the caller checks the return address.  Returns false when
  * the code doesn't tell. */

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sort"
 	"strconv"
 	"syscall"
@@ -71,10 +70,6 @@ func worker(copied *int64, done chan uint64) {
 
 func main() {
 	runtime.LockOSThread()
-	// The garbage collector runs between the parts.  If it ran beside ordering(), ordering() would
-	// have to help it, on the thread's own stack, which its callers are not on; the slower the
-	// machine, the more.
-	debug.SetGCPercent(-1)
 	var leaves, ordered, copied int64
 	value := uint64(1)
 	done := make(chan uint64)
@@ -83,7 +78,6 @@ func main() {
 	for i := 0; i < 12; i++ {
 		spend(&leaves, 75, func() { value = leaf(value) })
 		spend(&ordered, 45, func() { value = ordering(value) })
-		runtime.GC()
 	}
 	// The garbage collector has threads of its own: shares are parts of the process's whole time.
 	var used syscall.Rusage

@@ -33,12 +33,6 @@ STARTS = {
     "runtime.rt0_go.abi0",
     "runtime.mcall",
     "runtime.mcall.abi0",
-    # Functions that run for a goroutine on a thread's own stack: Go itself does not know where that
-    # begins.
-    "runtime.systemstack",
-    "runtime.systemstack.abi0",
-    "runtime.morestack",
-    "runtime.morestack.abi0",
     "_rt0_amd64_linux",
     "runtime.clone.abi0",
     "runtime.clone",
