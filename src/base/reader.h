@@ -107,7 +107,7 @@ static inline uint32_t tally_reader_uleb32(struct tally_reader *reader)
 	uint64_t value = tally_reader_uleb(reader);
 	if (value > UINT32_MAX)
 		tally_reader_fail(reader);
-	return (uint32_t)value;
+	return reader->failed ? 0 : (uint32_t)value;
 }
 
 /* Returns `length` bytes in place, or NULL. */

@@ -174,8 +174,10 @@ static int add_scope(struct tally_counting *c, pid_t pid, int cpu)
 		return result;
 	size_t at = handles->scope_count - 1;
 	result = find_part(c, &handles->scopes[at]);
-	if (result < 0)
+	if (result < 0) {
+		handles->scope_count--;
 		return result;
+	}
 	tally_count_handles_open(handles, at);
 	return handles->fatal;
 }
