@@ -33,6 +33,14 @@ void tally_terminal_clean(const char *text, char *out, size_t size)
 		out[n] = '\0';
 }
 
+void tally_terminal_clean_name(const char *name, char *out, size_t size)
+{
+	tally_terminal_clean(name, out, size);
+	for (; size && *out; out++)
+		if (*out == '\n' || *out == '\t')
+			*out = '?';
+}
+
 bool tally_terminal_knows_escapes(int fd)
 {
 	const char *term = getenv("TERM");

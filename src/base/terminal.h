@@ -10,6 +10,9 @@
  * bytes. */
 void tally_terminal_clean(const char *text, char *out, size_t size);
 
+/* The same for text that is to be part of one line: newlines and tabs become '?', too. */
+void tally_terminal_clean_name(const char *name, char *out, size_t size);
+
 /* True if `fd` is a terminal that understands escapes: TERM is set, not empty and not "dumb". */
 bool tally_terminal_knows_escapes(int fd);
 

@@ -14,26 +14,38 @@
 
 enum { NAMED_MAX = 3 }; /* other inputs that a message names */
 
-/* True if the texts differ only in their numbers. */
+/* Returns the length of the number that the word consists of, perhaps with a percent sign behind
+ * it; 0 if the word is something else. */
+static size_t number_word(const char *word)
+{
+	size_t length = strspn(word, "0123456789.,");
+	const char *end = word + length + (word[length] == '%');
+	return length && (!*end || strchr(" ,:;)", *end)) ? length : 0;
+}
+
+/* True if the texts differ only in words that are numbers.  Digits in names count. */
 static bool is_same_kind(const char *text, const char *other)
 {
-	const char *const figures = "0123456789.,";
-	for (;;) {
-		text += strspn(text, figures);
-		other += strspn(other, figures);
+	for (bool is_word = true; *text && *other; is_word = strchr(" (", *text), text++, other++) {
+		size_t length = is_word ? number_word(text) : 0,
+		       other_length = is_word ? number_word(other) : 0;
+		if (length && other_length) {
+			text += length;
+			other += other_length;
+		}
 		if (*text != *other || !*text)
-			return *text == *other;
-		text++;
-		other++;
+			break;
 	}
+	return *text == *other;
 }
 
 static void add_message(struct tally_input_messages *messages, const char *line, size_t begin)
 {
-	struct tally_input_message message = { .begin = begin };
+	struct tally_input_message message = { .begin = begin, .path = messages->path };
 	for (size_t i = 0; i < messages->list.count; i++) {
 		struct tally_input_message *earlier = &messages->list.items[i];
-		if (!is_same_kind(earlier->line + earlier->begin, line + begin))
+		bool is_of_input = begin && earlier->path == messages->path;
+		if (is_of_input || !is_same_kind(earlier->line + earlier->begin, line + begin))
 			continue;
 		if (begin && earlier->other_count++ < NAMED_MAX)
 			tally_buffer_printf(&earlier->others, "%s%s",
@@ -95,8 +107,9 @@ void tally_command_warn_of(const struct tally_command *command,
 	char *clean = malloc(warnings.length + 1), *rest = clean;
 	if (clean)
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
-	for (const char *line; rest && *(line = strsep(&rest, "\n"));)
-		tally_command_warn_text(command, messages, line);
+	for (const char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			tally_command_warn_text(command, messages, line);
 	free(clean);
 	tally_buffer_release(&warnings);
 }

@@ -13,6 +13,7 @@ void tally_command_warn(const struct tally_command *command,
 
 struct tally_input_message {
 	char *line;
+	const char *path; /* of the input */
 	size_t begin; /* of the text in `line`, behind the input's path; 0: names no input */
 	/* the other inputs that it applies to: how many, and the first of them */
 	size_t other_count;

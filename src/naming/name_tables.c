@@ -1,6 +1,7 @@
 #include "naming/name_tables.h"
 
 #include "base/buffer.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "naming/kernel_modules.h"
 #include "naming/names.h"
@@ -181,9 +182,12 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	/* the recording's own names lack it as well */
 	if (names->packed || entry->state != TALLY_OBJECT_CHANGED)
 		return;
+	char name[PATH_MAX];
+	tally_terminal_clean_name(path, name, sizeof(name));
 	if (!names->gaps.changed_files++)
-		snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);
-	tally_buffer_printf(&names->gaps.details, "changed since the recording: %s\n", path);
+		tally_terminal_clean_name(path, names->gaps.changed_file,
+					  sizeof(names->gaps.changed_file));
+	tally_buffer_printf(&names->gaps.details, "changed since the recording: %s\n", name);
 }
 
 static bool is_same_file(const char *path, const struct stat *own)

@@ -3,12 +3,14 @@
  * first: a user who interrupts the fetching has the most useful files by then. */
 #include "profile/fetch_names.h"
 
+#include "base/terminal.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
 #include "naming/packed_names.h"
 #include "object/debuginfod.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,19 +255,19 @@ static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 	return is_absent ? &names->gaps.absent : &names->gaps.nameless;
 }
 
-static void list(struct tally_names *names, uint64_t *samples, size_t files, uint64_t all)
+/* Lists the files, those with most samples first. */
+static void list(struct tally_names *names, const struct hot_file *hot, size_t files, uint64_t all)
 {
 	struct tally_names_gaps *gaps = &names->gaps;
-	for (;;) {
-		uint32_t most = 0;
-		for (uint32_t file = 1; file < files; file++)
-			most = samples[file] > samples[most] ? file : most;
-		if (!samples[most])
+	for (size_t i = 0; i < files && hot[i].samples; i++) {
+		if (!names->sources.verbose && hot[i].samples * 100 < all * LISTED_PER_CENT)
 			break;
-		const char *path = tally_tasks_path(names->tasks, most),
-			   *slash = strrchr(path, '/');
-		struct tally_nameless *list = list_of(names, most);
-		double percent = 100.0 * (double)samples[most] / (double)all;
+		char path[PATH_MAX];
+		tally_terminal_clean_name(tally_tasks_path(names->tasks, hot[i].file), path,
+					  sizeof(path));
+		const char *slash = strrchr(path, '/');
+		struct tally_nameless *list = list_of(names, hot[i].file);
+		double percent = 100.0 * (double)hot[i].samples / (double)all;
 		if (list)
 			tally_buffer_printf(&gaps->details, "without names: %.1f%%, %s%s\n",
 					    percent, path,
@@ -276,7 +278,6 @@ static void list(struct tally_names *names, uint64_t *samples, size_t files, uin
 				 list->listed++ ? ", " : "", slash ? slash + 1 : path);
 			list->percent += percent;
 		}
-		samples[most] = 0;
 	}
 	gaps->nameless.listed *= gaps->nameless.percent >= WORTH_PER_CENT;
 	gaps->absent.listed *= gaps->absent.percent >= WORTH_PER_CENT;
@@ -286,17 +287,20 @@ int tally_note_nameless(struct tally_profile *profile)
 {
 	struct tally_names *names = &profile->recording->names;
 	size_t files = names->tasks->files.count;
-	uint64_t all = 0, *samples = calloc(files + 1, sizeof(*samples));
-	if (!samples)
+	struct hot_file *hot = calloc(files + 1, sizeof(*hot));
+	uint64_t all = 0;
+	if (!hot)
 		return -ENOMEM;
+	for (uint32_t file = 0; file < files; file++)
+		hot[file].file = file;
 	for (uint32_t row = 0; row < profile->rows.rows.count; row++) {
 		uint32_t file = nameless_file(profile, row);
 		all += profile->rows.rows.items[row].samples;
 		if (file != TALLY_FILE_NONE)
-			samples[file] += profile->rows.rows.items[row].samples;
+			hot[file].samples += profile->rows.rows.items[row].samples;
 	}
-	if (files)
-		list(names, samples, files, all);
-	free(samples);
+	qsort(hot, files, sizeof(*hot), hotter_first);
+	list(names, hot, files, all);
+	free(hot);
 	return 0;
 }

@@ -241,9 +241,9 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 	}
 	if (end == TALLY_UNWIND_SWITCHED) {
 		size_t room = limit - frames->count;
-		size_t outer = tally_user_stack_cross(&stacks->tasks->known, &stacks->tasks->objects,
-						      attr, sample, frames->addresses,
-						      frames->count, room);
+		size_t outer = tally_user_stack_cross(&stacks->tasks->known,
+						      &stacks->tasks->objects, attr, sample,
+						      frames->addresses, frames->count, room);
 		frames->count += outer < room ? outer : room;
 		if (outer > room)
 			return TALLY_MISC_STACK_CUT;

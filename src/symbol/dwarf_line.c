@@ -258,12 +258,12 @@ static int read_new_tables(struct program *program)
 		struct entry_format format;
 		read_format(program, &unit, &format);
 		uint64_t count = tally_reader_uleb(&program->reader);
-		/* Without fields an entry takes no bytes, and nothing would bound the count. */
-		if (format.count == 0 && count > 0)
-			return 0;
 		for (uint64_t i = 0; i < count && program->reader.at < program->reader.end; i++) {
 			struct tally_dwarf_source entry;
-			if (!read_entry(program, &unit, &format, &entry))
+			const uint8_t *start = program->reader.at;
+			/* If an entry took no bytes, nothing would bound the count. */
+			if (!read_entry(program, &unit, &format, &entry) ||
+			    program->reader.at == start)
 				return 0;
 			if (table == 0 ? tally_vector_push(&lines->directories, entry.name) < 0
 				       : tally_vector_push(&lines->sources, entry) < 0)

@@ -301,7 +301,8 @@ size_t tally_user_stack_kernel_words(const struct tally_sample *sample)
 
 /* Returns the index in the chain of the first caller on the other stack; `length` if there is
  * none.  The chain has the innermost frames, perhaps without the one that switched. */
-static size_t find_switch(const uint64_t *chain, size_t length, const uint64_t *frames, size_t count)
+static size_t find_switch(const uint64_t *chain, size_t length, const uint64_t *frames,
+			  size_t count)
 {
 	size_t at = 0, known = 0;
 	while (at < length && known < count) {

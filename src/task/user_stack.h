@@ -76,8 +76,8 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
  * call in front of the chain's next address.
  *
  * `frames` are the `count` frames of the walk.  Appends the outer ones, as many as there is `room`
- * for.  Returns the number that there are, perhaps more than `room`; 0 if the chain does not lead to
- * the start of a goroutine or of a thread. */
+ * for.  Returns the number that there are, perhaps more than `room`; 0 if the chain does not lead
+ * to the start of a goroutine or of a thread. */
 size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_objects *objects,
 			      const struct tally_attr *attr, const struct tally_sample *sample,
 			      uint64_t *frames, size_t count, size_t room);

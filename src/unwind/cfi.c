@@ -170,12 +170,13 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 	return true;
 }
 
+/* The largest entries of real programs have some 10 KB.  A large forged one would be read again and
+ * again: LEB128 may be padded to any length. */
+enum { CIE_BYTES_MAX = 1 << 16, FDE_BYTES_MAX = 1 << 18 };
+
 bool tally_cfi_cie_read(const struct tally_cfi_section *section,
 			const struct tally_cfi_entry *entry, struct tally_cfi_cie *cie)
 {
-	/* Each function's rules begin with its CIE; a large forged one would be read again and
-	 * again. */
-	enum { CIE_BYTES_MAX = 1 << 16 };
 	if (entry->kind != TALLY_CFI_CIE || entry->end - entry->body > CIE_BYTES_MAX)
 		return false;
 	struct tally_reader reader = reader_over(section, entry->body, entry->end);
@@ -214,7 +215,7 @@ bool tally_cfi_fde_read(const struct tally_cfi_section *section,
 			const struct tally_cfi_entry *entry, const struct tally_cfi_cie *cie,
 			struct tally_cfi_fde *fde)
 {
-	if (entry->kind != TALLY_CFI_FDE)
+	if (entry->kind != TALLY_CFI_FDE || entry->end - entry->body > FDE_BYTES_MAX)
 		return false;
 	struct tally_reader reader = reader_over(section, entry->body, entry->end);
 	tally_reader_skip(&reader, cie->segment_size);

@@ -2,6 +2,7 @@
 # `tally diff`: finds differences between two builds of a program, and none between two runs.  TAP;
 # $TALLY is the binary.
 set -u
+here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export NO_COLOR= LC_ALL=C.UTF-8
@@ -45,6 +46,22 @@ malformed_twice() { # the numbers differ, the kind is one
 		has 'warning: run1.script: .* \(likewise run2.script, run3.script, run4.script and 2 more\)$' && [ "$(grep -c 'warning: .*skipped' out)" = 1 ]
 }
 check "one warning of a kind names all files that it is of" malformed_twice
+
+in_objects() { OBJECTS=$2 "$here/make_recording.py" in_objects "$1"; } # FILE OBJECT,OBJECT…
+versions() { # digits in a name are no figures: each message is about another object
+	in_objects old.data /absent/app-1.0 && in_objects new.data /absent/app-1.1 && diff_exits 0 old.data new.data &&
+		has 'warning: old.data: 100% of .* app-1.0 ' && has 'warning: new.data: 100% of .* app-1.1 ' && lacks likewise &&
+		in_objects more.data '/absent/app-1.0,[heap]' && diff_exits 0 old.data more.data &&
+		has 'warning: old.data: 100% of .* \(likewise more.data\)$'
+}
+check "… but not of files that lack the names of other objects" versions
+
+newline() { # neither an empty line nor a warning of its own
+	in_objects line.data "/absent/$(printf 'a\n\ntally diff: warning: b')" &&
+		"$TALLY" diff line.data old.data >table 2>out </dev/null &&
+		has 'warning: line.data: .*a\?\?tally diff: warning: b' && [ "$(grep -c '^tally diff: warning: ' out)" = 2 ]
+}
+check "a newline in an object's name does not forge a warning" newline
 
 same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
 check "an unchanged value is 0, without a sign" same_file

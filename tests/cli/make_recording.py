@@ -376,6 +376,19 @@ def memory_rows(path):
     write_file(path, [event], records, features)
 
 
+def in_objects(path):
+    """A sample in each file of $OBJECTS, which is separated by commas; none of the files exists."""
+    event = Event("cpu-clock", [5], type=1, config=0, period=1000000)
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    maps, samples = [], []
+    for i, name in enumerate(os.environ["OBJECTS"].split(",")):
+        start = BASE + i * 4096
+        maps.append(record("MMAP2", pids + u64(start, 4096, 0) + u32(8, 1) + u64(1234 + i, 1) + u32(5, 2) + padded(name) +
+                           pids + u64(1000), USER))
+        samples.append(record("SAMPLE", u64(start + 16) + pids + u64(2000 + i, 1000000), USER))
+    write_file(path, [event], maps + samples, common_features([event]))
+
+
 def idle(path):
     """CPU 0 is idle; on CPU 1 a task runs."""
     event = Event("cpu-clock", [5], type=1, config=0, period=1000000, sample_type=IP | TID | TIME | CPU | PERIOD)

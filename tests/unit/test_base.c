@@ -162,6 +162,8 @@ static void terminal_escapes_are_neutralised(void **state)
 	tally_terminal_clean("a\x1b[2J\xc2\x9b!\n", out, sizeof(out));
 	assert_string_equal(out, "a?[2J?!\n");
 	/* invalid UTF-8, and valid UTF-8 */
+	tally_terminal_clean_name("a\x1b\tb\n!\n", out, sizeof(out));
+	assert_string_equal(out, "a??b?!?");
 	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out));
 	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
 }

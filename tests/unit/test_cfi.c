@@ -536,6 +536,40 @@ static void padded_operands_are_read_within_a_bounded_time(void **state)
 	assert_int_equal(evaluate_padded(100, 20), TALLY_EXPRESSION_OK);
 }
 
+/* Reads an FDE whose augmentation's length, 0, is padded to `padding` bytes. */
+static bool read_padded_fde(size_t padding)
+{
+	static const uint8_t cie[] = { 16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16,
+				       1, 0x03, 0, 0, 0 };
+	uint32_t head[] = { (uint32_t)(12 + padding), sizeof(cie) + 4, 0x1000, 0x100 };
+	uint8_t *bytes = malloc(sizeof(cie) + sizeof(head) + padding);
+	assert_non_null(bytes);
+	memcpy(bytes, cie, sizeof(cie));
+	memcpy(bytes + sizeof(cie), head, sizeof(head));
+	memset(bytes + sizeof(cie) + sizeof(head), 0x80, padding);
+	bytes[sizeof(cie) + sizeof(head) + padding - 1] = 0;
+	const struct tally_cfi_section section = { .bytes = bytes,
+						   .size = sizeof(cie) + sizeof(head) + padding,
+						   .machine = TALLY_UNWIND_X86_64 };
+	struct tally_cfi_entry entry, cie_entry;
+	struct tally_cfi_cie read_cie;
+	struct tally_cfi_fde fde;
+	assert_true(tally_cfi_entry_read(&section, sizeof(cie), &entry));
+	assert_true(tally_cfi_entry_read(&section, entry.cie, &cie_entry));
+	assert_true(tally_cfi_cie_read(&section, &cie_entry, &read_cie));
+	bool is_read = tally_cfi_fde_read(&section, &entry, &read_cie, &fde);
+	free(bytes);
+	return is_read;
+}
+
+static void a_large_entry_is_refused(void **state)
+{
+	(void)state;
+	assert_true(read_padded_fde(1));
+	assert_true(read_padded_fde(200000));
+	assert_false(read_padded_fde(300000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +589,7 @@ int main(void)
 		cmocka_unit_test(each_expression_operation_gives_its_value),
 		cmocka_unit_test(senseless_expressions_are_refused),
 		cmocka_unit_test(padded_operands_are_read_within_a_bounded_time),
+		cmocka_unit_test(a_large_entry_is_refused),
 	};
 	return cmocka_run_group_tests_name("cfi", tests, NULL, NULL);
 }

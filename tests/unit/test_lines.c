@@ -168,6 +168,32 @@ static void a_loop_of_references_is_a_function_without_a_name(void **state)
 	release(&made);
 }
 
+/* A table of version 5 with no directories and `count` files.  Each has one field of the form. */
+static size_t sources_of(uint8_t form, uint8_t count)
+{
+	const uint8_t table[] = { 22, 0, 0, 0, 5, 0, 8, 0, 14, 0, 0, 0,
+				  1, 1, 1, 0, 14, 1, /* no opcode has operands */
+				  0, 0, 1, DW_LNCT_directory_index, form, count, 0, 0 };
+	struct tally_dwarf_file file = { 0 };
+	const struct tally_dwarf_unit unit = {
+		.file = &file, .version = 5, .address_size = 8, .offset_size = 4, .has_lines = true
+	};
+	struct tally_dwarf_lines lines = { 0 };
+	file.sections[TALLY_DWARF_LINE] = (struct tally_dwarf_bytes){ table, sizeof(table), 0 };
+	assert_int_equal(tally_dwarf_lines_read_tables(&lines, &unit), 0);
+	size_t sources = lines.sources.count;
+	tally_dwarf_lines_release(&lines);
+	return sources;
+}
+
+/* Otherwise a small forged file could ask for any number of entries. */
+static void entries_without_bytes_end_their_table(void **state)
+{
+	(void)state;
+	assert_int_equal(sources_of(DW_FORM_data1, 2), 2);
+	assert_int_equal(sources_of(DW_FORM_flag_present, 100), 0);
+}
+
 static void depth_has_an_end(void **state)
 {
 	(void)state;
@@ -389,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(innermost_ranges_are_those_of_a_search_through_all),
 		cmocka_unit_test(a_loop_of_references_is_a_function_without_a_name),
+		cmocka_unit_test(entries_without_bytes_end_their_table),
 		cmocka_unit_test(depth_has_an_end),
 		cmocka_unit_test(ranges_are_no_more_than_a_unit_can_have),
 		cmocka_unit_test(answers_are_the_same_however_they_are_asked_for),

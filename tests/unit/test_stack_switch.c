@@ -16,8 +16,14 @@ enum { HAS_TARGET = 0 };
 /* Where the object and a mapping without a file are in the process, and offsets in .text: return
  * addresses, and the beginning of a function. */
 static const uint64_t GO = 0x400000, OTHER = 0x900000;
-enum { IN_LEAF = 0x10, IN_SYSTEMSTACK = 0x25, MALLOC = 0x40, IN_MALLOC = 0x45, IN_WORK = 0x65,
-       IN_GOEXIT = 0x85, IN_MCALL = 0xa5 };
+enum {
+	IN_LEAF = 0x10,
+	IN_SYSTEMSTACK = 0x25,
+	MALLOC = 0x40,
+	IN_WORK = 0x65,
+	IN_GOEXIT = 0x85,
+	IN_MCALL = 0xa5,
+};
 
 static const char SOURCE[] = ".section .gopclntab, \"a\"\n.byte 0\n.text\n"
 			     "leaf: .org 0x20\n"
