@@ -91,7 +91,8 @@ static void put_hot_lines(const struct writer *writer)
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
 		char clean[64];
-		tally_terminal_clean(base_name(text_of(writer, line->file)), clean, sizeof(clean));
+		tally_terminal_clean_name(base_name(text_of(writer, line->file)), clean,
+					  sizeof(clean));
 		int length = snprintf(place[i], sizeof(place[i]), "%s:%u", clean, line->line);
 		width = length > width ? length : width;
 	}
@@ -310,7 +311,7 @@ static void put_source(const struct writer *writer, size_t row)
 	const struct tally_annotated_line *line = &annotation->lines.items[one->line];
 	const struct tally_source_file *file = tally_source_file(writer->view->sources,
 								 text_of(writer, line->file));
-	tally_terminal_clean(base_name(text_of(writer, line->file)), clean, sizeof(clean));
+	tally_terminal_clean_name(base_name(text_of(writer, line->file)), clean, sizeof(clean));
 	snprintf(where, sizeof(where), "%s:%u  ", clean, line->line);
 	if (writer->view->with_numbers || !file || line->line > file->count)
 		tally_buffer_text(&text, where);

@@ -119,7 +119,7 @@ static void print_row(const struct cached *row, int64_t now)
 	char id[2 * TALLY_BUILD_ID_MAX + 1], size[TALLY_SIZE_TEXT], age[32],
 		path[TALLY_CACHE_PATH_MAX];
 	tally_build_id_format(&row->id, id);
-	tally_terminal_clean(row->object_path, path, sizeof(path));
+	tally_terminal_clean_name(row->object_path, path, sizeof(path));
 	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", tally_size_text(row->bytes, size),
 	       (unsigned long long)row->blobs, age_text(now - row->used_s, age),
 	       TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-", path);

@@ -59,7 +59,7 @@ static void put_figure(struct tally_buffer *out, const struct tally_diff *diff,
 
 static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
 {
-	tally_terminal_clean(tally_buffer_string(text), out, TALLY_DIFF_CELL);
+	tally_terminal_clean_name(tally_buffer_string(text), out, TALLY_DIFF_CELL);
 	tally_buffer_clear(text);
 }
 

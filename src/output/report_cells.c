@@ -35,7 +35,7 @@ static void put_function(const struct tally_names *names, uint32_t function, con
 	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
 	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
 	copy_name(name, kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
-	tally_terminal_clean(raw, out, size);
+	tally_terminal_clean_name(raw, out, size);
 }
 
 void tally_report_function(const struct tally_names *names, uint32_t function, char *out,
@@ -72,11 +72,12 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 	uint32_t value = entry->key[key];
 	switch (tally_sort_row(key)->kind) {
 	case TALLY_KIND_TASK_TEXT:
-		tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size);
+		tally_terminal_clean_name(tally_strings_text(&names->tasks->strings, value), out,
+					  size);
 		break;
 	case TALLY_KIND_TEXT:
 	case TALLY_KIND_LINE:
-		tally_terminal_clean(tally_strings_text(&names->strings, value), out, size);
+		tally_terminal_clean_name(tally_strings_text(&names->strings, value), out, size);
 		break;
 	case TALLY_KIND_DIGITS:
 		snprintf(out, size, "%s", tally_strings_text(&names->strings, value));
@@ -86,15 +87,16 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 			 size);
 		break;
 	case TALLY_KIND_OBJECT:
-		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)),
-				     out, size);
+		tally_terminal_clean_name(
+			tally_object_short(tally_strings_text(&names->strings, value)), out, size);
 		break;
 	case TALLY_KIND_FUNCTION: tally_report_function(names, value, out, size); break;
 	case TALLY_KIND_OWN_OBJECT:
-		tally_terminal_clean(entry->function == UINT32_MAX
-					     ? ""
-					     : tally_names_short_object(names, entry->function),
-				     out, size);
+		tally_terminal_clean_name(
+			entry->function == UINT32_MAX
+				? ""
+				: tally_names_short_object(names, entry->function),
+			out, size);
 		break;
 	case TALLY_KIND_OWN_FUNCTION:
 		put_own_function(names, entry->function, value, out, size);

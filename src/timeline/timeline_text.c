@@ -234,7 +234,7 @@ static void put_task_label(const struct chart *chart, uint32_t thread)
 {
 	const struct tally_thread *task = &chart->activity->recording->tasks.threads.items[thread];
 	char name[64], label[96];
-	tally_terminal_clean(tally_activity_comm(chart->activity, thread), name, sizeof(name));
+	tally_terminal_clean_name(tally_activity_comm(chart->activity, thread), name, sizeof(name));
 	snprintf(label, sizeof(label), "%.*s %u", NAME_MAX_BYTES, name, task->tid);
 	put_label(chart, label);
 }

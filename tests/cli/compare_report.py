@@ -59,9 +59,9 @@ def read_tally(path, what):
 
 
 def join_overloads(tally, perf):
-    """Adds f(int) and f() to the row f, if perf has only that."""
+    """Adds f(int), f() and f (0x1234) to the row f, if perf has only that."""
     for key in [key for key in tally if key not in perf]:
-        name = re.sub(r'\([^()]*(\([^()]*\)[^()]*)*\)( const)?$', '', key[3])
+        name = re.sub(r' ?\([^()]*(\([^()]*\)[^()]*)*\)( const)?$', '', key[3])
         if (*key[:3], name) in perf and name != key[3]:
             tally[(*key[:3], name)] += tally.pop(key)
 

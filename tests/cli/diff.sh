@@ -56,12 +56,13 @@ versions() { # digits in a name are no figures: each message is about another ob
 }
 check "… but not of files that lack the names of other objects" versions
 
-newline() { # neither an empty line nor a warning of its own
+newline() { # neither an empty line nor a line of its own
 	in_objects line.data "/absent/$(printf 'a\n\ntally diff: warning: b')" &&
 		"$TALLY" diff line.data old.data >table 2>out </dev/null &&
-		has 'warning: line.data: .*a\?\?tally diff: warning: b' && [ "$(grep -c '^tally diff: warning: ' out)" = 2 ]
+		has 'warning: line.data: .*a\?\?tally diff: warning: b' && [ "$(grep -c '^tally diff: warning: ' out)" = 2 ] &&
+		grep -qE '^100.00 .* a\?\?tally diff: warning: b +\[a\?\?tally diff: warning: b\]$' table
 }
-check "a newline in an object's name does not forge a warning" newline
+check "a newline in an object's name does not forge a warning or a row" newline
 
 same_file() { diff_exits 0 new.folded new.folded --normalize samples && has '^610 +610 +0 ' && lacks '\+0( |\.00)'; }
 check "an unchanged value is 0, without a sign" same_file
