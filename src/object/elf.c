@@ -1,9 +1,9 @@
 /* ELF files, parsed by libelf over bytes in memory.
  *
  * libelf gets the file's image rather than a descriptor: a session may hold thousands of objects,
- * and each would keep a descriptor open.  The image is mapped, with one exception.  If another user
+ * and each would keep a descriptor open.  The image is mapped, with two exceptions.  If another user
  * truncates a mapped file, our next access raises SIGBUS; so files that belong neither to root nor
- * to us are read instead.
+ * to us are read instead.  So are memfds, which their process may use again for something else.
  *
  * libelf parses headers, checks sections' ranges and inflates sections.  This file checks segments'
  * ranges against the image on each access.
@@ -204,7 +204,8 @@ int tally_object_open_descriptor(int fd, const char *path, struct tally_object *
 		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
 
 	size_t size = (size_t)status.st_size;
-	bool is_mapped = status.st_uid == 0 || status.st_uid == geteuid();
+	bool is_mapped = (status.st_uid == 0 || status.st_uid == geteuid()) &&
+			 strncmp(path, "/memfd:", 7) != 0;
 	uint8_t *image = NULL;
 	int rc = 0;
 	if (is_mapped) {

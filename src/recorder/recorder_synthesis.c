@@ -698,7 +698,8 @@ static int write_mapping(struct synthesis *synthesis, pid_t pid,
 	put_u64(synthesis, file->inode);
 	put_u64(synthesis, file->inode_generation);
 	put_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
-	put_u32(synthesis, MAP_PRIVATE);
+	/* of a memfd, the flag tells whether it is one process's code (mapped_files.c) */
+	put_u32(synthesis, file->pid ? MAP_SHARED : MAP_PRIVATE);
 	put_string(synthesis, tally_tasks_path(tasks, mapping->file));
 	return finish(
 		synthesis, TALLY_RECORD_MMAP2,

@@ -65,17 +65,6 @@ static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 				   tally_profile_function(profile, place));
 }
 
-/* Returns the path of the memfd that holds the place's code; NULL: it is another file.  A memfd is
- * gone with its process. */
-static const char *memory_file(const struct tally_profile *profile, uint32_t place)
-{
-	const struct tally_names *names = &profile->recording->names;
-	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
-	const char *path = file < names->tasks->files.count ? tally_tasks_path(names->tasks, file)
-							    : "";
-	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
-}
-
 /* Returns an array by function: 1 + index of the interpreter whose loop it is; 0: no loop, or that
  * of an interpreter that names its functions.  NULL: out of memory. */
 static uint8_t *find_loops(const struct tally_names *names)
@@ -103,12 +92,11 @@ static uint8_t *find_loops(const struct tally_names *names)
 struct sums {
 	/* comm → samples in unnamed code or in what it called */
 	struct tally_map by_comm;
-	uint64_t total, in_memory, most;
+	uint64_t total, most;
 	/* samples in unnamed code or in its callees; in its callees only */
 	uint64_t unnamed, below;
 	/* of the task with most of these samples; pid 0: not known */
 	uint32_t comm, pid;
-	const char *memory;
 	uint64_t interpreted[INTERPRETER_COUNT];
 	uint32_t loop[INTERPRETER_COUNT]; /* one function that is the loop */
 };
@@ -170,14 +158,6 @@ static int count_row(const struct tally_profile *profile, const uint8_t *loops, 
 		}
 		if (!is_unnamed(profile, place))
 			continue;
-		const char *path = memory_file(profile, place);
-		if (path && is_leaf) {
-			sums->memory = path;
-			sums->in_memory += row->samples;
-			return 0;
-		}
-		if (path)
-			continue;
 		uint32_t comm = maker_of(profile, place, profile->classes.items[row->class].comm,
 					 &pid);
 		return count_unnamed(sums, comm, pid, is_leaf, row->samples);
@@ -197,8 +177,7 @@ static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
 			count_loop(sums, loops, frames[i], samples);
 			return 0;
 		}
-		if (is_unnamed_function(live->names, frames[i]) &&
-		    strncmp(tally_names_object(live->names, frames[i]), "/memfd:", 7))
+		if (is_unnamed_function(live->names, frames[i]))
 			return count_unnamed(sums, sum->comm, sum->pid, !i, samples);
 	}
 	return 0;
@@ -337,13 +316,7 @@ static void put(const struct wording *wording, const struct sums *sums, struct t
 	size_t which = 0;
 	for (size_t i = 1; i < INTERPRETER_COUNT; i++)
 		which = sums->interpreted[i] > sums->interpreted[which] ? i : which;
-	if (is_worth_a_line(sums, sums->in_memory) && wording->form == TALLY_HINT_WITH_SHARES)
-		tally_buffer_printf(
-			out,
-			"%.0f%% of samples lack names, in %s: a memory file, gone with its "
-			"process\n",
-			percent(sums, sums->in_memory), sums->memory);
-	else if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
+	if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
 		put_unnamed(wording, sums, out);
 	else if (is_worth_a_line(sums, sums->interpreted[which]))
 		put_interpreted(wording, sums, which, out);

@@ -5,16 +5,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const uint32_t KERNEL_PID = UINT32_MAX;
 
-/* Memory without a file belongs to one process: its path says nothing about its content. */
-static bool is_private(const char *path)
+/* True for a memfd that holds a program or library: loaders map these privately, as they map any
+ * file.  JITs share a memfd between a mapping that they write and one that they execute. */
+static bool is_memfd_file(const struct tally_record_mmap *mmap)
 {
+	return tally_is_memfd(mmap->filename) &&
+	       (mmap->build_id_size ||
+		(mmap->has_inode && mmap->inode && mmap->flags & MAP_PRIVATE));
+}
+
+/* Memory without a file belongs to one process: its path says nothing about its content. */
+static bool is_private(const struct tally_record_mmap *mmap)
+{
+	const char *path = mmap->filename;
 	return !strncmp(path, "//anon", 6) || !strncmp(path, "/dev/zero", 9) ||
-	       !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/memfd:", 7) ||
-	       !strncmp(path, "/SYSV", 5) || !strncmp(path, "[anon", 5) ||
-	       !strcmp(path, "[heap]") || !strncmp(path, "[stack", 6) || !*path;
+	       !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5) ||
+	       !strncmp(path, "[anon", 5) || !strcmp(path, "[heap]") ||
+	       !strncmp(path, "[stack", 6) || !*path ||
+	       (tally_is_memfd(path) && !is_memfd_file(mmap));
 }
 
 static bool same_file(const struct tally_mapped_file *a, const struct tally_mapped_file *b)
@@ -80,7 +92,7 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 	struct tally_mapped_file file = {
 		.path = tally_strings_intern(&tasks->strings, mmap->filename),
 		.is_kernel = mmap->pid == KERNEL_PID,
-		.pid = is_private(mmap->filename) ? mmap->pid : 0,
+		.pid = is_private(mmap) ? mmap->pid : 0,
 		.build_id.size = mmap->build_id_size,
 		.seen = { mmap->pid, mmap->start, mmap->start + mmap->length, tasks->maps_seen },
 	};

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The namespaces of tasks, from NAMESPACES records: for each kind the device and inode of its file
  * below /proc/PID/ns (namespaces(7)).  Each set is stored once, however many tasks are in it.
@@ -84,6 +85,12 @@ struct tally_mapped_file {
 	char started_as[16];
 	bool is_started_variously; /* processes that started it had different names */
 };
+
+/* True for the path of a file in memory, which memfd_create(2) made. */
+static inline bool tally_is_memfd(const char *path)
+{
+	return !strncmp(path, "/memfd:", 7);
+}
 
 struct tally_mapping {
 	uint64_t start, end; /* end: first address behind */

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Code of files that are on no disk: programs and libraries in memfds have their names, and the
+# stacks through them are whole.  TAP; $TALLY is the binary.
+set -u
+. "$(dirname "$0")/tap.sh"
+cd "$scratch" || exit 1
+export HOME=$scratch
+
+have cc || skip_all "there is no C compiler"
+cat >spin.c <<'C'
+#include <stdlib.h>
+#include <time.h>
+volatile unsigned long sink;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+__attribute__((noinline)) void LEAF(long n) { for (long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void work(double s) { for (double end = now() + s; now() < end;) LEAF(100000); __asm__ volatile(""); }
+#ifdef PROGRAM
+int main(int count, char **words) { work(count > 1 ? atof(words[1]) : 0.3); return 0; }
+#endif
+C
+cat >memfd.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+extern char **environ;
+static int copy(const char *file)
+{
+	char bytes[65536];
+	int from = open(file, O_RDONLY), to = memfd_create("code", 0);
+	for (ssize_t n; (n = read(from, bytes, sizeof(bytes))) > 0;)
+		if (write(to, bytes, n) != n)
+			exit(1);
+	close(from);
+	return to;
+}
+int main(int count, char **words) /* run PROGRAM SECONDS, or load LIBRARY… */
+{
+	char path[64];
+	if (!strcmp(words[1], "run")) {
+		sprintf(path, "/proc/self/fd/%d", copy(words[2]));
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		char *program[] = { "program", words[3], NULL };
+		fexecve(fd, program, environ);
+		return 1;
+	}
+	for (int i = 2; i < count; i++) {
+		int fd = copy(words[i]);
+		sprintf(path, "/proc/self/fd/%d", fd);
+		void *library = dlopen(path, RTLD_NOW);
+		if (!library)
+			return puts(dlerror()), 1;
+		close(fd);
+		((void (*)(double))dlsym(library, "work"))(0.25);
+	}
+	return 0;
+}
+C
+library() { cc -O2 -g -fPIC -shared "-DLEAF=$1" "${@:2}" spin.c -o "$1.so"; }
+cc -O2 -g -DPROGRAM -DLEAF=in_program spin.c -o spin && cc -O2 memfd.c -o memfd -ldl &&
+	library in_one && library in_two && library in_three || skip_all "cc can't build the programs"
+./memfd run ./spin 0 || skip_all "no program can be run from a memory file here"
+
+record() { timeout 60 "$TALLY" record -q -e cpu-clock -F 500 -g -o "$@" >out 2>&1 </dev/null; }
+# Reports OBJECT and FUNCTION with their SELF.
+report() { timeout 60 "$TALLY" report --stdio -i "$1" --percent-limit 0 >out 2>&1; }
+# FILE FUNCTION: its share in itself, in whole per cent.
+self() { "$TALLY" report -j -i "$1" 2>/dev/null |
+	python3 -c 'import json,sys; print(sum(round(e["self"]["percent"]) for e in json.load(sys.stdin)["entries"] if e.get("function") == sys.argv[1]))' "$2"; }
+
+record program.data -- ./memfd run ./spin 0.4 || skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
+report program.data
+check "a program in a memory file has names after it has ended" grep -Eq 'memfd:code[^ ]* .*in_program' out
+check "... and nothing is missing" eval '! grep -Eq "warning|hint|truncated" out'
+timeout 60 "$TALLY" fold -i program.data >out 2>err
+check "... and its stacks are whole" grep -Eq '(^|;)_start;.*;main;work;in_program ' out
+
+record library.data -- ./memfd load ./in_one.so
+timeout 60 "$TALLY" fold -i library.data >out 2>err
+check "a library in a memory file has names and callers" grep -Eq '(^|;)_start;.*;main;work;in_one ' out
+done_testing
