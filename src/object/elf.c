@@ -33,11 +33,6 @@
 
 enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf has it from 0.189 on */
 
-struct segment {
-	uint64_t address, file_offset, file_size;
-	bool is_executable;
-};
-
 /* A section that this file inflated; kept as long as the object. */
 struct inflated {
 	struct inflated *next;
@@ -55,7 +50,7 @@ struct tally_object {
 	Elf *elf;
 	GElf_Ehdr header;
 	size_t name_section; /* index of the section with the sections' names */
-	struct segment *segments; /* PT_LOAD */
+	struct tally_segment *segments; /* PT_LOAD */
 	size_t segment_count;
 	struct tally_build_id build_id;
 	struct inflated **inflated; /* a pointer to the list, so that const objects can add to it */
@@ -87,7 +82,7 @@ static int read_segments(struct tally_object *object)
 			break;
 		if (header.p_type != PT_LOAD)
 			continue;
-		object->segments[object->segment_count++] = (struct segment){
+		object->segments[object->segment_count++] = (struct tally_segment){
 			.address = header.p_vaddr,
 			.file_offset = header.p_offset,
 			.file_size = header.p_filesz,
@@ -474,7 +469,7 @@ bool tally_object_section_at(const struct tally_object *object, uint32_t index,
 	return scn && load_section(object, scn, false, out);
 }
 
-static bool segment_holds(const struct segment *segment, uint64_t file_offset, uint64_t page_size)
+static bool segment_holds(const struct tally_segment *segment, uint64_t file_offset, uint64_t page_size)
 {
 	uint64_t start = segment->file_offset & ~(page_size - 1);
 	uint64_t end;
@@ -493,7 +488,7 @@ bool tally_object_address_of_offset(const struct tally_object *object, uint64_t 
 	for (size_t size = 0; size < sizeof(PAGE_SIZES) / sizeof(PAGE_SIZES[0]); size++)
 		for (int want = 1; want >= 0; want--)
 			for (size_t i = 0; i < object->segment_count; i++) {
-				const struct segment *segment = &object->segments[i];
+				const struct tally_segment *segment = &object->segments[i];
 				if (segment->is_executable != want ||
 				    !segment_holds(segment, file_offset, PAGE_SIZES[size]))
 					continue;
@@ -527,27 +522,33 @@ static const uint8_t *section_bytes_at(const struct tally_object *object, uint64
 	return NULL;
 }
 
+const struct tally_segment *tally_object_segment_at(const struct tally_object *object,
+						    uint64_t address)
+{
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct tally_segment *segment = &object->segments[i];
+		uint64_t inside = address - segment->address, offset;
+		if (address >= segment->address && inside < segment->file_size &&
+		    !__builtin_add_overflow(segment->file_offset, inside, &offset) &&
+		    offset < object->image_size)
+			return segment;
+	}
+	return NULL;
+}
+
 const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address,
 				     size_t *available)
 {
 	*available = 0;
 	if (!object->segment_count)
 		return section_bytes_at(object, address, available);
-	for (size_t i = 0; i < object->segment_count; i++) {
-		const struct segment *segment = &object->segments[i];
-		if (address < segment->address || address - segment->address >= segment->file_size)
-			continue;
-		uint64_t inside = address - segment->address;
-		uint64_t offset;
-		if (__builtin_add_overflow(segment->file_offset, inside, &offset) ||
-		    offset >= object->image_size)
-			continue;
-		uint64_t left = segment->file_size - inside;
-		uint64_t in_file = object->image_size - offset;
-		*available = left < in_file ? left : in_file;
-		return object->image + offset;
-	}
-	return NULL;
+	const struct tally_segment *segment = tally_object_segment_at(object, address);
+	if (!segment)
+		return NULL;
+	uint64_t inside = address - segment->address, offset = segment->file_offset + inside;
+	uint64_t left = segment->file_size - inside, in_file = object->image_size - offset;
+	*available = left < in_file ? left : in_file;
+	return object->image + offset;
 }
 
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b)

@@ -86,6 +86,28 @@ bool tally_object_section(const struct tally_object *object, const char *name,
 bool tally_object_section_at(const struct tally_object *object, uint32_t index,
 			     struct tally_section *out);
 
+/* The first word of Go's table of functions and lines, by the Go version that began to write it. */
+enum {
+	TALLY_GO_1_2 = 0xfffffffb,
+	TALLY_GO_1_16 = 0xfffffffa,
+	TALLY_GO_1_18 = 0xfffffff0,
+	TALLY_GO_1_20 = 0xfffffff1,
+};
+
+/* Gets Go's table of functions and lines, also from an object without section headers; `size` may
+ * reach behind its end.  Returns false when there is none: Go's linker did not make the object. */
+bool tally_object_go_table(const struct tally_object *object, struct tally_section *out);
+
+/* A segment that is loaded. */
+struct tally_segment {
+	uint64_t address, file_offset, file_size;
+	bool is_executable;
+};
+
+/* Returns the loaded segment that holds an address with bytes in the file, or NULL. */
+const struct tally_segment *tally_object_segment_at(const struct tally_object *object,
+						    uint64_t address);
+
 /* Converts an offset in the file to an address in the object, as in st_value, by the PT_LOAD
  * segments.  Returns false when no segment maps the offset. */
 bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset,

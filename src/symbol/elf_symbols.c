@@ -2,7 +2,9 @@
 
 #include "base/binary_search.h"
 #include "base/reader.h"
+#include "object/dynamic.h"
 #include "object/object.h"
+#include "symbol/go_table.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -13,9 +15,11 @@ bool tally_symtab_open(const struct tally_object *object, const char *section,
 		       struct tally_symtab *out)
 {
 	struct tally_section symbols, names;
-	if (!tally_object_section(object, section, &symbols) || !symbols.bytes ||
-	    (symbols.type != SHT_SYMTAB && symbols.type != SHT_DYNSYM) ||
-	    !tally_object_section_at(object, symbols.link, &names) || !names.bytes)
+	bool has = tally_object_section(object, section, &symbols) && symbols.bytes &&
+		   (symbols.type == SHT_SYMTAB || symbols.type == SHT_DYNSYM) &&
+		   tally_object_section_at(object, symbols.link, &names) && names.bytes;
+	if (!has && (strcmp(section, ".dynsym") != 0 ||
+		     !tally_object_dynamic_symbols(object, &symbols, &names)))
 		return false;
 	*out = (struct tally_symtab){
 		.bytes = symbols.bytes,
@@ -68,6 +72,16 @@ struct place {
 	uint64_t start, end;
 	bool is_code, is_data; /* neither: the section is not loaded */
 };
+
+/* Without section headers: the place of a symbol is its segment. */
+static struct place segment_of(const struct tally_object *object, uint64_t address)
+{
+	const struct tally_segment *segment = tally_object_segment_at(object, address);
+	if (!segment)
+		return (struct place){ 0 };
+	return (struct place){ segment->address, segment->address + segment->file_size,
+			       segment->is_executable, !segment->is_executable };
+}
 
 static struct place *read_places(const struct tally_object *object, size_t *count)
 {
@@ -168,8 +182,11 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 	for (size_t i = 0; rc == 0 && i < table.count; i++) {
 		Elf64_Sym symbol;
 		tally_symtab_entry(&table, i, &symbol);
+		struct place segment = segment_of(object, place_count ? 0 : symbol.st_value);
 		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx]
 									  : NULL;
+		if (!place_count && segment.end)
+			place = &segment;
 		const char *name = tally_symtab_name(&table, &symbol);
 		if (!*name || !is_wanted(&symbol, place) || is_mapping_symbol(machine, name))
 			continue;
@@ -265,6 +282,32 @@ static struct tally_object *hold(const struct tally_object *object)
 	return tally_object_ref((struct tally_object *)object);
 }
 
+/* Adds the functions of Go's table.  Returns 0 or -ENOMEM. */
+static int add_go_functions(struct tally_symbols_builder *builder,
+			    const struct tally_object *object)
+{
+	struct tally_go_table table;
+	uint8_t *copy;
+	int rc = tally_go_object_open(object, &table, &copy);
+	for (uint64_t i = 0; rc > 0 && i < table.count; i++) {
+		struct tally_go_function function;
+		if (!tally_go_table_function(&table, i, &function) || !*function.name)
+			continue;
+		/* the object has the name for longer than the copy */
+		const char *name = copy ? tally_arena_string(&builder->names, function.name)
+					: function.name;
+		int added = name ? tally_symbols_add(builder, &(struct tally_symbol_entry){
+								      .start = function.start,
+								      .end = function.end,
+								      .name = name,
+								      .is_function = true })
+				 : -ENOMEM;
+		rc = added < 0 ? added : rc;
+	}
+	free(copy);
+	return rc < 0 ? rc : 0;
+}
+
 static int read_symbols(const struct tally_object *object, const struct tally_object *debug,
 			symbol_filter *is_wanted, struct tally_symbols **out,
 			struct tally_error *err)
@@ -274,6 +317,8 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 	int rc = debug ? add_table(&builder, debug, ".symtab", is_wanted) : 0;
 	if (rc == 0)
 		rc = add_table(&builder, object, ".symtab", is_wanted);
+	if (rc == 0 && is_wanted == is_function)
+		rc = add_go_functions(&builder, object);
 	if (rc >= 0)
 		rc = add_table(&builder, object, ".dynsym", is_wanted);
 	if (rc >= 0 && is_wanted == is_function)

@@ -12,6 +12,7 @@
 
 #include "object/cache.h"
 #include "object/object.h"
+#include "symbol/go_table.h"
 #include "symbol/lines_cache.h"
 #include "symbol/lines_unit.h"
 
@@ -49,6 +50,10 @@ struct tally_lines {
 	struct tally_cache_blob cached;
 	struct tally_lines_blob blob; /* in `cached` */
 	bool has_news;                /* some units are not in the cache */
+	/* Go's own table, for addresses without DWARF; version 0: none. */
+	struct tally_go_table go;
+	uint8_t *go_copy;
+	bool go_tried;
 };
 
 struct tally_lines_wanted {
@@ -382,6 +387,7 @@ void tally_lines_free(struct tally_lines *lines)
 	tally_arena_release(&lines->frames);
 	if (lines->cached.bytes)
 		tally_cache_blob_release(&lines->cached);
+	free(lines->go_copy);
 	tally_object_unref(lines->object);
 	tally_object_unref(lines->debug);
 	free(lines);
@@ -677,6 +683,37 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 	return rc < 0 ? rc : answer_all(lines, addresses, units, count, answers);
 }
 
+/* Answers by Go's table where there is no DWARF.  Returns 0 or -ENOMEM. */
+static int answer_by_go_table(struct tally_lines *lines, const uint64_t *addresses, size_t count,
+			      struct tally_line_answer *answers)
+{
+	struct tally_line_frame frames[TALLY_GO_FRAMES_MAX];
+	for (size_t i = 0; i < count; i++) {
+		if (answers[i].count)
+			continue;
+		if (!lines->go_tried) {
+			int rc = tally_go_object_open(lines->object, &lines->go, &lines->go_copy);
+			if (rc < 0)
+				return rc;
+			if (!rc)
+				lines->go.version = 0;
+			lines->go_tried = true;
+		}
+		size_t found = lines->go.version
+				       ? tally_go_table_frames(&lines->go, addresses[i], frames)
+				       : 0;
+		if (!found)
+			continue;
+		struct tally_line_frame *kept = tally_arena_array(&lines->frames, found,
+								  sizeof(*kept));
+		if (!kept)
+			return -ENOMEM;
+		memcpy(kept, frames, found * sizeof(*kept));
+		answers[i] = (struct tally_line_answer){ kept, (uint32_t)found };
+	}
+	return 0;
+}
+
 int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		     struct tally_line_answer *answers)
 {
@@ -687,5 +724,5 @@ int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_
 	if (rc == -EAGAIN)
 		rc = find(lines, addresses, count, answers, units); /* now without the cache */
 	free(units);
-	return rc;
+	return rc < 0 ? rc : answer_by_go_table(lines, addresses, count, answers);
 }

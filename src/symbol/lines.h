@@ -1,4 +1,5 @@
-/* Finds the source line of an address and the functions inlined there, in an object's DWARF.
+/* Finds the source line of an address and the functions inlined there, in an object's DWARF.  For
+ * code that this doesn't describe, Go's own table is asked, which stripped programs keep.
  *
  * A compile unit is read at the first query for one of its addresses, and kept.  Handles DWARF 2 to
  * 5, split (.dwo, .dwp) and shared between files (dwz).  Starts no process.  The file's bytes are

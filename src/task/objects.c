@@ -285,7 +285,7 @@ static bool may_read_symbols(const struct tally_object *object)
 	const size_t most_bytes = 1 << 20;
 	struct tally_section section;
 	return !tally_object_section(object, ".symtab", &section) || section.size <= most_bytes ||
-	       tally_object_section(object, ".gopclntab", &section);
+	       tally_object_go_table(object, &section);
 }
 
 /* The part that a compiler split off a function (f.cold) does not begin like a function, and is not

@@ -117,7 +117,7 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 				      void *context)
 {
 	struct tally_section section;
-	table->is_go = table->object && tally_object_section(table->object, ".gopclntab", &section);
+	table->is_go = table->object && tally_object_go_table(table->object, &section);
 	table->find_function = find;
 	table->functions = context;
 }
