@@ -1,8 +1,12 @@
 /**
- * Java with known shares of the process's CPU time: a compiled leaf, a sort with a comparator,
- * strings.
+ * Java with known shares of a thread's CPU time: a compiled leaf, a sort with a comparator, strings.
+ *
+ * The thread "truth" does nothing else.  The main thread warms up: how long code is interpreted, in
+ * frames that no map names, and how long the virtual machine takes to start, print and end, depends
+ * on the machine.
  */
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
@@ -10,10 +14,12 @@ public class Truth
 {
 	static final String[] NAMES = { "leaf", "sorting", "building" };
 	static final long[] PARTS = new long[NAMES.length];
+	static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+	static long value = 1, whole;
 
 	static long now()
 	{
-		return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+		return THREADS.getCurrentThreadCpuTime();
 	}
 
 	static long leaf(long value)
@@ -42,33 +48,40 @@ public class Truth
 
 	static long spend(int part, long milliseconds, LongUnaryOperator call, long value)
 	{
-		long start = now(), at = start;
-		while (at - start < milliseconds * 1000000) {
+		long start = now(), at;
+		do {
 			value = call.applyAsLong(value);
 			at = now();
-		}
+		} while (at - start < milliseconds * 1000000);
 		PARTS[part] += at - start;
 		return value;
 	}
 
-	static long drive(long value)
+	// Each part in turn, for its time; while warming up, once, so that all machines call it as often.
+	static void drive(int rounds, long milliseconds)
 	{
-		for (int i = 0; i < 28; i++) {
-			value = spend(0, 75, Truth::leaf, value);
-			value = spend(1, 45, Truth::sorting, value);
-			value = spend(2, 30, Truth::building, value);
+		for (int i = 0; i < rounds; i++) {
+			value = spend(0, 5 * milliseconds, Truth::leaf, value);
+			value = spend(1, 3 * milliseconds, Truth::sorting, value);
+			value = spend(2, 2 * milliseconds, Truth::building, value);
 		}
-		return value;
 	}
 
-	public static void main(String[] arguments)
+	static void measure()
 	{
-		long value = drive(1);
-		// The compilers and collectors have threads of their own, so the shares are parts of
-		// this thread's time.
-		double whole = now() / 100.0;
+		drive(16, 15);
+		whole = now();
+	}
+
+	public static void main(String[] arguments) throws InterruptedException
+	{
+		drive(300, 0);
+		Arrays.fill(PARTS, 0);
+		Thread thread = new Thread(Truth::measure, "truth");
+		thread.start();
+		thread.join();
 		for (int i = 0; i < NAMES.length; i++)
-			System.out.printf("%s %.2f%n", NAMES[i], PARTS[i] / whole);
+			System.out.printf("%s %.2f%n", NAMES[i], PARTS[i] * 100.0 / whole);
 		if (value == 42)
 			System.out.println();
 	}

@@ -87,7 +87,7 @@ PYTHON_PERF = paths(
     *("Py_BytesMain", "...", "py::drive:.*", "...", "py::spend:.*", "...", "py::{}:.*"),
 )
 NODE = paths("leaf sorting matching", "node::Start.*", "...", "JS:[~^*+]*{} .*")
-JAVA = paths("leaf sorting building", "JavaMain", "...", r"(?:.* )?Truth\.{}\b.*")
+JAVA = paths("leaf sorting building", "thread_native_entry.*", "...", r"(?:.* )?Truth\.{}\b.*")
 POSTGRES = paths("sorting counting", "main", "PostmasterMain", "...", "PostgresMain")
 COMMAND = ("main", "aeMain", "...", "processCommand", "call", "...")
 REDIS = {
@@ -133,8 +133,8 @@ def script(name, what, calls, *command):
 def java(name, what, *flags):
     """The map is written at the end.
 
-    The parts stay functions of their own, and the program waits for its compiler (-Xbatch).
-    Otherwise it would run interpreted at first, in frames that no map names."""
+    The parts stay functions of their own, and the program waits for its compiler (-Xbatch), so that
+    they are compiled when it has warmed up.  Interpreted frames have no names."""
     apart = [f"-XX:CompileCommand=dontinline,Truth.{part}" for part in JAVA]
     map_written = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit")
     run = (
@@ -147,7 +147,7 @@ def java(name, what, *flags):
         "-XX:+UseSerialGC",
     )
     build = (("javac", "-d", "{here}", "{source}/Truth.java"),)
-    return Kind(name, what, build, (*run, "-cp", "{here}", "Truth"), JAVA, comm="java")
+    return Kind(name, what, build, (*run, "-cp", "{here}", "Truth"), JAVA, comm="truth")
 
 
 FRAMES = "-fno-omit-frame-pointer"
