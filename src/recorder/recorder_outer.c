@@ -265,12 +265,13 @@ static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_n
 /* ---- frames -------------------------------------------------------------- */
 
 /* True if a signal handler runs on its own stack.  Then the copy holds only that stack, and the
- * last frame is the interrupted function's, on another one. */
+ * last frame is the interrupted function's, on another one.  The kernel copies nothing, of any
+ * stack, where the task first touches the page that its stack pointer is in. */
 static bool is_interrupted_apart(const struct tally_sample *sample,
 				 const struct tally_recorder_frames *frames)
 {
 	uint64_t last = frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
-	return last >= sample->stack_dynamic_size;
+	return sample->stack_dynamic_size && last >= sample->stack_dynamic_size;
 }
 
 static struct tally_unwind_memory whole_of(const struct snapshot *snapshot)
@@ -301,7 +302,8 @@ static void learn_outer(struct tally_recorder_outer *outer, struct outer_task *t
 	    !reserve(&outer->joined, &outer->joined_capacity,
 		     copied + (size_t)(end_address - boundary)))
 		return;
-	memcpy(outer->joined, sample->stack, copied);
+	if (copied)
+		memcpy(outer->joined, sample->stack, copied);
 	if (!is_apart)
 		memcpy(outer->joined + copied, snapshot->bytes + (boundary - snapshot->base),
 		       end_address - boundary);
@@ -636,7 +638,7 @@ bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct t
 			*younger = &task->sampled[!is_first_younger];
 	if (end - sp > sample->stack_dynamic_size)
 		end = sp + sample->stack_dynamic_size;
-	if (is_interrupted_apart(sample, frames) ||
+	if (!sample->stack_dynamic_size || is_interrupted_apart(sample, frames) ||
 	    sample->time < younger->time_ns + SAMPLED_NS_MIN ||
 	    !reserve(&older->bytes, &older->capacity, (size_t)(end - sp)))
 		return false;

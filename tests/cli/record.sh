@@ -373,18 +373,20 @@ if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
 		[ "$(samples watch)" = 37 ]
 		check "37 writes to a watched variable give 37 samples"
 	else skip "a breakpoint" "this CPU has none free: $(head -1 out)"; fi
-	# Deep recursion: 20,000 frames of 64 bytes and more are more than the recorder reads.
+	# Deep recursion: 20,000 frames of 64 bytes and more are more than the recorder reads.  It
+	# must run a few times while the program is there, so that takes 0.3 s of its CPU clock.
 	cat >deep.c <<'C'
-#include <stdio.h>
-#include <stdlib.h>
+#include <time.h>
 __attribute__((noinline)) long deep(long n)
 {
 	volatile char room[64] = { 0 };
 	if (n)
 		return deep(n - 1) + room[0] + 1;
 	long sum = 0;
-	for (volatile long i = 0; i < 100000000; i++)
-		sum += i;
+	do {
+		for (volatile long i = 0; i < 1000000; i++)
+			sum += i;
+	} while (clock() < CLOCKS_PER_SEC * 3 / 10);
 	return sum;
 }
 int main(void) { return deep(20000) == 7; }

@@ -278,6 +278,29 @@ static void a_look_between_two_samples_of_one_call_tells_of_both(void **state)
 	end(&task);
 }
 
+/* The kernel copies nothing while the task first touches its stack's page. */
+static void a_sample_without_a_copy_is_no_handler_with_its_own_stack(void **state)
+{
+	static struct tally_recorder_frames frames;
+	struct task task;
+	struct taken taken;
+	(void)state;
+	start(&task);
+	task.copied = 0;
+	struct tally_recorder_outer *outer = tally_recorder_outer_new(read_memory, now, &task);
+	assert_non_null(outer);
+	take(&task, &taken);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_NEW);
+	const struct tally_sample whole = { .pid = 42, .tid = 43, .time = task.time + 1000000 };
+	assert_false(tally_recorder_outer_see(outer, &whole, &frames));
+	take(&task, &taken);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_COMPLETED);
+	tally_recorder_outer_free(outer);
+	end(&task);
+}
+
 /* try_to() holds each stack against the truth of its moment. */
 static void what_was_left_behind_completes_nothing(void **state)
 {
@@ -422,6 +445,7 @@ int main(void)
 		cmocka_unit_test(what_stands_there_before_and_after_is_the_sample_s),
 		cmocka_unit_test(a_task_that_runs_on_is_never_completed_wrongly),
 		cmocka_unit_test(a_look_between_two_samples_of_one_call_tells_of_both),
+		cmocka_unit_test(a_sample_without_a_copy_is_no_handler_with_its_own_stack),
 		cmocka_unit_test(what_was_left_behind_completes_nothing),
 		cmocka_unit_test(
 			copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large),
