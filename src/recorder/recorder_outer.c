@@ -27,6 +27,9 @@
  *   handler runs, the interrupted stack does not change.  A snapshot of that stack agrees with the
  *   samples that have the same signal frame.  The nearest samples before and after the snapshot
  *   must both agree with it.
+ * - Go code and the C code that it calls, or that calls it, are on two stacks (go_switch.c).  The
+ *   copy holds one of them, and the other one does not change during the call.  Here two words that
+ *   the switch left, and the C function that was called, take the part of the signal frame.
  * - If the task's stacks were cut lately, copies of whole stacks are kept as snapshots.  All frames
  *   in such a copy were in use when it was made, so agreement with the sample is enough.
  *
@@ -79,9 +82,11 @@ struct snapshot {
 	uint64_t older_ns, younger_ns;
 	bool agrees_before, agrees_after; /* the snapshot agrees with these samples */
 	bool is_compared; /* compare() has counted it */
-	/* the signal frame of the pass's first sample in a handler that has its own stack */
-	bool has_signal;
-	uint8_t signal[SIGNAL_BYTES];
+	/* the mark (mark_of()) of the pass's last sample whose walk left for another stack */
+	size_t mark_bytes; /* 0: none */
+	uint64_t mark_ns;  /* that sample's time */
+	uint64_t called;   /* of that sample's frames */
+	uint8_t mark[SIGNAL_BYTES];
 };
 
 struct outer_task {
@@ -218,7 +223,8 @@ static void read_snapshot(struct tally_recorder_outer *outer, struct outer_task 
 	snapshot->size = 0;
 	snapshot->older_ns = snapshot->younger_ns = 0;
 	snapshot->agrees_before = snapshot->agrees_after = false;
-	snapshot->is_compared = snapshot->has_signal = false;
+	snapshot->is_compared = false;
+	snapshot->mark_bytes = 0;
 	if (size > MAX_BYTES || !reserve(&snapshot->bytes, &snapshot->capacity, size))
 		return;
 	long got = outer->read(outer->context, task->tid, base, snapshot->bytes, size);
@@ -264,14 +270,15 @@ static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_n
 
 /* ---- frames -------------------------------------------------------------- */
 
-/* True if a signal handler runs on its own stack.  Then the copy holds only that stack, and the
- * last frame is the interrupted function's, on another one.  The kernel copies nothing, of any
- * stack, where the task first touches the page that its stack pointer is in. */
-static bool is_interrupted_apart(const struct tally_sample *sample,
-				 const struct tally_recorder_frames *frames)
+/* True if the walk left the copied stack for another one, which the copy does not hold: that of a
+ * function that a signal handler on its own stack interrupted, or of a goroutine or its thread.  The
+ * kernel copies nothing, of any stack, where the task first touches the page that its stack pointer
+ * is in. */
+static bool is_apart_of(const struct tally_sample *sample,
+			const struct tally_recorder_frames *frames)
 {
-	uint64_t last = frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
-	return sample->stack_dynamic_size && last >= sample->stack_dynamic_size;
+	return sample->stack_dynamic_size && frames->extent.reached - frames->stack_pointers[0] >=
+						     sample->stack_dynamic_size;
 }
 
 static struct tally_unwind_memory whole_of(const struct snapshot *snapshot)
@@ -289,7 +296,7 @@ static void learn_outer(struct tally_recorder_outer *outer, struct outer_task *t
 			const struct tally_recorder_frames *frames)
 {
 	size_t copied = sample->stack_dynamic_size, known = frames->count - 1;
-	bool is_apart = is_interrupted_apart(sample, frames);
+	bool is_apart = is_apart_of(sample, frames);
 	uint64_t boundary = frames->stack_pointers[0] + copied,
 		 end_address = snapshot->base + snapshot->size;
 	const struct tally_unwind_memory nothing = { 0 };
@@ -353,38 +360,48 @@ static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sampl
 		       end - from);
 }
 
-/* Returns the signal frame under the sampled handler, where the kernel saved the interrupted
- * registers; NULL if the copy lacks a part of it. */
-static const uint8_t *signal_of(const struct tally_sample *sample,
-				const struct tally_recorder_frames *frames)
+/* Returns the bytes of the copy that mark the stay on this stack: the signal frame under the sampled
+ * handler, where the kernel saved the interrupted registers, or what the switch to Go's other stack
+ * left.  Sets *size; returns NULL if the copy lacks a part of them. */
+static const uint8_t *mark_of(const struct tally_sample *sample,
+			      const struct tally_recorder_frames *frames, size_t *size)
 {
 	if (frames->count < 2)
 		return NULL;
-	uint64_t offset = frames->stack_pointers[frames->count - 2] - frames->stack_pointers[0];
+	bool is_go = frames->extent.switched_at;
+	uint64_t at = is_go ? frames->extent.switched_at :
+			      frames->stack_pointers[frames->count - 2],
+		 offset = at - frames->stack_pointers[0];
+	*size = is_go ? TALLY_UNWIND_SWITCH_BYTES : SIGNAL_BYTES;
 	bool is_copied = offset <= sample->stack_dynamic_size &&
-			 sample->stack_dynamic_size - offset >= SIGNAL_BYTES;
+			 sample->stack_dynamic_size - offset >= *size;
 	return is_copied ? (const uint8_t *)sample->stack + offset : NULL;
 }
 
-static void note_signal(struct snapshot *snapshot, const struct tally_sample *sample,
-			const struct tally_recorder_frames *frames)
+static void note_mark(struct snapshot *snapshot, const struct tally_sample *sample,
+		      const struct tally_recorder_frames *frames)
 {
-	const uint8_t *signal = signal_of(sample, frames);
-	if (!signal || snapshot->has_signal)
+	size_t size;
+	const uint8_t *mark = mark_of(sample, frames, &size);
+	if (!mark || (snapshot->mark_bytes && sample->time < snapshot->mark_ns))
 		return;
-	memcpy(snapshot->signal, signal, SIGNAL_BYTES);
-	snapshot->has_signal = true;
+	memcpy(snapshot->mark, mark, size);
+	snapshot->mark_ns = sample->time;
+	snapshot->mark_bytes = size;
+	snapshot->called = frames->called;
 }
 
-/* True if the snapshot agrees with the sample: it has the copy's outer bytes, or the signal frame
- * of a handler that has its own stack.  False for NULL. */
+/* True if the snapshot agrees with the sample: it has the copy's outer bytes, or the sample's
+ * mark.  False for NULL. */
 static bool agrees(const struct snapshot *snapshot, const struct tally_sample *sample,
 		   const struct tally_recorder_frames *frames)
 {
-	if (!snapshot || !is_interrupted_apart(sample, frames))
+	if (!snapshot || !is_apart_of(sample, frames))
 		return snapshot && is_of_copy(snapshot, sample, frames);
-	const uint8_t *signal = signal_of(sample, frames);
-	return signal && snapshot->has_signal && !memcmp(snapshot->signal, signal, SIGNAL_BYTES);
+	size_t size;
+	const uint8_t *mark = mark_of(sample, frames, &size);
+	return mark && snapshot->mark_bytes == size && snapshot->called == frames->called &&
+	       !memcmp(snapshot->mark, mark, size);
 }
 
 /* Notes in a snapshot that was read whether a sample agrees with it, if no other sample seen so far
@@ -404,10 +421,10 @@ static void note_neighbour(struct snapshot *snapshot, uint64_t time_ns, bool doe
 }
 
 /* True if enough of the samples next to the snapshot agree with it.  For the bytes of a copy the
- * younger one is enough: an older one proves nothing more.  For a signal frame both are needed. */
+ * younger one is enough: an older one proves nothing more.  For a mark both are needed. */
 static bool agreed(const struct snapshot *snapshot)
 {
-	return snapshot->agrees_after && (snapshot->agrees_before || !snapshot->has_signal);
+	return snapshot->agrees_after && (snapshot->agrees_before || !snapshot->mark_bytes);
 }
 
 /* True if the frames that agree with a sample were in use when the snapshot was made, rather than
@@ -431,13 +448,24 @@ static size_t find_last(const struct tally_recorder_frames *outer,
 	return at;
 }
 
-/* The input of certain_word(): the process's code and two snapshots, which may be the same. */
+/* The input of certain_word(): the process's code, the sample, and two snapshots, which may be the same. */
 struct evidence {
 	const struct tally_tasks *tasks;
 	struct tally_objects *objects;
-	uint32_t pid;
+	const struct tally_sample *sample;
+	uint64_t sp; /* address of the copy's first byte */
 	const struct snapshot *before, *after;
 };
+
+/* Returns the word at an address of the sample's copy; 0 if the copy does not hold it. */
+static uint64_t copied_word(const struct evidence *evidence, uint64_t address)
+{
+	uint64_t offset = address - evidence->sp, size = evidence->sample->stack_dynamic_size,
+		 word = 0;
+	if (offset <= size && size - offset >= WORD)
+		memcpy(&word, (const uint8_t *)evidence->sample->stack + offset, WORD);
+	return word;
+}
 
 /* Returns the word at an address; 0 if the snapshot does not hold it. */
 static uint64_t word_at(const struct snapshot *snapshot, uint64_t address)
@@ -455,20 +483,22 @@ static uint64_t word_at(const struct snapshot *snapshot, uint64_t address)
 static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uint64_t expected,
 			     uint64_t inner)
 {
+	if (copied_word(evidence, slot)) /* the walk came back to the copied stack */
+		return copied_word(evidence, slot) == expected ? expected : 0;
 	uint64_t before = word_at(evidence->before, slot), after = word_at(evidence->after, slot);
 	if (before == after)
 		return before == expected ? expected : 0;
 	bool is_before = before && tally_user_stack_is_call_of(evidence->tasks, evidence->objects,
-							       evidence->pid, before, inner);
+							       evidence->sample->pid, before, inner);
 	bool is_after = after && tally_user_stack_is_call_of(evidence->tasks, evidence->objects,
-							     evidence->pid, after, inner);
+							     evidence->sample->pid, after, inner);
 	uint64_t word = is_before ? before : after;
 	bool is_one = is_before != is_after;
 	/* The frames further out were found by the rules of the expected address.  The rules of
 	 * another address give the same frames only if it is in the same function. */
 	bool is_expected = word == expected ||
 			   tally_user_stack_is_same_function(evidence->tasks, evidence->objects,
-							     evidence->pid, word, expected);
+							     evidence->sample->pid, word, expected);
 	return is_one && is_expected ? word : 0;
 }
 
@@ -511,8 +541,8 @@ static void learn_widely(struct tally_recorder_outer *outer, struct outer_task *
 			read_snapshot(outer, task, snapshot, base, boundary);
 			if (!snapshot->size)
 				return;
-			if (is_interrupted_apart(sample, frames))
-				note_signal(snapshot, sample, frames);
+			if (is_apart_of(sample, frames))
+				note_mark(snapshot, sample, frames);
 			note_neighbour(snapshot, sample->time, agrees(snapshot, sample, frames));
 		}
 		span = task->span;
@@ -532,9 +562,13 @@ static void compare(struct outer_task *task, struct snapshot *snapshot,
 	struct snapshot *older = snapshot_beside(task, snapshot->time_ns - 1, false);
 	if (snapshot->is_compared || snapshot->is_sampled || !older || older->is_sampled ||
 	    !agreed(snapshot) || !agreed(older) || !agrees(older, sample, frames) ||
-	    outer->count < 2)
-		return;
+	    outer->count < 2 || find_last(outer, frames) == outer->count)
+		return; /* or the outer frames known are those of another stack */
 	bool is_same = true;
+	uint64_t innermost = outer->stack_pointers[1] - WORD;
+	/* Go's calls of C may be short: then one of the snapshots was made between two of them. */
+	if (frames->extent.switched_at && word_at(snapshot, innermost) != word_at(older, innermost))
+		return;
 	for (size_t i = 1; i < outer->count && is_same; i++)
 		is_same = word_at(snapshot, outer->stack_pointers[i] - WORD) ==
 			  word_at(older, outer->stack_pointers[i] - WORD);
@@ -566,10 +600,10 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 		is_again ? known_task(outer, sample) : task_of(outer, sample->pid, sample->tid);
 	if (!task || !frames->count)
 		return TALLY_RECORDER_OUTER_UNCERTAIN;
-	bool is_apart = is_interrupted_apart(sample, frames);
+	bool is_apart = is_apart_of(sample, frames);
 	uint64_t sp = frames->stack_pointers[0], boundary = sp + sample->stack_dynamic_size;
 	if (is_apart)
-		sp = boundary = frames->stack_pointers[frames->count - 1];
+		sp = boundary = frames->extent.reached;
 	if (task->walked_pass != outer->pass) {
 		task->walked_pass = outer->pass;
 		task->walks = 0;
@@ -578,7 +612,7 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 	task->cut_ns = sample->time > task->cut_ns ? sample->time : task->cut_ns;
 	struct snapshot *now = is_again ? NULL : snapshot_now(outer, task, sp, boundary);
 	if (now && is_apart)
-		note_signal(now, sample, frames);
+		note_mark(now, sample, frames);
 	if (now && !task->top && task->walks++ < WALKS_MAX)
 		learn_widely(outer, task, now, tasks, objects, attr, sample, frames, boundary);
 	struct snapshot *before = snapshot_beside(task, sample->time, false),
@@ -605,7 +639,8 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 	 * one between two equal snapshots. */
 	if (!before || !after || task->different * 5 > task->same + task->different)
 		return result;
-	const struct evidence evidence = { tasks, objects, sample->pid, before, after };
+	const struct evidence evidence = { tasks, objects, sample, frames->stack_pointers[0],
+					   before, after };
 	size_t last = find_last(&task->outer, frames);
 	if (last < task->outer.count && append_certain(frames, task, last, &evidence))
 		return completed(task, frames);
@@ -638,7 +673,7 @@ bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct t
 			*younger = &task->sampled[!is_first_younger];
 	if (end - sp > sample->stack_dynamic_size)
 		end = sp + sample->stack_dynamic_size;
-	if (!sample->stack_dynamic_size || is_interrupted_apart(sample, frames) ||
+	if (!sample->stack_dynamic_size || is_apart_of(sample, frames) ||
 	    sample->time < younger->time_ns + SAMPLED_NS_MIN ||
 	    !reserve(&older->bytes, &older->capacity, (size_t)(end - sp)))
 		return false;

@@ -12,6 +12,10 @@ struct tally_recorder_frames {
 	uint64_t addresses[TALLY_USER_FRAMES_MAX];
 	uint64_t stack_pointers[TALLY_USER_FRAMES_MAX];
 	size_t count;
+	struct tally_unwind_extent extent; /* of the walk that found them */
+	/* start of the C function that Go called last, where the walk left for another stack; 0:
+	 * unknown */
+	uint64_t called;
 };
 
 /* Returns NULL if memory runs out.  `read` reads a task's memory from `address` on, like

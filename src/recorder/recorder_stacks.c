@@ -127,6 +127,8 @@ static int hold(struct tally_recorder_stacks *stacks, const struct tally_recorde
 					    .tid = sample->tid,
 					    .time_ns = sample->time,
 					    .frames = frames->count,
+					    .extent = frames->extent,
+					    .called = frames->called,
 					    .pass = holds->pass };
 	size_t words = frames->count * sizeof(*held.addresses);
 	if (!holds->items)
@@ -182,11 +184,53 @@ static enum tally_recorder_stack_fate fate_of(struct tally_recorder_stacks *stac
 						  : TALLY_RECORDER_STACK_CUT;
 }
 
+/* Goes on by the kernel's chain from where the walk left for another stack.  Returns false, and
+ * leaves the frames as they are, if that chain doesn't lead on. */
+static bool cross(struct tally_recorder_stacks *stacks, const struct tally_attr *attr,
+		  const struct tally_sample *sample, struct tally_recorder_frames *frames,
+		  size_t limit)
+{
+	size_t room = limit - frames->count;
+	size_t outer = tally_user_stack_cross(&stacks->tasks->known, &stacks->tasks->objects, attr,
+					      sample, frames->addresses, frames->count, room);
+	frames->count += outer < room ? outer : room;
+	return outer;
+}
+
+/* Go that C called: the Go functions outside are in the copy, even if the C functions between them
+ * could not be read.  Replaces the frames.  Returns false, and leaves no frames changed, if they
+ * don't reach the start of the goroutine. */
+static bool skip_c(struct tally_recorder_stacks *stacks, const struct tally_attr *attr,
+		   const struct tally_sample *sample, struct tally_recorder_frames *frames)
+{
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
+						    .skips_c = true };
+	size_t count = frames->count;
+	enum tally_unwind_end end;
+	if (!frames->extent.is_in_go)
+		return false;
+	frames->count = tally_user_stack_walk(&stacks->tasks->known, &stacks->tasks->objects, attr,
+					      sample, &walk, frames->addresses,
+					      TALLY_USER_FRAMES_MAX, &end);
+	if (end == TALLY_UNWIND_COMPLETE)
+		return true;
+	frames->count = count < frames->count ? count : frames->count;
+	return false;
+}
+
 /* Counts a stack whose copy was too short.  Returns TALLY_MISC_STACK_* for its record; 0: its
  * frames are complete. */
-static uint16_t count_short(struct tally_recorder_stacks *stacks, const struct tally_sample *sample,
+static uint16_t count_short(struct tally_recorder_stacks *stacks, const struct tally_attr *attr,
+			    const struct tally_sample *sample, struct tally_recorder_frames *frames,
 			    enum tally_recorder_outer_result result)
 {
+	if (frames->extent.switched_at && result != TALLY_RECORDER_OUTER_COMPLETED) {
+		bool is_whole = skip_c(stacks, attr, sample, frames);
+		tally_recorder_copies_note(stacks->copies, sample, TALLY_RECORDER_STACK_WHOLE,
+					   UINT64_MAX);
+		stacks->session->status.stacks_lost += !is_whole;
+		return is_whole ? 0 : TALLY_MISC_STACK_LOST;
+	}
 	if (result == TALLY_RECORDER_OUTER_FULL) {
 		stacks->session->status.stacks_deep++;
 		tally_recorder_copies_note(stacks->copies, sample, TALLY_RECORDER_STACK_WHOLE,
@@ -214,6 +258,7 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 	if (!*chain)
 		*chain = tally_unwind_chain_new(); /* optional */
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
+						    .extent = &frames->extent,
 						    .chain = *chain };
 	const uint16_t asked = stacks->session->options.max_stack;
 	size_t limit = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
@@ -224,12 +269,20 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 		return 0;
 	stacks->session->status.stacks++;
 	stacks->session->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
+	frames->called = 0;
+	if (end == TALLY_UNWIND_TRUNCATED && frames->extent.switched_at &&
+	    cross(stacks, attr, sample, frames, limit))
+		return frames->count < limit ? 0 : TALLY_MISC_STACK_CUT;
+	if (frames->extent.switched_at && !frames->extent.is_in_go && frames->count > 1)
+		frames->called = tally_user_stack_function(
+			&stacks->tasks->known, &stacks->tasks->objects, sample->pid,
+			frames->addresses[frames->count - 2] - (frames->count > 2));
 	if (end == TALLY_UNWIND_TRUNCATED) {
 		enum tally_recorder_outer_result result = complete(stacks, attr, sample, frames,
 								   false);
 		*is_uncertain = can_wait && result != TALLY_RECORDER_OUTER_COMPLETED &&
 				result != TALLY_RECORDER_OUTER_FULL;
-		return *is_uncertain ? 0 : count_short(stacks, sample, result);
+		return *is_uncertain ? 0 : count_short(stacks, attr, sample, frames, result);
 	}
 	tally_recorder_copies_note(stacks->copies, sample, TALLY_RECORDER_STACK_WHOLE,
 				   frames->stack_pointers[frames->count - 1] -
@@ -239,17 +292,8 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 			note_news(stacks, sample);
 		return 0;
 	}
-	if (end == TALLY_UNWIND_SWITCHED) {
-		size_t room = limit - frames->count;
-		size_t outer = tally_user_stack_cross(&stacks->tasks->known,
-						      &stacks->tasks->objects, attr, sample,
-						      frames->addresses, frames->count, room);
-		frames->count += outer < room ? outer : room;
-		if (outer > room)
-			return TALLY_MISC_STACK_CUT;
-		if (outer)
-			return 0;
-	}
+	if (end == TALLY_UNWIND_SWITCHED && cross(stacks, attr, sample, frames, limit))
+		return frames->count < limit ? 0 : TALLY_MISC_STACK_CUT;
 	stacks->session->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
 	return end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
 }
@@ -364,7 +408,8 @@ long tally_recorder_rewrite_sample(struct tally_recorder_stacks *stacks,
 	if (is_uncertain && !hold(stacks, source, bytes, record.header.size, sample))
 		return 0;
 	if (is_uncertain)
-		record.header.misc |= count_short(stacks, sample, TALLY_RECORDER_OUTER_UNCERTAIN);
+		record.header.misc |= count_short(stacks, &source->attr, sample, &stacks->frames,
+						  TALLY_RECORDER_OUTER_UNCERTAIN);
 	put_stack(stacks, &record, &output);
 	return finish(&output, &record, bytes);
 }
@@ -381,6 +426,8 @@ static long rewrite_held(struct tally_recorder_stacks *stacks,
 		return result;
 	struct tally_recorder_frames *frames = &stacks->frames;
 	frames->count = held->frames;
+	frames->extent = held->extent;
+	frames->called = held->called;
 	memcpy(frames->addresses, held->addresses, held->frames * sizeof(*held->addresses));
 	memcpy(frames->stack_pointers, held->stack_pointers,
 	       held->frames * sizeof(*held->stack_pointers));
@@ -388,7 +435,7 @@ static long rewrite_held(struct tally_recorder_stacks *stacks,
 							 frames, true);
 	if (done == TALLY_RECORDER_OUTER_WAITS && can_wait)
 		return 0;
-	record.header.misc |= count_short(stacks, sample, done);
+	record.header.misc |= count_short(stacks, &held->source->attr, sample, frames, done);
 	struct output output = { .start = out, .at = out };
 	put_before_chain(&output, sample, held->bytes);
 	put_stack(stacks, &record, &output);

@@ -33,6 +33,8 @@ struct tally_recorder_held {
 	size_t size;
 	uint64_t *addresses, *stack_pointers; /* of the frames in its copy */
 	size_t frames;
+	struct tally_unwind_extent extent;
+	uint64_t called;
 	uint32_t tid;
 	uint64_t time_ns;
 	uint64_t pass; /* in which it was read */

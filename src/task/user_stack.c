@@ -145,6 +145,7 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	request.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size;
 	request.other = walk->other;
 	request.chain = walk->chain;
+	request.skips_c = walk->skips_c;
 	request.is_exact = walk->is_exact;
 	request.stack_pointers = walk->stack_pointers;
 	request.extent = walk->extent;
@@ -330,7 +331,8 @@ size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_obje
 	for (size_t i = first; i < length; i++) {
 		uint64_t target;
 		if (!find_place(&finder, chain[i] - 1, &place) || !place.table ||
-		    !tally_unwind_table_is_go(place.table))
+		    !tally_unwind_table_is_go(place.table) ||
+		    tally_unwind_table_calls_go(place.table, place.address + 1))
 			return 0;
 		if (i == first &&
 		    tally_unwind_table_call(place.table, place.address + 1, &target)) {
@@ -347,6 +349,18 @@ size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_obje
 			       TALLY_UNWIND_STACK_START
 		       ? added
 		       : 0;
+}
+
+uint64_t tally_user_stack_function(const struct tally_tasks *tasks, struct tally_objects *objects,
+				   uint32_t pid, uint64_t address)
+{
+	struct finder finder = { tasks, objects, pid, UINT64_MAX };
+	struct tally_unwind_place place;
+	uint64_t start, end;
+	return find_place(&finder, address, &place) && place.table &&
+			       tally_unwind_table_function(place.table, place.address, &start, &end) ?
+		       address - (place.address - start) :
+		       0;
 }
 
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,

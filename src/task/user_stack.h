@@ -73,7 +73,8 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
  * Go's runtime.systemstack changes the stack pointer to the thread's own stack and leaves the frame
  * pointer as it was.  So the chain by frame pointers leads from the thread's stack back to the
  * goroutine's.  It lacks the function that called systemstack; this function is the target of the
- * call in front of the chain's next address.
+ * call in front of the chain's next address.  The same holds while Go calls C code that leaves the
+ * frame pointer alone; but where C calls Go, the chain skips the C functions, so it is not used.
  *
  * `frames` are the `count` frames of the walk.  Appends the outer ones, as many as there is `room`
  * for.  Returns the number that there are, perhaps more than `room`; 0 if the chain does not lead
@@ -85,6 +86,11 @@ size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_obje
 /* Returns the number of words of the sample's chain that belong to the kernel: those before the
  * user's marker. */
 size_t tally_user_stack_kernel_words(const struct tally_sample *sample);
+
+/* Returns the address where the function begins that holds an address, by the unwind rules; 0: there
+ * are none. */
+uint64_t tally_user_stack_function(const struct tally_tasks *tasks, struct tally_objects *objects,
+				   uint32_t pid, uint64_t address);
 
 /* True if a direct call precedes the return address and calls the function that contains `callee`.
  * Both are addresses in the process.  False when this is unknown. */
@@ -106,6 +112,7 @@ struct tally_user_stack_walk {
 	uint64_t *stack_pointers;           /* NULL, or `limit` elements: each frame's sp */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */
 	struct tally_unwind_chain *chain;   /* NULL, or a memory of the thread's last stack */
+	bool skips_c;                       /* as in struct tally_unwind_request */
 };
 size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
 			     const struct tally_attr *attr, const struct tally_sample *sample,

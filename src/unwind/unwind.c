@@ -279,7 +279,9 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
 					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE },
 					      OUTERMOST = { .kind = TALLY_RULE_OUTERMOST },
-					      SWITCHED = { .kind = TALLY_RULE_SWITCHED };
+					      SWITCHED = { .kind = TALLY_RULE_SWITCHED },
+				      GO_TO_C = { .kind = TALLY_RULE_GO_TO_C },
+				      C_TO_GO = { .kind = TALLY_RULE_C_TO_GO };
 	if (!tally_unwind_locate(walk))
 		return &UNMAPPED;
 	struct tally_unwind_table *table = walk->place.table;
@@ -294,6 +296,11 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 		return &OUTERMOST;
 	if (kind == TALLY_UNWIND_STACK_SWITCH)
 		return &SWITCHED;
+	switch (tally_unwind_go_switch(walk)) {
+	case TALLY_RULE_GO_TO_C: return &GO_TO_C;
+	case TALLY_RULE_C_TO_GO: return &C_TO_GO;
+	default: break;
+	}
 	if (walk->request->is_interpreted)
 		return NULL;
 	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address,
@@ -350,6 +357,10 @@ static inline bool step(struct tally_unwind_walk *walk)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
 	case TALLY_RULE_SWITCHED:
 		return tally_unwind_stop(walk, TALLY_UNWIND_SWITCHED);
+	case TALLY_RULE_GO_TO_C:
+		return tally_unwind_step_from_c_to_go(walk);
+	case TALLY_RULE_C_TO_GO:
+		return tally_unwind_step_from_go_to_c(walk);
 	case TALLY_RULE_ROW:
 		walk->row = rule->row ? rule->row : &walk->program.row;
 		return tally_unwind_step_by_row(walk);
@@ -458,6 +469,8 @@ size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addres
 		*request->extent = (struct tally_unwind_extent){
 			.reached = tally_unwind_get(&walk, walk.layout->sp),
 			.missed = walk.end == TALLY_UNWIND_TRUNCATED ? walk.frame.missed : 0,
+			.switched_at = walk.switched_at,
+			.is_in_go = walk.is_in_go,
 		};
 	if (end)
 		*end = walk.end;

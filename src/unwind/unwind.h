@@ -107,6 +107,10 @@ enum tally_unwind_function_kind tally_unwind_table_function_kind(struct tally_un
 /* True if Go's linker made the object. */
 bool tally_unwind_table_is_go(const struct tally_unwind_table *table);
 
+/* True if C code calls Go by the call in front of the return address in the object: the functions
+ * outside of it are on another stack. */
+bool tally_unwind_table_calls_go(const struct tally_unwind_table *table, uint64_t return_address);
+
 /* Finds the target of the direct call in front of a return address in the object (x86-64).  Returns
  * false when there is none. */
 bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address,
@@ -155,10 +159,16 @@ struct tally_unwind_chain;
 struct tally_unwind_chain *tally_unwind_chain_new(void); /* NULL: no memory */
 void tally_unwind_chain_free(struct tally_unwind_chain *chain); /* NULL is fine */
 
+enum { TALLY_UNWIND_SWITCH_BYTES = 16 };
+
 /* How far up the stack a walk went, and what it lacked. */
 struct tally_unwind_extent {
 	uint64_t reached; /* sp of the outermost frame that was found */
 	uint64_t missed;  /* address of the word that the copy lacked; 0: nothing was missing */
+	/* Where the last switch between the stacks of a goroutine and of its thread (go_switch.c)
+	 * left TALLY_UNWIND_SWITCH_BYTES that differ from call to call; 0: there was none. */
+	uint64_t switched_at;
+	bool is_in_go; /* that switch was a call of Go from C */
 };
 
 struct tally_unwind_request {
@@ -183,6 +193,8 @@ struct tally_unwind_request {
 	struct tally_code_memo *memo;
 	/* the process is a HotSpot JVM: code without a file was compiled by it */
 	bool has_hotspot;
+	/* where C calls Go, go on with the Go functions that called C, without the C functions */
+	bool skips_c;
 	void *context;
 	/* Optional (may be NULL): remembers find()'s answers and the rules.  They must hold as long
 	 * as `space` is the same, so `space` needs a number of its own for each set of mappings

@@ -186,8 +186,7 @@ bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
 	       walk->place.address - table->entry_point < ENTRY_BYTES;
 }
 
-/* True if a call left the address on the stack: the code in front of it is a call. */
-static bool is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
+bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
 {
 	enum { CALL_BYTES = 8 };
 	const struct tally_unwind_request *request = walk->request;
@@ -263,7 +262,7 @@ static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code
 			       &registers[layout->fp]))
 		known &= ~(1ull << layout->fp);
 	registers[layout->sp] = sp + (uint64_t)(int64_t)frame->return_at + WORD;
-	if (!is_certain && !is_left_by_call(walk, registers[layout->pc]) &&
+	if (!is_certain && !tally_unwind_is_left_by_call(walk, registers[layout->pc]) &&
 	    !is_interpreter_frame(walk, registers[layout->fp], registers[layout->sp]))
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
 	walk->is_by_pointer = false;
@@ -277,7 +276,7 @@ static bool is_linked_by_call(struct tally_unwind_walk *walk)
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
 	return tally_unwind_knows(walk, walk->layout->fp) && fp >= sp && fp - sp < STACK_BYTES &&
 	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) &&
-	       is_left_by_call(walk, address);
+	       tally_unwind_is_left_by_call(walk, address);
 }
 
 /* Like find_hotspot_frame(), but remembers the answers.  `code` is the code at pc. */
@@ -384,12 +383,12 @@ static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_f
 	    frame->is_linked ||
 	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD,
 			       &word) ||
-	    !is_left_by_call(walk, word))
+	    !tally_unwind_is_left_by_call(walk, word))
 		return false;
 	/* This may be a leaf behind a function that doesn't return, taken for that function's
 	 * end. */
 	if (walk->is_exact && frame->return_at && tally_unwind_load(&walk->frame, sp, WORD, &top) &&
-	    is_left_by_call(walk, top))
+	    tally_unwind_is_left_by_call(walk, top))
 		return false;
 	uint64_t target = called_from(walk, word),
 		 bias = tally_unwind_lookup_address(walk) - walk->place.address;
@@ -421,7 +420,7 @@ static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code
 	for (unsigned i = 0;
 	     i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
 		*frame = (struct tally_code_frame){ .return_at = (int32_t)(i * WORD) };
-		if (is_left_by_call(walk, word))
+		if (tally_unwind_is_left_by_call(walk, word))
 			return returns_to_start(walk, word);
 	}
 	return false;

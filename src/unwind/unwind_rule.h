@@ -16,6 +16,8 @@ enum tally_unwind_rule_kind {
 	TALLY_RULE_BAD,       /* the rules are malformed */
 	TALLY_RULE_OUTERMOST, /* the frame has no caller */
 	TALLY_RULE_SWITCHED,  /* the frame's caller is on another stack */
+	TALLY_RULE_GO_TO_C,   /* Go calls C: the caller is on the goroutine's stack */
+	TALLY_RULE_C_TO_GO,   /* C calls Go: the caller is on the thread's stack */
 	TALLY_RULE_SAVED,     /* CFA, return address, saved registers */
 	/* the same, with a CFA that is 8 bytes higher in the second half of the PLT's entry */
 	TALLY_RULE_PLT,

@@ -24,6 +24,8 @@ struct tally_unwind_walk {
 	bool is_fetched;    /* the words of the stack were loaded already: no need to prefetch */
 	/* pc is a function's first byte: no call left it (tally_unwind_is_made_up()) */
 	bool is_made_up;
+	uint64_t switched_at; /* tally_unwind_extent */
+	bool is_in_go;
 	enum tally_unwind_end end;
 	struct tally_cfi_program program; /* large; only the interpreter sets it up */
 };
@@ -73,6 +75,15 @@ bool tally_unwind_step_by_row(struct tally_unwind_walk *walk);
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
+
+/* go_switch.c */
+bool tally_unwind_step_from_c_to_go(struct tally_unwind_walk *walk); /* TALLY_RULE_GO_TO_C */
+bool tally_unwind_step_from_go_to_c(struct tally_unwind_walk *walk); /* TALLY_RULE_C_TO_GO */
+/* Returns which of these rules holds behind a call in a Go object; TALLY_RULE_NONE: neither. */
+enum tally_unwind_rule_kind tally_unwind_go_switch(struct tally_unwind_walk *walk);
+
+/* True if a call left the address on the stack: the code in front of it is a call. */
+bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t address);
 
 /* True in the first instructions of a program or of its dynamic linker: they have no caller. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);

@@ -64,6 +64,18 @@ GO = {
     **paths("leaf ordering", r"runtime\.main", r"main\.main", "...", r"main\.{}"),
     **paths("copying", r"runtime\.goexit.*", "...", r"main\.worker", "...", r"main\.{}"),
 }
+OF_MAIN = (r"runtime\.goexit.*", r"runtime\.main", r"main\.main", r"main\.{}")
+TO_C = (r"runtime\.cgocall", r"runtime\.asmcgocall.*", "...")
+TO_GO = ("crosscall2", r"runtime\.cgocallback.*", "...")
+CGO = {
+    **paths("plain busy", *OF_MAIN, r"main\._Cfunc_c_{}.*", *TO_C, "c_{}"),
+    **paths("back", *OF_MAIN, "...", *TO_C, "c_calls_back", "goBack", *TO_GO, r"main\.leaf"),
+    **paths(
+        "nested",
+        *(*OF_MAIN, "...", *TO_C, "c_calls_nested", "goNested"),
+        *(*TO_GO, r"main\.inner", "...", *TO_C, "c_inner"),
+    ),
+}
 COROUTINES = {
     "half": ("main", "stage_of_half", "half"),
     "third": ("coroutine", "stage_of_third", "third"),
@@ -195,6 +207,16 @@ KINDS = (
         RUST,
     ),
     native("go", "Go", (("go", "build", "-o", "{here}/program", "{source}/routines.go"),), GO),
+    # A C function that uses rbp hides its callers from the kernel's chain: those come from the
+    # task's memory, which is read every few milliseconds.
+    native(
+        "cgo",
+        "Go and C, called by each other",
+        (("go", "build", "-o", "{here}/program", "{source}/crossing.go"),),
+        CGO,
+        complete=95,
+        points=3,
+    ),
     native(
         "coroutines",
         "C, coroutines: ucontext, assembly",

@@ -150,7 +150,8 @@ static enum tally_recorder_outer_result try_to(struct tally_recorder_outer *oute
 	sample.regs_user.words = taken->registers;
 	sample.regs_user.count = REGISTER_COUNT;
 	enum tally_unwind_end end;
-	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers };
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
+						    .extent = &frames->extent };
 	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample,
 					      &walk, frames->addresses, TALLY_USER_FRAMES_MAX,
 					      &end);
