@@ -28,9 +28,17 @@ STRAYED_MAX, GOES_ON_MIN = 4, 12
 OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
 
+IN_MEMORY_FILE = re.compile(r'^(.*?: +\d+ +\S+: +|\t *)([0-9a-f]+)( .* \((?:/memfd:.*|/tmp/perf-\d+\.map)\))$')
+
+
+def place_in_page(match):
+    before, address, after = match.groups()
+    return f'{before}{int(address, 16) % 4096:x}{after}'
+
+
 def nameless(line):
-    # For an address in a memfd, keep the place in its page: see in_memory_file() below.
-    line = re.sub(r'^(.*?: +\d+ +\S+: +|\t *)[0-9a-f]*?([0-9a-f]{1,3})( .* \((/memfd:.*|/tmp/perf-\d+\.map)\))$', r'\1\2\3', line)
+    # perf prints an offset in the memfd, tally an address in memory: see in_memory_file() below.
+    line = IN_MEMORY_FILE.sub(place_in_page, line)
     line = re.sub(r'^\t +', '\t', line)
     return re.sub(r'^(.*?: +\d+ +\S+: +|\t *)([0-9a-f]+) .* \(.*\)$', r'\1\2 [unknown] ([unknown])', line)
 
