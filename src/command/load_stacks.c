@@ -252,6 +252,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		input->messages->path = path;
 	if (fd < 0)
 		return cannot_read(path, -errno, err);
+	stacks->keeps_tiers = input->names.full_names;
 	if (input->event)
 		snprintf(stacks->event, sizeof(stacks->event), "%s", input->event);
 	if (!stacks->title[0])

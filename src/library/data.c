@@ -58,19 +58,24 @@ static const struct tally_place_name *name_of(struct tally_data *data,
 
 static int add_frames(struct tally_data *data, const struct tally_chain_frame *frame)
 {
-	const struct tally_names *names = &data->recording->names;
+	struct tally_names *names = &data->recording->names;
+	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const struct tally_place_name *name = name_of(data, &frame->place);
 	if (!name)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < name->count; i++) {
 		const struct tally_place_frame *from = &names->frames.items[name->first + i];
 		const struct tally_function *function = &names->functions.items[from->function];
+		uint32_t object = tally_strings_intern(
+			&names->strings, tally_names_mapped_object(names, from->function, map));
+		if (object == TALLY_STRING_NONE)
+			return -ENOMEM;
 		struct tally_data_frame to = {
 			.address = frame->address,
 			.function = function->name != TALLY_STRING_NONE
 					    ? tally_names_plain_text(names, from->function)
 					    : NULL,
-			.object = tally_names_object(names, from->function),
+			.object = tally_strings_text(&names->strings, object),
 			.file = from->file != TALLY_STRING_NONE
 					? tally_strings_text(&names->strings, from->file)
 					: NULL,

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "base/vector.h"
+#include "naming/jit_names.h"
 #include "naming/kernel_modules.h"
 #include "naming/names.h"
 #include "symbol/lines.h"
@@ -248,7 +249,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 {
 	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
 	const char *path = tally_tasks_path(names->tasks, file_id);
-	char jit_path[64], started_as[PATH_MAX];
+	char started_as[PATH_MAX];
 	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
 	table->is_open = true;
 	table->kind = kind_of_path(path);
@@ -260,10 +261,6 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
 		table->symbols = perf_map_load(names, file->pid);
-		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
-		if (table->symbols || strncmp(path, "/memfd:", 7))
-			/* otherwise it is a file in memory that has a name of its own */
-			path = jit_path;
 	} else if (!file->pid && listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
@@ -279,7 +276,10 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 					      : NULL;
 		path = started ? started : path;
 	}
-	table->object = tally_strings_intern(&names->strings, path);
+	if (tally_jit_is_object(path)) /* perf inject wrote a file of its own for each function */
+		table->kind = TALLY_FRAME_JIT;
+	table->object = tally_strings_intern(
+		&names->strings, table->kind == TALLY_FRAME_JIT ? TALLY_JIT_OBJECT : path);
 	return 0;
 }
 

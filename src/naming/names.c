@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "naming/frame_kind.h"
+#include "naming/jit_names.h"
 #include "naming/kernel_modules.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
@@ -32,8 +33,8 @@ static bool starts(const char *text, const char *with)
 static bool is_jit(const char *object, const char *base)
 {
 	size_t length = strlen(base);
-	return starts(object, "[JIT]") || starts(object, "//anon") || starts(object, "[anon") ||
-	       starts(base, "jitted-") || starts(object, "/memfd:") ||
+	return tally_jit_is_object(object) || starts(object, "//anon") ||
+	       starts(object, "[anon") || starts(object, "/memfd:") ||
 	       (starts(base, "perf-") && length > 9 && !strcmp(base + length - 4, ".map"));
 }
 
@@ -160,12 +161,26 @@ static uint32_t name_of_nameless(struct tally_names *names, const struct tally_f
 	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
+static uint32_t name_without_tier(struct tally_names *names, const char *name)
+{
+	struct tally_buffer text = { 0 };
+	size_t at, length = tally_jit_tier(name, &at);
+	tally_buffer_append(&text, name, at);
+	tally_buffer_text(&text, name + at + length);
+	return tally_strings_intern_buffer(&names->strings, &text);
+}
+
 static uint32_t bare_name(struct tally_names *names, const struct tally_function *function)
 {
 	if (function->name == TALLY_STRING_NONE)
 		return name_of_nameless(names, function);
 	const char *text = tally_strings_text(&names->strings, function->name),
 		   *version = strstr(text, "@@");
+	size_t at;
+	if (function->kind == TALLY_FRAME_JIT)
+		return !names->sources.full_names && tally_jit_tier(text, &at)
+			       ? name_without_tier(names, text)
+			       : function->name;
 	return version && version > text
 		       ? tally_strings_add(&names->strings, text, (size_t)(version - text))
 		       : function->name;
@@ -357,6 +372,22 @@ const char *tally_names_object(const struct tally_names *names, uint32_t functio
 		       : "[unknown]";
 }
 
+const char *tally_names_mapped_object(const struct tally_names *names, uint32_t function,
+				      char map[TALLY_PERF_MAP_PATH_BYTES])
+{
+	const struct tally_tasks *tasks = names->tasks;
+	if (function >= names->functions.count ||
+	    names->functions.items[function].kind != TALLY_FRAME_JIT ||
+	    names->functions.items[function].file >= tasks->files.count)
+		return tally_names_object(names, function);
+	uint32_t file = names->functions.items[function].file, pid = tasks->files.items[file].pid;
+	const char *path = tally_tasks_path(tasks, file);
+	if (!pid || tally_is_memfd(path) || tally_jits_is_dump(path))
+		return path;
+	snprintf(map, TALLY_PERF_MAP_PATH_BYTES, "/tmp/perf-%" PRIu32 ".map", pid);
+	return map;
+}
+
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function)
 {
 	uint32_t file = function < names->functions.count ? names->functions.items[function].file
@@ -447,7 +478,7 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
 	uint32_t function = tally_names_function(names, &place, &out->offset);
 	if (function == UINT32_MAX)
 		return -ENOMEM;
-	out->object = tally_names_object(names, function);
+	out->object = tally_names_mapped_object(names, function, out->map);
 	if (names->functions.items[function].name != TALLY_STRING_NONE) {
 		out->name = tally_names_text(names, function);
 		out->start = names->functions.items[function].start;

@@ -31,6 +31,8 @@ struct tally_text_pokes;
 enum { TALLY_PLACE_WAKER_INTERRUPT = 1, TALLY_PLACE_WAKER_PREEMPTED, TALLY_PLACE_WAKER_UNKNOWN,
        TALLY_PLACE_WAKER_TASK };
 
+enum { TALLY_PERF_MAP_PATH_BYTES = 32 }; /* "/tmp/perf-4294967295.map" */
+
 struct tally_place {
 	uint32_t file;    /* file id of the tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	/* bytes that `address` lies before the return address, to be in the call: 1 or 0 */
@@ -56,8 +58,8 @@ struct tally_function {
 	/* string id as in the symbol table or DWARF (mangled); differs between functions that have
 	 * the same name */
 	uint32_t symbol;
-	/* the name without a symbol version ("@@GLIBC_2.34"); without a symbol, made from its
-	 * object: "[gzip+0x4010]" */
+	/* the name without a symbol version ("@@GLIBC_2.34") and without a JIT's tier, unless
+	 * full names are wanted; without a symbol, made from its object: "[gzip+0x4010]" */
 	uint32_t bare;
 	/* the name in views: the bare name, plus its difference from others
 	 * (tally_names_tell_apart) */
@@ -71,7 +73,7 @@ struct tally_function {
 	uint32_t declared;
 	uint32_t file;   /* file id of the tasks, TALLY_FILE_KERNEL or TALLY_FILE_NONE */
 	/* string id of its object's path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]",
-	 * "[unknown]" */
+	 * "[unknown]"; of JIT code "[JIT]" (jit_names.h) */
 	uint32_t object;
 	/* in the terms of its file's symbols: a symbol address minus this is the offset.  Without a
 	 * symbol it comes from the unwind rules, which even a stripped program has.  UINT64_MAX:
@@ -209,6 +211,7 @@ void tally_names_release(struct tally_names *names);
 struct tally_data_name {
 	const char *name;   /* NULL: not known */
 	const char *object;
+	char map[TALLY_PERF_MAP_PATH_BYTES]; /* holds the object, if it is a perf map */
 	uint64_t offset;    /* from `start` */
 	/* start of the variable or function, in its object's terms; without a name, the place
 	 * itself */
@@ -264,6 +267,10 @@ const char *tally_names_plain_text(const struct tally_names *names, uint32_t fun
 /* Return the object's whole path, and its last part. */
 const char *tally_names_object(const struct tally_names *names, uint32_t function);
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function);
+/* Returns the object as perf's script prints it: of JIT code, the map or dump of its process.
+ * `map` holds the text if it is a map's path. */
+const char *tally_names_mapped_object(const struct tally_names *names, uint32_t function,
+				      char map[TALLY_PERF_MAP_PATH_BYTES]);
 /* Returns the path of the function's file, even if the object is shown by the name under which it
  * was started; "": in no file. */
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function);

@@ -98,10 +98,13 @@ static bool has_hash(const struct tally_names *names, const struct tally_functio
 }
 
 /* True if the function's symbol distinguishes it from others.  An inlined constructor's does not:
- * DWARF gives it another symbol (C4) than its out-of-line copies. */
+ * DWARF gives it another symbol (C4) than its out-of-line copies.  Nor does the symbol of JIT code
+ * that was compiled in another tier. */
 static bool has_symbol_of_its_own(const struct tally_names *names,
 				  const struct tally_function *function)
 {
+	if (function->kind == TALLY_FRAME_JIT && function->bare != function->name)
+		return false;
 	return function->kind != TALLY_FRAME_INLINED || has_hash(names, function);
 }
 

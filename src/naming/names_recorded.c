@@ -1,6 +1,7 @@
 /* Names places by the recording's own names, and by the machine's files where the recording has
  * none. */
 #include "base/vector.h"
+#include "naming/jit_names.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
 #include "naming/packed_code.h"
@@ -134,6 +135,8 @@ static uint32_t intern_name(struct tally_names *names, const char *text)
 static const char *object_of(const struct tally_names *names, uint32_t file,
 			     const struct tally_packed_function *packed)
 {
+	if (tally_jit_is_object(packed->object)) /* older recordings have the process's */
+		return TALLY_JIT_OBJECT;
 	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
 		       !names->tasks->files.items[file].pid;
 	return names->real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;

@@ -39,6 +39,7 @@ static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t add
 	struct tally_names *names = &recording->names;
 	struct tally_place place = tally_place_of(&recording->tasks, pid, address >> 63, address);
 	uint64_t offset = 0;
+	char map[TALLY_PERF_MAP_PATH_BYTES];
 	uint32_t function = field == TALLY_BRANCH_FIELD_SYMBOLS || objects
 				    ? tally_names_function(names, &place, &offset)
 				    : 0;
@@ -52,7 +53,7 @@ static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t add
 	    names->functions.items[function].name != TALLY_STRING_NONE)
 		tally_buffer_printf(out, "+0x%" PRIx64, offset);
 	if (objects)
-		tally_buffer_printf(out, "(%s)", tally_names_object(names, function));
+		tally_buffer_printf(out, "(%s)", tally_names_mapped_object(names, function, map));
 	return 0;
 }
 

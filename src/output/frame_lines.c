@@ -111,8 +111,9 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		     const struct tally_place *place, const struct tally_place_name *name)
 {
 	struct tally_names *names = lines->names;
-	const char *object = tally_names_object(
-		names, names->frames.items[name->first + name->count - 1].function);
+	char map[TALLY_PERF_MAP_PATH_BYTES];
+	const char *object = tally_names_mapped_object(
+		names, names->frames.items[name->first + name->count - 1].function, map);
 	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
 		const char *file = source_of(
@@ -149,6 +150,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 		      const struct tally_place *place, const struct tally_place_name *name)
 {
 	const struct tally_names *names = lines->names;
+	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const struct tally_place_frame *source = &names->frames.items[name->first];
 	uint32_t symbol = source[name->count - 1].function,
 		 function = names->no_inlines ? symbol : source->function;
@@ -163,7 +165,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 		tally_buffer_char(out, ',');
 	}
 	if (lines->parts & TALLY_FRAME_OBJECT) {
-		tally_csv_quote(out, tally_names_object(names, symbol), ",");
+		tally_csv_quote(out, tally_names_mapped_object(names, symbol, map), ",");
 		tally_buffer_char(out, ',');
 	}
 	if (lines->parts & TALLY_FRAME_SOURCE) {
@@ -194,6 +196,7 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 		     bool is_one, size_t *symbol)
 {
 	const struct tally_names *names = lines->names;
+	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const struct tally_place_frame *frames = &names->frames.items[name->first],
 				       *last = &frames[name->count - 1];
 	for (uint32_t i = 0; !is_one && i + 1 < name->count; i++) {
@@ -207,7 +210,7 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 	put_function(out, lines, last->function, name->offset + place->before);
 	if (lines->parts & TALLY_FRAME_OBJECT) {
 		tally_buffer_text(out, " (");
-		tally_buffer_text(out, tally_names_object(names, last->function));
+		tally_buffer_text(out, tally_names_mapped_object(names, last->function, map));
 		tally_buffer_char(out, ')');
 	}
 	put_source(out, lines, is_one ? frames : last);

@@ -136,10 +136,13 @@ static bool is_chosen(const struct tally_profile *profile, const struct tally_ho
 {
 	const struct tally_names *names = &profile->recording->names;
 	const char *object = choice->object;
-	const char *own = tally_names_file_path(names, hot->function);
+	char map[TALLY_PERF_MAP_PATH_BYTES];
+	const char *own = tally_names_file_path(names, hot->function),
+		   *mapped = tally_names_mapped_object(names, hot->function, map);
 	return (!object || !strcmp(object, tally_names_short_object(names, hot->function)) ||
 		!strcmp(object, tally_names_object(names, hot->function)) || !strcmp(object, own) ||
-		!strcmp(object, tally_object_short(own))) &&
+		!strcmp(object, tally_object_short(own)) || !strcmp(object, mapped) ||
+		!strcmp(object, tally_object_short(mapped))) &&
 	       is_called(profile, hot, choice->name);
 }
 

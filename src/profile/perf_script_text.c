@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "naming/jit_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,9 @@ static int push_jit_frames(struct script_reader *reader, char *name, const char 
 			return status;
 		*arrow = '\0';
 	}
+	size_t at, length = reader->stacks->keeps_tiers ? 0 : tally_jit_tier(name, &at);
+	if (length)
+		memmove(name + at, name + at + length, strlen(name + at + length) + 1);
 	return push_frame(reader, name, object, TALLY_FRAME_JIT);
 }
 
@@ -78,6 +82,7 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 		return -ENOMEM;
 	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED
 						    : tally_frame_kind_of_object(object);
+	object = tally_jit_is_object(object) ? TALLY_JIT_OBJECT : object;
 	if (!*name) {
 		const char *base = *object ? tally_object_basename(object) : "unknown";
 		bool bracketed = *base == '[';
@@ -86,7 +91,7 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 	}
 	if (!*object)
 		object = NULL;
-	if (kind == TALLY_FRAME_JIT && name != unknown && strstr(name, "->"))
+	if (kind == TALLY_FRAME_JIT && name != unknown)
 		return push_jit_frames(reader, reader->name.bytes, object);
 	return push_frame(reader, name, object, kind);
 }

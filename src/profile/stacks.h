@@ -65,6 +65,8 @@ struct tally_stacks {
 	char title[256];
 	/* set beforehand: give frames their full names, so that they can be matched */
 	bool with_full_names;
+	/* set beforehand: keep apart the tiers in which a JIT compiled a function */
+	bool keeps_tiers;
 	/* set beforehand: names end in the source line that was sampled, or that made the call:
 	 * "work x.c:12" */
 	bool by_line;

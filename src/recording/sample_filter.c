@@ -59,9 +59,13 @@ int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct 
 static bool is_object_listed(const struct tally_names *names, uint32_t function,
 			     const char *objects)
 {
-	const char *own = tally_names_file_path(names, function);
+	char map[TALLY_PERF_MAP_PATH_BYTES];
+	const char *own = tally_names_file_path(names, function),
+		   *mapped = tally_names_mapped_object(names, function, map);
 	return tally_list_has(objects, tally_names_object(names, function)) ||
 	       tally_list_has(objects, tally_names_short_object(names, function)) ||
+	       tally_list_has(objects, mapped) ||
+	       tally_list_has(objects, tally_object_short(mapped)) ||
 	       tally_list_has(objects, own) || tally_list_has(objects, tally_object_short(own));
 }
 

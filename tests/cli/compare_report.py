@@ -38,8 +38,7 @@ def read_perf(path, fields):
             continue
         row = dict(zip(fields, parts[:len(fields) - 1] + ['|'.join(parts[len(fields) - 1:])]))
         symbol = re.sub(r'^\[.\] ', '', row['sym'])
-        jit = re.match(r'\[JIT\] tid (\d+)$', row['dso'])
-        where = 'perf-%s.map' % jit.group(1) if jit else row['dso']
+        where = '[JIT]' if re.match(r'\[JIT\] tid \d+$|jitted-\d+-\d+\.so$', row['dso']) else row['dso']
         value = float(row['total'].rstrip('%')) if 'total' in row else int(row['period'])
         rows[event, row['comm'], where, function_name(symbol)] += value
     return rows, periods

@@ -26,7 +26,7 @@ record() {
 record dump --perf-prof || skip_all "tally can't record node here: $(head -c 100 out | tr '\n#' '  ')"
 
 timeout 60 "$TALLY" report --stdio -i dump.data --percent-limit 0 >out 2>&1
-check "with a dump, JIT code has names and an object of its own" grep -Eq 'jit-[0-9]+\.dump +JS:[*^~]fib ' out
+check "with a dump, JIT code has names and an object of its own" grep -Eq '\[JIT\] +JS:fib ' out
 check "there are no warnings" eval '! grep -q warning out'
 timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
 grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
@@ -59,17 +59,47 @@ else
 	timeout 60 perf record -q -e cpu-clock -F 500 -g -o other.data node --perf-prof work.js >out 2>&1 </dev/null
 	timeout 60 "$TALLY" report --stdio -i other.data >out 2>&1
 	check "a warning says that the clock is the wrong one, but names are there" \
-		eval 'grep -q "needs -k mono" out && grep -q "JS:.fib" out'
+		eval 'grep -q "needs -k mono" out && grep -q "JS:fib" out'
 fi
 
 record map --perf-basic-prof
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
-pid=$(grep -oE 'perf-[0-9]+\.map' out | head -n 1 | tr -dc 0-9)
+pid=$(timeout 60 "$TALLY" script -F ip,sym,dso -i map.data 2>/dev/null | grep -oEm 1 'perf-[0-9]+\.map' | tr -dc 0-9)
 map=/tmp/perf-${pid:-none}.map
-check "a perf map names JIT code" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
+check "a perf map names JIT code" grep -Eq '\[JIT\] +JS:fib ' out
 rm -f "$map"
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
-check "the recording keeps the names when the map is gone" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
+check "the recording keeps the names when the map is gone" grep -Eq '\[JIT\] +JS:fib ' out
+
+# One function is one row, however many processes ran it, and in which tiers.
+cat >cluster.js <<'JS'
+const cluster = require('cluster');
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+const used = () => { const time = process.cpuUsage(); return time.user + time.system; }; // µs
+const start = how => { cluster.setupPrimary({ execArgv: process.execArgv.concat(how) }); cluster.fork(); };
+if (cluster.isPrimary) { start([]); start(['--no-opt']); }
+else { const end = used() + 500000; while (used() < end) hot(2000); process.exit(0); }
+JS
+for run in old new; do
+	timeout 60 "$TALLY" record -q -o $run.data -e cpu-clock -F 500 -g -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining cluster.js >out 2>&1 </dev/null
+done
+timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 >out 2>&1
+check "a function of two processes and several tiers is one row" test "$(grep -c ' JS:[~^*+]*hot ' out)" = 1
+check "... which has its whole share" eval 'awk "/ JS:hot / { exit !(\$2 > 40) }" out'
+timeout 60 "$TALLY" diff --fail-if "JS:hot $scratch/cluster.js:2:13 > +30" old.data new.data >out 2>err
+check "diff compares two runs of two processes"
+check "... and matches their functions" grep -Eq '^ *[0-9.]+ +[0-9.]+ .*\[JIT\] +JS:hot ' out
+timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 --sort pid,sym >out 2>&1
+check "--sort pid tells the processes apart" test "$(grep -c ' JS:hot ' out)" -ge 2
+timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 --full-names >out 2>&1
+check "--full-names tells the tiers apart" eval '[ "$(grep -c " JS:[~^*+]hot " out)" -ge 2 ] && ! grep -q " JS:hot " out'
+timeout 60 "$TALLY" script --stdio -i old.data >out 2>err
+check "script shows the tiers and the processes' maps as perf does" grep -Eq ' JS:[~^*+]hot .* \(/tmp/perf-[0-9]+\.map\)$' out
+timeout 60 "$TALLY" fold --full-names out >full 2>err
+timeout 60 "$TALLY" fold out >brief 2>>err
+check "... and fold merges the tiers of such text, unless full names are wanted" \
+	eval 'grep -q ";JS:[~^*+]hot " full && grep -q ";JS:hot " brief && ! grep -q ";JS:[~^*+]hot " brief'
+grep -oE '/tmp/perf-[0-9]+\.map' out | sort -u | xargs -r rm -f
 
 # Stack copies, unwound while recording: JIT code has no rules, so frame pointers must do.
 timeout 60 "$TALLY" record -o stacks.data -e cpu-clock -F 500 --call-graph dwarf -- node --perf-basic-prof work.js >out 2>&1 </dev/null
@@ -95,7 +125,7 @@ check "... and diff, once although it reads two" test "$(grep -c "^hint: .*$way$
 record asked --perf-basic-prof --interpreted-frames-native-stack
 check "... if the code has names, nothing is said" eval '! grep -q hint: out'
 timeout 60 "$TALLY" fold -i asked.data >out 2>err
-check "with these options, interpreted functions have names" grep -Eq ";JS:~ .*work.js:1:1;" out
+check "with these options, interpreted functions have names" grep -Eq ";JS: .*work.js:1:1;" out
 
 # A script's own code may only call the runtime.  It is compiled at once: otherwise the machine's
 # load decides when the interpreter hands over to compiled code, and so the callers.

@@ -398,7 +398,7 @@ int main(void)
 C
 	gcc -O1 over.c -o over && timeout 60 "$TALLY" record -q -e cpu-clock -F 500 -o over.data ./over >out 2>&1
 	"$TALLY" report --stdio -i over.data >out 2>&1
-	rm -f "/tmp/$(grep -o 'perf-[0-9]*\.map' out | head -n 1)"
+	rm -f "/tmp/$("$TALLY" script -F ip,sym,dso -i over.data 2>/dev/null | grep -oEm 1 'perf-[0-9]+\.map')"
 	check "the last lines of a perf map don't rename functions that were hot before" eval 'grep -q " hot_loop" out && ! grep -q at_the_end out'
 else
 	skip "the last lines of a perf map don't rename functions that were hot before" "its code is x86-64's"

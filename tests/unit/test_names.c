@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "naming/jit_names.h"
 #include "naming/name_tables.h"
 #include "naming/names.h"
 #include "naming/text_pokes.h"
@@ -403,9 +404,55 @@ static void so_many_bytes_are_kept_of_written_code(void **state)
 	free(bytes);
 }
 
+static void the_tier_of_jit_code_is_no_part_of_its_name(void **state)
+{
+	static const struct { const char *name, *without; } names[] = {
+		{ "JS:*f /w.js:1:2", "JS:f /w.js:1:2" },
+		{ "JS:~ /w.js:1:1", "JS: /w.js:1:1" },
+		{ "LazyCompile:+A.b", "LazyCompile:A.b" },
+		{ "Function:^f", "Function:f" },
+		{ "void P::Main(string[])[OptimizedTier1]", "void P::Main(string[])" },
+		{ "int8 [System] A::B()[Tier0]", "int8 [System] A::B()" },
+		{ "JS:f /w.js:1:2", NULL },
+		{ "RegExp:*a", NULL },
+		{ "A::B(int32[])", NULL },
+		{ "[Tier0]", NULL },
+		{ "JS:", NULL },
+		{ "", NULL },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char left[64];
+		size_t at, length = tally_jit_tier(names[i].name, &at);
+		if (!names[i].without) {
+			assert_int_equal(length, 0);
+			continue;
+		}
+		snprintf(left, sizeof(left), "%.*s%s", (int)at, names[i].name,
+			 names[i].name + at + length);
+		assert_string_equal(left, names[i].without);
+	}
+}
+
+static void objects_of_jit_code_are_known_by_their_names(void **state)
+{
+	static const char *const its[] = { "[JIT]", "[JIT] tid 7", "/tmp/perf-7.map",
+					   "perf-1073744278.map", "/a/jit-7.dump",
+					   "/a/jitted-7-31.so", "jitted-7-0.so" };
+	static const char *const others[] = { "", "/", "[JIT", "/tmp/perf-7.mapx", "/tmp/perf-.map",
+					      "/a/jit-7.dump/b", "libjitted-7-0.so", "[vdso]" };
+	(void)state;
+	for (size_t i = 0; i < sizeof(its) / sizeof(*its); i++)
+		assert_true(tally_jit_is_object(its[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(tally_jit_is_object(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_tier_of_jit_code_is_no_part_of_its_name),
+		cmocka_unit_test(objects_of_jit_code_are_known_by_their_names),
 		cmocka_unit_test(places_by_the_lot_are_named_as_one_by_one),
 		cmocka_unit_test(ids_do_not_depend_on_the_threads),
 		cmocka_unit_test(names_from_the_cache_are_the_same),

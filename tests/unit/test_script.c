@@ -41,7 +41,8 @@ static void plain_symbol(struct tally_names *names, const struct tally_place *pl
 	else
 		tally_buffer_printf(out, " %s+0x%" PRIx64, tally_names_text(names, function),
 				    offset + beyond);
-	tally_buffer_printf(out, " (%s)", tally_names_object(names, function));
+	char map[TALLY_PERF_MAP_PATH_BYTES];
+	tally_buffer_printf(out, " (%s)", tally_names_mapped_object(names, function, map));
 }
 
 static void plain_chain(struct tally_recording *recording, struct tally_buffer *out)
