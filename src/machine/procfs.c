@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
 
@@ -112,12 +113,33 @@ static int read_task(struct tally_buffer *text, pid_t pid, const char *name, siz
 	return gone(tally_buffer_read_file(text, AT_FDCWD, path, maximum));
 }
 
+/* A task that has ended has no executable: the kernel has taken its memory away. */
+static bool has_memory(pid_t tid)
+{
+	char path[64], target[1];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)tid);
+	return readlink(path, target, sizeof(target)) >= 0 || errno != ENOENT;
+}
+
+pid_t tally_proc_living_thread(pid_t pid)
+{
+	struct tally_pid_list threads;
+	pid_t found = pid;
+	if (has_memory(pid) || tally_proc_threads(pid, &threads) < 0)
+		return pid;
+	for (size_t i = 0; i < threads.count && found == pid; i++)
+		if (threads.items[i] != pid && has_memory(threads.items[i]))
+			found = threads.items[i];
+	tally_pid_list_release(&threads);
+	return found;
+}
+
 int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map),
 		    void *context)
 {
 	struct tally_buffer text = { 0 };
 	struct tally_proc_map map;
-	int code = read_task(&text, pid, "maps", MAPS_SIZE_MAX);
+	int code = read_task(&text, tally_proc_living_thread(pid), "maps", MAPS_SIZE_MAX);
 	const char *at = tally_buffer_string(&text), *end = at + text.length;
 	while (!code && tally_proc_maps_next(&at, end, &map))
 		code = visit(context, &map);

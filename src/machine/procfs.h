@@ -32,6 +32,11 @@ struct tally_proc_map {
  * lines that are no mapping.  Returns false at the end of the text. */
 bool tally_proc_maps_next(const char **text, const char *end, struct tally_proc_map *out);
 
+/* Returns a thread of the process that still has the process's memory, root and mappings in /proc:
+ * `pid` itself, or another thread when the main thread has ended.  Returns `pid` if there is none.
+ * `pid` may also be a thread's id. */
+pid_t tally_proc_living_thread(pid_t pid);
+
 /* Calls `visit` for each mapping of `pid`, in order of address, until it returns non-zero.  Returns
  * that value, 0 at the end, or -errno. */
 int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map),

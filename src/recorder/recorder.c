@@ -3,6 +3,7 @@
 #include "recorder/recorder_state.h"
 
 #include "abi/attr.h"
+#include "machine/procfs.h"
 #include "session/close_apart.h"
 #include "task/live_jits.h"
 #include "task/made_code.h"
@@ -15,13 +16,17 @@
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Reads a task's memory.  Fails with -errno for zombies and for other users' tasks; their stacks
+/* Reads a task's memory.  Fails with -errno for processes that have ended and for other users' tasks; their stacks
  * end where their copies do. */
 static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
 	(void)context;
 	ssize_t got = process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0);
+	/* a main thread that ended before others of its process has no memory of its own */
+	pid_t other = got < 0 && errno == ESRCH ? tally_proc_living_thread((pid_t)tid) : 0;
+	if (other && other != (pid_t)tid)
+		got = process_vm_readv(other, &local, 1, &remote, 1, 0);
 	return got < 0 ? -errno : got;
 }
 

@@ -5,6 +5,7 @@
 #include "task/jit.h"
 
 #include "base/vector.h"
+#include "machine/procfs.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>
@@ -51,7 +52,8 @@ static int check_file(struct tally_jit_gaps *gaps, int fd, const struct tally_re
 int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *gaps, size_t **gap)
 {
 	char in_root[4200];
-	snprintf(in_root, sizeof(in_root), "/proc/%u/root%s", mmap->pid, mmap->filename);
+	snprintf(in_root, sizeof(in_root), "/proc/%d/root%s",
+		 tally_proc_living_thread((pid_t)mmap->pid), mmap->filename);
 	const char *paths[] = { mmap->filename, in_root };
 	size_t *why = NULL;
 	*gap = &gaps->missing;

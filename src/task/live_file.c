@@ -1,5 +1,7 @@
 #include "task/live_file.h"
 
+#include "machine/procfs.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ static bool same_as_ours(uint32_t pid, const char *name)
 	snprintf(path, sizeof(path), "/proc/self/%s", name);
 	if (stat(path, &ours) < 0)
 		return true;
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", tally_proc_living_thread((pid_t)pid), name);
 	return stat(path, &theirs) < 0 ||
 	       (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
 }
@@ -98,7 +100,8 @@ static struct tally_object *open_by_map(const struct tally_mapped_file *file, co
 {
 	char folder[PROC_PATH_MAX];
 	struct tally_object *object = NULL;
-	snprintf(folder, sizeof(folder), "/proc/%u/map_files", file->seen.pid);
+	snprintf(folder, sizeof(folder), "/proc/%d/map_files",
+		 tally_proc_living_thread((pid_t)file->seen.pid));
 	DIR *links = opendir(folder);
 	for (const struct dirent *link; links && !object && (link = readdir(links));) {
 		unsigned long long start, end;
@@ -117,7 +120,8 @@ static struct tally_object *open_by_root(const struct tally_mapped_file *file, c
 {
 	char folder[PROC_PATH_MAX];
 	struct tally_object *object = NULL;
-	snprintf(folder, sizeof(folder), "/proc/%u/root", file->seen.pid);
+	snprintf(folder, sizeof(folder), "/proc/%d/root",
+		 tally_proc_living_thread((pid_t)file->seen.pid));
 	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || tally_object_open_in_root(root, path, &object, NULL) < 0)
 		object = NULL;
@@ -136,7 +140,8 @@ struct tally_object *tally_live_open(const struct tally_mapped_file *file, const
 	struct tally_object *object = open_by_map(file, path);
 	if (!object)
 		object = open_by_root(file, path);
-	snprintf(folder, sizeof(folder), "/proc/%u/root", file->seen.pid);
+	snprintf(folder, sizeof(folder), "/proc/%d/root",
+		 tally_proc_living_thread((pid_t)file->seen.pid));
 	if (object && !same_as_ours(file->seen.pid, "root"))
 		/* on failure, debug files are searched only below our own root */
 		*root = strdup(folder);

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "machine/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +107,7 @@ static uint32_t own_pid(uint32_t pid)
 static int open_in_root(uint32_t pid)
 {
 	char path[32];
-	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", tally_proc_living_thread((pid_t)pid));
 	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int folder = root < 0 ? -1
 			      : openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
