@@ -137,6 +137,10 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	if (result < 0)
 		return result;
 	result = show(request, activity, err);
+	if (!result && activity->source == TALLY_ACTIVITY_SAMPLES && activity->idle_samples)
+		fprintf(stderr, "tally timeline: %s sample%s of the idle task %s not drawn\n",
+			tally_number(activity->idle_samples), activity->idle_samples == 1 ? "" : "s",
+			activity->idle_samples == 1 ? "is" : "are");
 	/* a timeline has no stacks: no warnings about them */
 	struct tally_recording_counts *counts = &recording->counts;
 	counts->chains_cut = counts->chains_deep = counts->chains_ended = counts->chains_full = 0;

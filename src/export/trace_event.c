@@ -32,7 +32,7 @@ void tally_trace_event_tasks(struct tally_json *json, const struct tally_tasks *
 		const char *comm = task->comm == TALLY_STRING_NONE
 					   ? "[unknown]"
 					   : tally_strings_text(&tasks->strings, task->comm);
-		if (!task->tid && !idle)
+		if (!idle && tally_tasks_is_idle(tasks, task->pid, task->tid))
 			continue;
 		if (task->pid == task->tid)
 			tally_trace_event_name(json, "process_name", task->pid, task->tid, comm);

@@ -73,14 +73,6 @@ static bool event_meets_idle(const struct tally_attr *attr)
 	return tally_attr_is_clock(attr) || !is_hit;
 }
 
-static bool is_idle_task(const struct tally_profile *profile, const struct tally_class *class)
-{
-	const struct tally_tasks *tasks = &profile->recording->tasks;
-	if (class->thread < tasks->threads.count)
-		return !tasks->threads.items[class->thread].tid;
-	return !strcmp(tally_strings_text(&tasks->strings, class->comm), "swapper");
-}
-
 /* `answers`: by function of names, for the idle task and for others apart: 0 not known yet, 1 no,
  * 2 yes. */
 static bool is_idle(const struct tally_names *names, uint32_t function, bool is_task,
@@ -141,8 +133,7 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 			      event_meets_idle(&recorded[event].attr);
 		if (may_be && is_idle(names, tally_profile_function(profile,
 								    tally_stack_next_place(&at)),
-				      is_idle_task(profile, &profile->classes.items[row.class]),
-				      answers)) {
+				      profile->classes.items[row.class].is_idle_task, answers)) {
 			result = leave_out(profile, event, &row);
 			continue;
 		}
@@ -178,8 +169,7 @@ static bool is_sample_idle(const struct tally_samples *samples,
 		return false;
 	const struct tally_place_name *name = &samples->names[tally_stack_next_place(&at)];
 	uint32_t function = names->frames.items[name->first + name->count - 1].function;
-	bool is_task = !samples->recording->tasks.threads.items[sample->thread].tid;
-	return is_idle(names, function, is_task, answers);
+	return is_idle(names, function, sample->is_idle_task, answers);
 }
 
 int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,

@@ -28,6 +28,7 @@ struct tally_class {
 	/* string id in tasks.strings of the cgroup's namespace as perf writes it, device and inode;
 	 * 0: merged */
 	uint32_t cgroup_id;
+	uint32_t is_idle_task; /* 1: the samples are of the idle task (tally_tasks_is_idle()) */
 	/* the end of the wait, or the number of the waking (off_cpu.h); 0 in a finished profile */
 	uint32_t waker;
 };

@@ -102,6 +102,7 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 		.cpu = task->cpu,
 		.cgroup = cgroup,
 		.cgroup_id = cgroup_id,
+		.is_idle_task = tally_tasks_is_idle(tasks, task->pid, task->tid),
 		.waker = task->waker,
 	};
 	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE ||

@@ -49,6 +49,7 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes,
 		.thread = tally_tasks_thread(&recording->tasks, sample->pid, sample->tid),
 		.event = (uint32_t)(raw->event - events),
 		.period = sample->period,
+		.is_idle_task = tally_tasks_is_idle(&recording->tasks, sample->pid, sample->tid),
 	};
 	if (one.thread == UINT32_MAX || tally_recording_chain(recording, raw, record) < 0 ||
 	    intern_stack(samples, bytes, &one.stack) < 0)

@@ -18,6 +18,7 @@ struct tally_one_sample {
 	/* index into the recording's events; TALLY_SAMPLE_LEFT_OUT: views skip the sample, whose
 	 * time still counts for the recording's span */
 	uint32_t event;
+	bool is_idle_task; /* tally_tasks_is_idle() at that time */
 };
 
 #define TALLY_SAMPLE_LEFT_OUT UINT32_MAX

@@ -228,7 +228,9 @@ static int compare_keys(const void *a, const void *b)
 static bool is_left_out(const struct live_report *self, const struct tally_live_sum *sum)
 {
 	return self->options->leaves_out_idle &&
-	       tally_function_is_idle(self->sums->names, sum->function, !sum->tid);
+	       tally_function_is_idle(self->sums->names, sum->function,
+				      tally_tasks_is_idle(self->sums->names->tasks, sum->pid,
+							  sum->tid));
 }
 
 /* ---- entries ------------------------------------------------------------- */

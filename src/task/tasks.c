@@ -479,6 +479,12 @@ const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint
 	return buffer;
 }
 
+bool tally_tasks_is_idle(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
+{
+	char buffer[16];
+	return !pid && !tid && !strcmp(tally_tasks_comm(tasks, pid, tid, buffer), "swapper");
+}
+
 void tally_tasks_release(struct tally_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->processes.count; i++)

@@ -169,6 +169,9 @@ int tally_tasks_use_jits(struct tally_tasks *tasks);
  * (in `buffer`). */
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
 			     char buffer[16]);
+/* True if the task is the idle task: number 0, without a name or named "swapper".  Others have that
+ * number, too: an exiting thread, and tasks outside of a recorder's PID namespace. */
+bool tally_tasks_is_idle(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid);
 
 /* Returns the string id of a cgroup's path, from CGROUP records; TALLY_STRING_NONE: unknown. */
 uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number);

@@ -184,6 +184,13 @@ static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, data, err);
 }
 
+static bool is_idle_task(const struct activity_reader *reader, uint32_t thread)
+{
+	const struct tally_tasks *tasks = &reader->activity->recording->tasks;
+	const struct tally_thread *task = &tasks->threads.items[thread];
+	return tally_tasks_is_idle(tasks, task->pid, task->tid);
+}
+
 static void leave_out(struct activity_reader *reader, uint32_t thread)
 {
 	struct tally_recording *recording = reader->activity->recording;
@@ -252,7 +259,7 @@ static int leave(struct activity_reader *reader, enum tally_activity_source sour
 	if (!on->known) {
 		ran.start = reader->activity->first;
 		ran.thread = thread;
-		was_busy = reader->activity->recording->tasks.threads.items[thread].tid != 0;
+		was_busy = !is_idle_task(reader, thread);
 	}
 	*on = (struct on_cpu){ .known = true };
 	return was_busy ? add_ran(reader, source, &ran) : 0;
@@ -264,7 +271,7 @@ static int enter(struct activity_reader *reader, enum tally_activity_source sour
 	struct on_cpu *on = cpu_of(reader, source, cpu);
 	if (!on)
 		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
-	bool is_idle = reader->activity->recording->tasks.threads.items[thread].tid == 0;
+	bool is_idle = is_idle_task(reader, thread);
 	if (is_idle)
 		see_idle(reader, thread, cpu, time);
 	*on = (struct on_cpu){ .since = time, .thread = thread, .known = true, .busy = !is_idle };
@@ -432,9 +439,12 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 				 .thread = thread,
 				 .cpu = cpu,
 				 .event = event_index(reader->activity, raw->event) };
-	if (sample->tid && sample->time)
+	if (sample->time && !is_idle_task(reader, thread))
 		return tally_vector_push(&reader->by_source[TALLY_ACTIVITY_SAMPLES], ran);
+	if (!is_idle_task(reader, thread))
+		return 0; /* without a time */
 	see_idle(reader, thread, cpu, sample->time);
+	reader->activity->idle_samples++;
 	return 0;
 }
 
@@ -638,6 +648,12 @@ static int fill(struct activity_reader *reader, struct tally_error *err)
 	}
 	if (!recording->counts.samples || reader->left_out)
 		return tally_recording_is_empty(recording, reader->left_out, err);
+	if (reader->activity->last) {
+		tally_error_set(err, -ENOENT,
+				"the recording shows one moment, and no task that ran");
+		tally_error_hint(err, "record for longer");
+		return -ENOENT;
+	}
 	tally_error_set(err, -ENOENT, "the recording has no times");
 	tally_error_hint(
 		err,

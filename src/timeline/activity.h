@@ -57,6 +57,7 @@ struct tally_activity {
 	struct { struct tally_mark *items; size_t count, capacity; } marks;
 	struct tally_buffer texts; /* each text ends in NUL */
 	uint64_t first, last; /* ns: the span of everything kept */
+	uint64_t idle_samples; /* samples of the idle task, which are never drawn */
 	uint32_t cpu_count;   /* highest CPU number seen, + 1 */
 };
 

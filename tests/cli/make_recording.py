@@ -539,6 +539,35 @@ def only_idle_functions(path):
     write_idle_functions(path, False)
 
 
+def write_busy_zero(path, tasks):
+    """Writes samples in kernel functions without names, of (pid, tid, comm, period)."""
+    event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | CPU | PERIOD)
+    start = 0xffffffff81000000
+    records = [record("MMAP", u32(-1, 0) + u64(start, 1 << 24, start) + padded("[kernel.kallsyms]_text") + trail(0, 0), KERNEL)]
+    for i, (pid, tid, comm, period) in enumerate(tasks):
+        if comm:
+            records.append(record("COMM", u32(pid, tid) + padded(comm) + trail(pid, tid)))
+        body = u64(start + 0x100 * (i + 1)) + u32(pid, tid) + u64(1000000 * (i + 1)) + u32(0, 0) + u64(period)
+        records.append(record("SAMPLE", body, KERNEL))
+    features = {**common_features([event]), SPECIAL["osrelease"]: text("5.15.0-other")}
+    write_file(path, [event], records, features)
+
+
+def trail(pid, tid):
+    """Returns a record's sample_id for IP, TID, TIME, CPU and PERIOD."""
+    return u32(pid, tid) + u64(0) + u32(0, 0)
+
+
+def busy_zero_outside(path):
+    """Tasks outside of the recorder's PID namespace have the number 0 and a name."""
+    write_busy_zero(path, [(0, 0, "docker", 10), (0, 0, None, 1000), (0, 0, None, 1000)])
+
+
+def busy_zero_exiting(path):
+    """The last samples of an exiting thread have the number 0, here beside the idle task's."""
+    write_busy_zero(path, [(1384, 1384, "powerd", 7), (1384, 0, None, 1000), (0, 0, None, 50)])
+
+
 def bpf_output(path):
     """Output of BPF programs and perf trace: raw bytes of any length, printable and not."""
     event = Event("bpf-output", [5], type=1, config=10, sample_type=IP | TID | TIME | PERIOD | RAW)

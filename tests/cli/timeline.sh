@@ -15,7 +15,7 @@ cp "$SHARES" "$own"
 idle() { ! timeline -i idle "$@" && grep -q 'only the idle task ran' errors && grep -q '^hint: .*report --sort comm,cpu' errors; }
 check "a recording of only the idle task is reported as that" idle -C 0
 check "… also if the idle task is selected" idle --comm swapper
-check "… but not if other tasks ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
+check "… if other tasks ran, they are drawn" eval 'timeline -i idle && grep -q "^worker" out && grep -q "10 samples of the idle task are not drawn" errors'
 check "… nor if another task is selected" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
 # Samples of a counter, each after a fixed number of events.  Their times show when a task ran, and
