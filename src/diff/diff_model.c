@@ -37,7 +37,9 @@ struct maker {
 static uint64_t samples_of(const struct tally_stacks *stacks, const struct tally_row *row)
 {
 	/* text with a single number per stack: it counts samples */
-	return stacks->total_samples ? row->samples : row->period;
+	uint64_t counted = strcmp(stacks->unit, TALLY_MILLIONTHS) ? row->period
+								  : row->period / 1000000;
+	return stacks->total_samples ? row->samples : counted;
 }
 
 static int make_places(struct maker *maker)

@@ -217,6 +217,8 @@ function weightText(weight) {
 				return scaled(value / scale, unit);
 		return scaled(value, 'ns');
 	}
+	if (data.unit === 'millionths')
+		return scaled(value / 1e6, '').trim();
 	if (data.unit === 'samples')
 		return count(value) + (value === 1 ? ' sample' : ' samples');
 	const noun = data.unit === 'events' && data.event ? data.event : data.unit;

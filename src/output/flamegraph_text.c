@@ -3,6 +3,7 @@
 #include "base/number_text.h"
 #include "output/brief_name.h"
 #include "output/function_name.h"
+#include "profile/stacks.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -155,7 +156,7 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 static void append_scaled(struct tally_buffer *out, double value, const char *unit)
 {
 	int digits = !(value >= 99.95) + !(value >= 9.995);
-	tally_buffer_printf(out, "%.*f %s", digits, value, unit);
+	tally_buffer_printf(out, "%.*f%s%s", digits, value, *unit ? " " : "", unit);
 }
 
 void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit,
@@ -178,6 +179,10 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 		while (weight < times[i].at_least)
 			i++;
 		append_scaled(out, weight / times[i].scale, times[i].unit);
+		return;
+	}
+	if (!strcmp(unit, TALLY_MILLIONTHS)) {
+		append_scaled(out, weight / 1e6, "");
 		return;
 	}
 	bool is_samples = !strcmp(unit, "samples");

@@ -115,8 +115,20 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct folded_line *)a)->text, ((const struct folded_line *)b)->text);
 }
 
+/* Appends a weight; one in millionths as a decimal fraction. */
+static void append_weight(struct tally_buffer *out, uint64_t weight, bool is_millionths)
+{
+	uint64_t unit = is_millionths ? 1000000 : 1, fraction = weight % unit;
+	tally_buffer_printf(out, " %" PRIu64, weight / unit);
+	if (!fraction)
+		return;
+	tally_buffer_printf(out, ".%06" PRIu64, fraction);
+	while (out->length && out->bytes[out->length - 1] == '0')
+		out->length--;
+}
+
 static void write_sorted(struct folded_line *lines, size_t count, const char *texts,
-			 struct tally_buffer *out)
+			 bool is_millionths, struct tally_buffer *out)
 {
 	for (size_t i = 0; i < count; i++)
 		lines[i].text = texts + lines[i].offset;
@@ -126,7 +138,9 @@ static void write_sorted(struct folded_line *lines, size_t count, const char *te
 		for (next = i + 1; next < count && !strcmp(lines[i].text, lines[next].text); next++)
 			if (__builtin_add_overflow(sum, lines[next].weight, &sum))
 				sum = UINT64_MAX;
-		tally_buffer_printf(out, "%s %" PRIu64 "\n", lines[i].text, sum);
+		tally_buffer_text(out, lines[i].text);
+		append_weight(out, sum, is_millionths);
+		tally_buffer_char(out, '\n');
 	}
 }
 
@@ -156,7 +170,8 @@ int tally_folded_write(const struct tally_stacks *stacks,
 	}
 	failed |= texts.failed;
 	if (!failed)
-		write_sorted(lines, stacks->rows.rows.count, tally_buffer_string(&texts), out);
+		write_sorted(lines, stacks->rows.rows.count, tally_buffer_string(&texts),
+			     !strcmp(stacks->unit, TALLY_MILLIONTHS), out);
 	failed |= out->failed;
 	free(lines);
 	free(lengths);

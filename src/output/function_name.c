@@ -19,9 +19,18 @@ static bool follows_operator(const char *name, const char *at)
 	return at - name >= 8 && !memcmp(at - 8, "operator", 8);
 }
 
+/* True if what is in parentheses is no parameter list but a part of the name. */
+static bool is_within_name(const char *name, const char *open, const char *behind)
+{
+	return open == name || open[-1] == ' ' || *behind == '.' || !strncmp(behind, "::", 2) ||
+	       !strncmp(open, "(anonymous namespace)", 21);
+}
+
 size_t tally_function_name_length(const char *name)
 {
 	int inner = 0; /* number of open brackets */
+	if (*name == '[') /* an object's name */
+		return strlen(name);
 	for (const char *at = name; *at; at++) {
 		if (follows_operator(name, at)) {
 			at += strncmp(at, "()", 2) != 0 ? strspn(at, "<>-=") : 2;
@@ -35,8 +44,7 @@ size_t tally_function_name_length(const char *name)
 		const char *behind = behind_parenthesis(at);
 		if (at > name && at[-1] == '.' && *behind == '.')
 			return strlen(name);
-		if (at > name && strncmp(behind, "::", 2) != 0 &&
-		    strncmp(at, "(anonymous namespace)", 21) != 0)
+		if (!is_within_name(name, at, behind))
 			return (size_t)(at - name);
 		at = behind - 1;
 	}

@@ -2,7 +2,8 @@
  *
  *     bash;main;execute_command;fork_[k] 12
  *
- * The number after the last blank is the weight; a fraction is rounded.  The first name is the
+ * The number after the last blank is the weight.  If a weight has a fraction, all are kept in
+ * millionths.  The first name is the
  * thread's command ("name-PID/TID" from `fold --tid`).  The other names are frames; a suffix gives
  * their kind. stackcollapse-perf.pl marks the vdso as kernel code, although it runs in user mode;
  * this is corrected.  An empty name becomes "[unknown]", so that views can show it.
@@ -15,8 +16,11 @@
 #include <errno.h>
 #include <string.h>
 
+enum { MILLION = 1000000 };
+
 struct folded_reader {
 	struct tally_stacks *stacks;
+	uint64_t scale; /* of weights: 1 or MILLION */
 	struct tally_buffer name; /* of the current frame, with a NUL after it */
 	struct { uint32_t *items; size_t count, capacity; } frames;
 };
@@ -26,31 +30,58 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Parses the "WEIGHT" at the end of [line, end), after a blank.  Sets the weight and the end of the
- * stack before it. */
-static bool take_weight(const char *line, const char *end, const char **stack_end, uint64_t *weight)
+/* A weight at the end of a line, after a blank. */
+struct weight_text {
+	const char *stack_end;
+	const char *whole, *point, *end; /* `point` is `end` in a whole number */
+};
+
+static bool find_weight(const char *line, const char *end, struct weight_text *weight)
 {
-	const char *at = end, *point = NULL;
+	const char *at = end, *point = end;
 	while (at > line && (is_digit(at[-1]) || at[-1] == '.')) {
 		at--;
-		if (*at == '.' && point)
+		if (*at == '.' && point != end)
 			return false;
 		if (*at == '.')
 			point = at;
 	}
 	if (at == end || point == at || at == line || (at[-1] != ' ' && at[-1] != '\t'))
 		return false;
-	*weight = 0;
-	for (const char *digit = at; digit < (point ? point : end); digit++)
-		if (__builtin_mul_overflow(*weight, 10, weight) ||
-		    __builtin_add_overflow(*weight, (uint64_t)(*digit - '0'), weight))
-			return false;
-	if (point && point + 1 < end && point[1] >= '5' && *weight < UINT64_MAX)
-		++*weight;
+	*weight = (struct weight_text){ .whole = at, .point = point, .end = end };
 	while (at > line && (at[-1] == ' ' || at[-1] == '\t'))
 		at--;
-	*stack_end = at;
+	weight->stack_end = at;
 	return at > line;
+}
+
+static bool has_fraction(const struct weight_text *weight)
+{
+	for (const char *at = weight->point + 1; at < weight->end; at++)
+		if (*at != '0')
+			return true;
+	return false;
+}
+
+/* Returns the weight times `scale`, rounded, or UINT64_MAX if it is larger. */
+static uint64_t read_weight(const struct weight_text *text, uint64_t scale)
+{
+	uint64_t weight = 0, fraction = 0, place = scale;
+	for (const char *at = text->whole; at < text->point; at++)
+		if (__builtin_mul_overflow(weight, 10, &weight) ||
+		    __builtin_add_overflow(weight, (uint64_t)(*at - '0'), &weight))
+			return UINT64_MAX;
+	for (const char *at = text->point + 1; at < text->end && place > 1; at++) {
+		place /= 10;
+		fraction += place * (uint64_t)(*at - '0');
+	}
+	/* the first digit that is not kept */
+	const char *next = text->point + 1 + (scale == 1 ? 0 : 6);
+	fraction += next < text->end && *next >= '5';
+	if (__builtin_mul_overflow(weight, scale, &weight) ||
+	    __builtin_add_overflow(weight, fraction, &weight))
+		return UINT64_MAX;
+	return weight;
 }
 
 /* Copies a name to reader->name; replaces NULs and an empty name. */
@@ -139,24 +170,46 @@ static int add_line(struct folded_reader *reader, const char *line, const char *
 				weight, 0);
 }
 
+/* Returns the end of the line without blanks behind it, and sets `next` to the next line. */
+static const char *end_of_line(const char *line, const char *end, const char **next)
+{
+	const char *newline = memchr(line, '\n', (size_t)(end - line));
+	const char *line_end = newline ? newline : end;
+	*next = newline ? newline + 1 : end;
+	while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
+		line_end--;
+	return line_end;
+}
+
+static uint64_t find_scale(const char *text, size_t length)
+{
+	const char *end = text + length;
+	struct weight_text weight;
+	for (const char *line = text, *next; line < end; line = next) {
+		const char *line_end = end_of_line(line, end, &next);
+		if (line < line_end && *line != '#' && find_weight(line, line_end, &weight) &&
+		    has_fraction(&weight))
+			return MILLION;
+	}
+	return 1;
+}
+
 int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length,
 			     struct tally_error *err)
 {
-	struct folded_reader reader = { .stacks = stacks };
-	const char *end = text + length, *stack_end;
-	uint64_t weight, stacks_read = 0;
+	struct folded_reader reader = { .stacks = stacks, .scale = find_scale(text, length) };
+	const char *end = text + length;
+	struct weight_text weight;
+	uint64_t stacks_read = 0;
 	int status = 0;
 	for (const char *line = text, *next; line < end && !status; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
-		next = newline ? newline + 1 : end;
+		const char *line_end = end_of_line(line, end, &next);
 		stacks->lines_read++;
-		while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
-			line_end--;
 		if (line == line_end || *line == '#')
 			continue;
-		if (take_weight(line, line_end, &stack_end, &weight)) {
-			status = add_line(&reader, line, stack_end, weight);
+		if (find_weight(line, line_end, &weight)) {
+			status = add_line(&reader, line, weight.stack_end,
+					  read_weight(&weight, reader.scale));
 			stacks_read++;
 		} else if (!stacks->lines_skipped++) {
 			stacks->first_line_skipped = stacks->lines_read;
@@ -174,7 +227,7 @@ int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size
 		return -EINVAL;
 	}
 	if (!stacks->unit[0])
-		strcpy(stacks->unit, "samples");
+		strcpy(stacks->unit, reader.scale == 1 ? "samples" : TALLY_MILLIONTHS);
 	return 0;
 }
 

@@ -183,6 +183,22 @@ static bool is_source_line(const char *line, size_t length)
 	return line[length - 1] == ']' || memchr(line, ':', length);
 }
 
+/* True for the lines that `perf script -D` puts before each sample's own: "0x118@perf.data [0x68]:
+ * event: 10", ".  0000:  0a 00", "0 1000 0x180 [0x30]: PERF_RECORD_SAMPLE(…)", " ... thread: x:1",
+ * "..... 0: ffff". */
+static bool is_dump_line(const char *line, size_t length)
+{
+	static const char *const dots[] = { ".", " ... ", " ...... " };
+	const struct tally_text_piece piece = { line, length };
+	for (unsigned i = 0; i < sizeof(dots) / sizeof(*dots); i++)
+		if (begins(piece, dots[i]))
+			return true;
+	if (begins(piece, "0x") && memmem(line, length, " [0x", 4))
+		return memmem(line, length, "]: event: ", 10) ||
+		       memmem(line, length, "]: PERF_RECORD_", 15);
+	return *line >= '0' && *line <= '9' && memmem(line, length, "]: PERF_RECORD_", 15);
+}
+
 static int read_line(struct script_reader *reader, const char *line, size_t length)
 {
 	struct tally_script_header header;
@@ -250,7 +266,7 @@ int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text,
 		stacks->lines_read++;
 		while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
 			line_end--;
-		if (*line != '#')
+		if (*line != '#' && !is_dump_line(line, (size_t)(line_end - line)))
 			status = read_line(&reader, line, (size_t)(line_end - line));
 	}
 	if (status >= 0)
@@ -278,7 +294,7 @@ bool tally_text_is_perf_script(const char *text, size_t length)
 		struct tally_script_header header;
 		next = newline ? newline + 1 : end;
 		lines += *line != '#';
-		if (*line == '#')
+		if (*line == '#' || is_dump_line(line, (size_t)(line_end - line)))
 			continue;
 		struct tally_script_frame frame;
 		if (*line == '\t' &&

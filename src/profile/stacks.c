@@ -66,7 +66,9 @@ uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint
 			     uint32_t tid)
 {
 	struct tally_thread_label label = {
-		.comm = tally_strings_intern(&stacks->strings, comm), .pid = pid, .tid = tid,
+		.comm = tally_strings_intern(&stacks->strings, *comm ? comm : "[unknown]"),
+		.pid = pid,
+		.tid = tid,
 	};
 	if (label.comm == TALLY_STRING_NONE)
 		return UINT32_MAX;

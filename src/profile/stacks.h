@@ -30,6 +30,9 @@ struct tally_frame {
 
 enum { TALLY_BUILD_UNKNOWN = 1 };
 
+/* The unit of weights that folded text gives as fractions, such as "0.25". */
+#define TALLY_MILLIONTHS "millionths"
+
 struct tally_thread_label {
 	uint32_t comm; /* string id */
 	uint32_t pid, tid; /* 0: not known (folded text) */
@@ -61,7 +64,8 @@ struct tally_stacks {
 	uint32_t thread_count;
 	uint64_t total_weight, total_samples;
 	char event[128]; /* "cpu-clock"; "": not known */
-	char unit[32];   /* unit of weights: "samples", "ns", "events" */
+	/* unit of weights: "samples", "ns", "events"; or TALLY_MILLIONTHS of what text counts */
+	char unit[32];
 	char title[256];
 	/* set beforehand: give frames their full names, so that they can be matched */
 	bool with_full_names;

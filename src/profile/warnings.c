@@ -2,6 +2,7 @@
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/terminal.h"
 #include "perfdata/off_cpu_event.h"
 #include "profile/profile.h"
 #include "task/jit.h"
@@ -367,19 +368,36 @@ static const struct tally_map_slot *next_left_out(const struct tally_map *left_o
 	return next;
 }
 
+/* Appends the commands with the most left out, and how to name one with a comma. */
+static void list_left_out(const struct tally_recording *recording, struct tally_buffer *out)
+{
+	enum { LISTED_MAX = 10 };
+	const struct tally_map_slot *last = NULL;
+	char name[64], with_comma[64] = "";
+	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last));
+	     i++) {
+		tally_terminal_clean_name(tally_strings_text(&recording->tasks.strings,
+							     (uint32_t)last->key),
+					  name, sizeof(name));
+		tally_buffer_printf(out, "%s%s", i ? ", " : "its commands are ", name);
+		if (strchr(name, ',') && !*with_comma)
+			strcpy(with_comma, name);
+	}
+	if (!out->length)
+		return;
+	tally_buffer_text(out, recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
+	if (*with_comma)
+		tally_buffer_printf(out, "a comma ends a name in a list, so write '%.*s*'; ",
+				    (int)strcspn(with_comma, ","), with_comma);
+}
+
 int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out,
 			     struct tally_error *err)
 {
-	enum { LISTED_MAX = 10 };
 	struct tally_buffer comms = { 0 };
 	if (!left_out && !recording->counts.filtered)
 		return has_no_samples(recording, err);
-	const struct tally_map_slot *last = NULL;
-	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last));
-	     i++)
-		tally_buffer_printf(
-			&comms, "%s%s", i ? ", " : "its commands are ",
-			tally_strings_text(&recording->tasks.strings, (uint32_t)last->key));
+	list_left_out(recording, &comms);
 	if (!recording->counts.samples)
 		tally_error_set(err, -ENOENT, "nothing in the recording passes the filters");
 	else if (recording->counts.samples == 1)
@@ -389,9 +407,6 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 		tally_error_set(err, -ENOENT,
 				"none of the recording's %s samples passes the filters",
 				tally_number(recording->counts.samples));
-	if (comms.length)
-		tally_buffer_text(&comms,
-				  recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
 	tally_error_hint(err, "%s'tally report --percent-limit 0' shows everything",
 			 tally_buffer_string(&comms));
 	tally_buffer_release(&comms);

@@ -250,8 +250,46 @@ static void folded_text_survives_reading_and_writing(void **state)
 						      .full_names = true };
 	assert_folds(text, NULL, &options,
 		     "a b;main;x::f(int, char);[libc.so.6];k_[k] 12\nbash 4\nbash;j_[j];i_[i] 7\n");
-	assert_folds("a;b 1.5\r\na;b 2\n\n# note\na;b 0.2\n", NULL, &plain, "a;b 4\n");
+	assert_folds("a;b 1.0\r\na;b 2\n\n# note\na;b 1.\n", NULL, &plain, "a;b 4\n");
 	assert_folds("a;b\n", NULL, &plain, "no stacks were found in this text");
+}
+
+static void fractions_of_weights_are_added(void **state)
+{
+	(void)state;
+	assert_folds("a;b 0.3\na;b 0.3\na;c 0.4\na;d 2.6\n", NULL, &plain,
+		     "a;b 0.6\na;c 0.4\na;d 2.6\n");
+	assert_folds("a;b 1\na;b .5\na;c 0.0000004\na;d 0.00000051\n", NULL, &plain,
+		     "a;b 1\na;c 0\na;d 0.000001\n");
+	assert_folds("a;b 99999999999999999999.5\n", NULL, &plain,
+		     "a;b 18446744073709.551615\n");
+}
+
+static void blanks_before_parentheses_and_objects_names_stay(void **state)
+{
+	(void)state;
+	assert_folds("app;worker (2) 5\napp;block (2 levels) in foo - /x/y.rb:3 10\n", NULL, &plain,
+		     "app;block (2 levels) in foo - /x/y.rb:3 10\napp;worker (2) 5\n");
+	assert_folds("app 10 1.0: 5 c:\n\t1 [unknown] (/lib/l.so.1 (deleted))\n\n", NULL, &plain,
+		     "app;[l.so.1 (deleted)] 5\n");
+	assert_folds("app;mod.main().__lambda2(int).go(int) 5\n", NULL, &plain,
+		     "app;mod.main().__lambda2(int).go 5\n");
+}
+
+static void text_of_records_beside_samples_is_skipped(void **state)
+{
+	(void)state;
+	const char *text =
+		"\n0xe8@perf.data [0x30]: event: 3\n.\n. ... raw event: size 48 bytes\n"
+		".  0000:  03 00 00 00 00 00 30 00                          ......0.\n\n"
+		"0 0 0xe8 [0x30]: PERF_RECORD_COMM: t:100/100\n\n"
+		"0x180@perf.data [0x30]: event: 9\n"
+		"0 1000000 0x180 [0x30]: PERF_RECORD_SAMPLE(IP, 0x2): 100/100: 0x400100 period: "
+		"1000 addr: 0\n... FP chain: nr:1\n.....  0: 0000000000400100\n"
+		" ... thread: t:100\n ...... dso: /bin/x\n"
+		"               t   100 [000]     0.001000:       1000 cycles:HG: \n"
+		"\t          400100 [unknown] (/bin/x)\n\n";
+	assert_folds(text, NULL, &plain, "t;[x] 1000\n");
 }
 
 /* stackcollapse-perf.pl --kernel marks it as the kernel's. */
@@ -313,6 +351,9 @@ int main(void)
 		cmocka_unit_test(javas_arrows_are_inlined_frames_of_jit_code_alone),
 		cmocka_unit_test(malformed_lines_are_counted_and_skipped),
 		cmocka_unit_test(folded_text_survives_reading_and_writing),
+		cmocka_unit_test(fractions_of_weights_are_added),
+		cmocka_unit_test(blanks_before_parentheses_and_objects_names_stay),
+		cmocka_unit_test(text_of_records_beside_samples_is_skipped),
 		cmocka_unit_test(the_vdso_is_not_the_kernels),
 		cmocka_unit_test(empty_names_are_unknown),
 		cmocka_unit_test(the_last_sample_needs_no_blank_line),
