@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/unpack.h"
 #include "command/filter_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,6 +243,51 @@ static int no_filter_for_text(const char *path, const struct tally_profile_filte
 	return -EINVAL;
 }
 
+/* Returns 1 for a recording, whose bytes are in `content` if `*is_held`; 0 for text, which is in
+ * `content`; or -errno with a message. */
+static int read_input(const char *path, int fd, struct tally_buffer *content, bool *is_held,
+		      struct tally_error *err)
+{
+	uint8_t *bytes;
+	size_t size;
+	*is_held = fd == STDIN_FILENO;
+	int kind = read_text(fd, *is_held, content);
+	if (kind < 0)
+		return cannot_read(path, kind, err);
+	if (kind || !tally_is_packed(content->bytes, content->length))
+		return kind;
+	int result = tally_perfdata_unpack(content->bytes, content->length, &bytes, &size, err);
+	if (result < 0) {
+		name_recording(path, err);
+		return result;
+	}
+	free(content->bytes);
+	content->bytes = (char *)bytes;
+	content->length = content->capacity = size;
+	*is_held = true;
+	return tally_perfdata_begins(bytes, size);
+}
+
+static int load_text(const char *path, const struct tally_buffer *text,
+		     const struct tally_stacks_input *input, struct tally_stacks *stacks,
+		     struct tally_error *err)
+{
+	if (!text->length)
+		return is_empty(path, err);
+	if (tally_filter_is_set(&input->filter) || input->filter.frames_max)
+		return no_filter_for_text(path, &input->filter, err);
+	int result = tally_stacks_read_text(stacks, text->bytes, text->length, err);
+	const char *kind = result == -EINVAL && !stacks->other_samples
+				   ? tally_perfdata_foreign_kind(text->bytes, text->length)
+				   : NULL;
+	if (kind && strcmp(kind, "text") != 0) {
+		tally_error_set(err, result, "neither a recording nor text of stacks: it is %s",
+				kind);
+		name_recording(path, err);
+	}
+	return result;
+}
+
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err)
 {
@@ -258,17 +305,12 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	if (!stacks->title[0])
 		snprintf(stacks->title, sizeof(stacks->title), "%s",
 			 is_stdin ? "" : tally_object_basename(path));
-	int status = read_text(fd, is_stdin, &text);
+	bool is_held;
+	int status = read_input(path, fd, &text, &is_held, err);
 	if (status == 1)
-		status = load_recording(command, path, is_stdin ? &text : NULL, input, stacks, err);
-	else if (status < 0)
-		status = cannot_read(path, status, err);
-	else if (!text.length)
-		status = is_empty(path, err);
-	else if (tally_filter_is_set(&input->filter) || input->filter.frames_max)
-		status = no_filter_for_text(path, &input->filter, err);
-	else
-		status = tally_stacks_read_text(stacks, text.bytes, text.length, err);
+		status = load_recording(command, path, is_held ? &text : NULL, input, stacks, err);
+	else if (!status)
+		status = load_text(path, &text, input, stacks, err);
 	if (!status)
 		warn_of_skipped(command, input->messages, stacks);
 	tally_buffer_release(&text);

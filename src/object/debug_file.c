@@ -2,7 +2,7 @@
  * Separate Files"). */
 #include "object/object.h"
 #include "object/search.h"
-#include "object/unpack.h"
+#include "base/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "object/search.h"
-#include "object/unpack.h"
+#include "base/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>

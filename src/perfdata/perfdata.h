@@ -104,6 +104,18 @@ struct tally_raw_record {
 /* True if the bytes begin like a recording, of either format and byte order. */
 bool tally_perfdata_begins(const void *bytes, size_t size);
 
+/* True if the path leads to a regular file that begins like a recording. */
+bool tally_perfdata_is_file(const char *path);
+
+/* Returns what kind of file this is, by its first bytes, if it is not a recording: "JSON", "text";
+ * NULL if unknown. */
+const char *tally_perfdata_foreign_kind(const void *bytes, size_t size);
+
+/* Unpacks a file that is compressed as a whole (base/unpack.h) into malloc'd memory, up to 4 GiB.
+ * Returns 0, or -errno with a message. */
+int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t *out_size,
+			  struct tally_error *err);
+
 /* Opens a recording by path; "-" is stdin (a pipe).  A directory of perf record --threads is read
  * whole.  The error message names the file, the fault and its offset. */
 int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err);

@@ -1,4 +1,5 @@
 /* Opens and closes a recording: a mapped file, a pipe, a directory, or memory. */
+#include "base/unpack.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <dirent.h>
@@ -150,15 +151,14 @@ static int read_pipe_head(struct tally_perfdata *data)
 	return 0;
 }
 
-/* Returns what kind of file this is, by its first bytes, if it is not a recording; NULL if
- * unknown. */
-static const char *foreign_kind(const uint8_t *bytes, size_t size)
+const char *tally_perfdata_foreign_kind(const void *begin, size_t size)
 {
+	const uint8_t *bytes = begin;
 	static const struct { const char *magic; size_t length; const char *kind; } kinds[] = {
 		{ "\x7f" "ELF", 4, "an ELF file: a program or library" },
-		{ "\x1f\x8b", 2, "compressed with gzip: unpack it first" },
-		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd: unpack it first" },
-		{ "\xfd" "7zXZ", 5, "compressed with xz: unpack it first" },
+		{ "\x1f\x8b", 2, "compressed twice" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed twice" },
+		{ "\xfd" "7zXZ", 5, "compressed twice" },
 		{ "BZh", 3, "compressed with bzip2: unpack it first" },
 		{ "PK\3\4", 4, "a zip archive" },
 		{ "\x17\x08\x44tracing", 10, "of trace-cmd" },
@@ -178,7 +178,7 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
 
 static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error *err)
 {
-	const char *kind = foreign_kind(bytes, size);
+	const char *kind = tally_perfdata_foreign_kind(bytes, size);
 	uint64_t magic = TALLY_PERFDATA_MAGIC;
 	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
 		return tally_error_set(err, -EBADMSG,
@@ -200,6 +200,20 @@ bool tally_perfdata_begins(const void *bytes, size_t size)
 	memcpy(&magic, bytes, sizeof(magic));
 	return magic == TALLY_PERFDATA_MAGIC || magic == TALLY_PERFDATA_MAGIC_SWAPPED ||
 	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
+}
+
+bool tally_perfdata_is_file(const char *path)
+{
+	struct stat file;
+	uint8_t bytes[8];
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool is_recording = !fstat(fd, &file) && S_ISREG(file.st_mode) &&
+			    read(fd, bytes, sizeof(bytes)) == sizeof(bytes) &&
+			    tally_perfdata_begins(bytes, sizeof(bytes));
+	close(fd);
+	return is_recording;
 }
 
 /* Checks the magic number and sets the byte order.  The second format's magic number tells the
@@ -234,8 +248,46 @@ static int slurp(struct tally_perfdata *data, struct tally_error *err)
 	return 0;
 }
 
+int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t *out_size,
+			  struct tally_error *err)
+{
+	enum { UNPACKED_GIB_MAX = 4 };
+	int result = tally_unpack(bytes, size, (size_t)UNPACKED_GIB_MAX << 30, out, out_size);
+	if (result == -ENOPKG)
+		return tally_error_set(err, result, "unpacking it needs liblzma5 (xz) or zlib1g (gzip)");
+	if (result == -ENOMEM)
+		return tally_error_set(err, result, "out of memory while unpacking it");
+	return result < 0 ? tally_error_set(err, result,
+					    "it is damaged, or unpacks to more than %d GiB",
+					    UNPACKED_GIB_MAX)
+			  : 0;
+}
+
+/* If the whole file is compressed, unpacks it to memory.  Returns 0, or -errno with a message. */
+static int unpack(struct tally_perfdata *data, struct tally_error *err)
+{
+	struct tally_source *source = &data->source;
+	size_t left = tally_source_left(source, 16);
+	if (!left || !tally_is_packed(tally_source_peek(source, left), left))
+		return 0;
+	int result = source->memory ? 0 : slurp(data, err);
+	size_t size;
+	if (!result)
+		result = tally_perfdata_unpack(source->memory, source->memory_size, &data->unpacked,
+					       &size, err);
+	if (result < 0)
+		return result;
+	source->memory = data->unpacked;
+	source->memory_size = size;
+	tally_source_seek(source, 0);
+	return 0;
+}
+
 static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 {
+	int unpacked = unpack(data, err);
+	if (unpacked < 0)
+		return unpacked;
 	struct tally_disk_pipe_header header;
 	const uint8_t *bytes = tally_source_peek(&data->source, sizeof(header));
 	if (!bytes && data->source.failure)
@@ -311,7 +363,7 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
  * not worth it.  Neither are records with copied stacks, since most of a copy is never read. */
 static bool is_worth_reading(const struct tally_perfdata *data)
 {
-	if (!data->mapping || data->source.memory_size < READ_FILE_BYTES_MIN)
+	if (!data->mapping || data->unpacked || data->source.memory_size < READ_FILE_BYTES_MIN)
 		return false;
 	for (size_t i = 0; i < data->event_count; i++)
 		if (data->events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER &&
@@ -399,6 +451,7 @@ void tally_perfdata_close(struct tally_perfdata *data)
 	tally_vector_release(&data->build_ids);
 	tally_vector_release(&data->tracepoints);
 	tally_arena_release(&data->arena);
+	free(data->unpacked);
 	free(data->aligned);
 	free(data);
 }

@@ -97,6 +97,7 @@ struct tally_perfdata {
 	size_t part; /* index of the next part */
 	size_t mapping_size;
 	void *mapping; /* to unmap; NULL: the caller's memory, or a pipe */
+	uint8_t *unpacked; /* a whole file that was compressed by gzip, xz or zstd */
 	struct tally_block *slurped; /* a whole file that came through a pipe */
 	bool is_pipe;
 	struct tally_perfdata_place place;

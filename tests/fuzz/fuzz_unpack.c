@@ -2,7 +2,7 @@
  * limit. */
 #include "fuzz.h"
 
-#include "object/unpack.h"
+#include "base/unpack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "object/module.h"
 #include "object/object.h"
 #include "object/search.h"
-#include "object/unpack.h"
+#include "base/unpack.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -399,6 +399,14 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 		assert_int_equal(
 			tally_unpack(packed.bytes, packed.length - 9, 1 << 24, &out, &size),
 			-EBADMSG);
+		size_t one = packed.length; /* two compressed files, one behind the other */
+		assert_non_null(tally_buffer_room(&packed, one));
+		tally_buffer_append(&packed, packed.bytes, one);
+		assert_int_equal(tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size),
+				 0);
+		assert_int_equal(size, 2 * plain.length);
+		free(out);
+		packed.length = one;
 		memset(packed.bytes + packed.length / 2, 0, 8);
 		int rc = tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size);
 		/* a packed file without a checksum may not show the change */

@@ -1,4 +1,4 @@
-#include "object/unpack.h"
+#include "base/unpack.h"
 
 #include "base/loaded.h"
 
@@ -38,19 +38,21 @@ struct unpacking {
 			    int stream_size);
 	int (*inflate)(z_stream *stream, int flush);
 	int (*inflate_end)(z_stream *stream);
-	int (*attempt)(const struct unpacking *unpacking, uint8_t *out, size_t room,
+	/* Decodes the first of the compressed files that `bytes` consists of, and sets `used` to
+	 * its size. */
+	int (*attempt)(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
 		       size_t *out_size);
 };
 
 /* ---- xz ------------------------------------------------------------------ */
 
-static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+static int try_xz(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
+		  size_t *out_size)
 {
 	enum { OK = 0, BUFFER_TOO_SMALL = 10, MEMORY = 5 };
 	uint64_t memory_limit = (uint64_t)512 << 20;
-	size_t at = 0;
-	*out_size = 0;
-	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, &at,
+	*out_size = *used = 0;
+	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, used,
 				      unpacking->size, out, out_size, room);
 	switch (rc) {
 	case OK:
@@ -66,8 +68,10 @@ static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, 
 
 /* ---- zstd ---------------------------------------------------------------- */
 
-static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+static int try_zstd(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
+		    size_t *out_size)
 {
+	*used = unpacking->size; /* all frames */
 	*out_size = ZSTD_decompress(out, room, unpacking->bytes, unpacking->size);
 	if (!ZSTD_isError(*out_size))
 		return 0;
@@ -78,7 +82,8 @@ static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room
 
 /* ---- gzip ---------------------------------------------------------------- */
 
-static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
+static int try_gzip(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
+		    size_t *out_size)
 {
 	enum { WITH_GZIP_HEADER = 15 + 16 };
 	if (unpacking->size > UINT32_MAX || room > UINT32_MAX)
@@ -92,6 +97,7 @@ static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room
 		return -ENOMEM;
 	int rc = unpacking->inflate(&stream, Z_FINISH);
 	*out_size = stream.total_out;
+	*used = unpacking->size - stream.avail_in;
 	bool is_full = !stream.avail_out;
 	unpacking->inflate_end(&stream);
 	if (rc == Z_STREAM_END || is_full)
@@ -101,14 +107,32 @@ static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room
 
 /* ---- all of them --------------------------------------------------------- */
 
-static int run(const struct unpacking *unpacking, size_t size_max, uint8_t **out, size_t *out_size)
+/* Unpacks everything into `room` bytes.  Returns 0; 1 when they are too few; -errno. */
+static int unpack_into(struct unpacking rest, const uint8_t *magic, size_t magic_length,
+		       uint8_t *out, size_t room, size_t *out_size)
+{
+	size_t used, got;
+	*out_size = 0;
+	do {
+		int rc = rest.attempt(&rest, &used, out + *out_size, room - *out_size, &got);
+		if (rc)
+			return rc;
+		*out_size += got;
+		rest.bytes = (const uint8_t *)rest.bytes + used;
+		rest.size -= used;
+	} while (begins(rest.bytes, rest.size, magic, magic_length));
+	return 0;
+}
+
+static int run(const struct unpacking *unpacking, const uint8_t *magic, size_t magic_length,
+	       size_t size_max, uint8_t **out, size_t *out_size)
 {
 	size_t room = unpacking->size < size_max / 8 ? 8 * unpacking->size : size_max;
 	for (;;) {
 		uint8_t *bytes = malloc(room ? room : 1);
 		if (!bytes)
 			return -ENOMEM;
-		int rc = unpacking->attempt(unpacking, bytes, room, out_size);
+		int rc = unpack_into(*unpacking, magic, magic_length, bytes, room, out_size);
 		if (!rc) {
 			*out = bytes;
 			return 0;
@@ -123,15 +147,21 @@ static int run(const struct unpacking *unpacking, size_t size_max, uint8_t **out
 int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out, size_t *out_size)
 {
 	struct unpacking unpacking = { .bytes = bytes, .size = size, .attempt = try_zstd };
+	const uint8_t *magic = ZSTD;
+	size_t magic_length = sizeof(ZSTD);
 	bool is_there = true;
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
 		unpacking.handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_xz;
+		magic = XZ;
+		magic_length = sizeof(XZ);
 		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode",
 					     &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
 		unpacking.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_gzip;
+		magic = GZIP;
+		magic_length = sizeof(GZIP);
 		is_there = tally_loaded_find(unpacking.handle, "inflateInit2_",
 					     &unpacking.inflate_init) &&
 			   tally_loaded_find(unpacking.handle, "inflate", &unpacking.inflate) &&
@@ -140,7 +170,7 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
 		return -EBADMSG;
 	}
-	int rc = is_there ? run(&unpacking, size_max, out, out_size) : -ENOPKG;
+	int rc = is_there ? run(&unpacking, magic, magic_length, size_max, out, out_size) : -ENOPKG;
 	if (unpacking.handle)
 		dlclose(unpacking.handle);
 	return rc;
