@@ -353,7 +353,9 @@ static int read_and_show(const struct tally_command *command, struct request *re
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_profile *profile;
-	if (read_profile(request, true, &profile, &err) < 0)
+	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	if (tally_output_check(request->output, inputs, &err) < 0 ||
+	    read_profile(request, true, &profile, &err) < 0)
 		return tally_command_fail(command, &err);
 	int status = show(command, request, profile);
 	tally_profile_free(profile);

@@ -96,7 +96,10 @@ static int show(struct compare *compare, struct tally_error *err)
 
 static int compare_files(struct compare *compare, const char *const *paths, struct tally_error *err)
 {
-	int result = read_side(compare, paths[0], &compare->old, err);
+	const char *const inputs[] = { paths[0], paths[1], NULL };
+	int result = tally_output_check(compare->output_path, inputs, err);
+	if (result >= 0)
+		result = read_side(compare, paths[0], &compare->old, err);
 	if (result >= 0)
 		result = read_side(compare, paths[1], &compare->new, err);
 	if (result < 0)

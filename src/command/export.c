@@ -165,7 +165,10 @@ static int read_and_export(const struct tally_command *command, const struct req
 							 .context = &progress };
 	struct tally_recording *recording;
 	struct tally_samples *samples;
-	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	int result = tally_output_check(request->output, inputs, err);
+	if (!result)
+		result = tally_recording_open(inputs[0], &recording, err);
 	if (result < 0)
 		return result;
 	recording->names.no_inlines = request->no_inlines;

@@ -1,3 +1,4 @@
+#include "command/recording_path.h"
 #include "base/number_text.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -207,8 +208,13 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct tally_buffer file = { 0 };
 	char size[TALLY_SIZE_TEXT];
 	struct tally_input_messages messages = { 0 };
+	const char *const inputs[] = { tally_recording_path(graph->input.path), graph->old, NULL };
 	graph->input.messages = graph->old ? &messages : NULL;
-	int status = load(command, graph, &stacks, err);
+	int status = tally_output_check(graph->output,
+					graph->command ? (const char *const *)graph->command : inputs,
+					err);
+	if (!status)
+		status = load(command, graph, &stacks, err);
 	if (!status && graph->old)
 		status = load_sides(command, graph, &stacks, &sides, err);
 	tally_input_messages_print(&messages);

@@ -1,3 +1,4 @@
+#include "command/recording_path.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
@@ -82,7 +83,10 @@ static int fold_input(const struct tally_command *command, const struct fold *fo
 {
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
-	int status = tally_load_stacks(command, &fold->input, &stacks, err);
+	const char *const inputs[] = { tally_recording_path(fold->input.path), NULL };
+	int status = tally_output_check(fold->output, inputs, err);
+	if (!status)
+		status = tally_load_stacks(command, &fold->input, &stacks, err);
 	if (!status)
 		status = tally_folded_write(&stacks, &fold->folded, &text, err);
 	if (!status)

@@ -1,5 +1,6 @@
 #include "command/output_file.h"
 #include "command/new_file.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,31 @@ int tally_output_write(const char *path, const struct tally_buffer *text, struct
 	__fpurge(stdout); /* otherwise main() would report the error again */
 	clearerr(stdout);
 	return -EIO;
+}
+
+static bool is_same_file(const struct stat *file, const char *input)
+{
+	struct stat other;
+	int result = strcmp(input, "-") ? stat(input, &other) : fstat(STDIN_FILENO, &other);
+	return !result && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
+}
+
+int tally_output_check(const char *path, const char *const *inputs, struct tally_error *err)
+{
+	struct stat file;
+	const char *what = NULL;
+	if (!path || !strcmp(path, "-") || stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+		return 0;
+	for (; *inputs && !what; inputs++)
+		if (is_same_file(&file, *inputs))
+			what = "also an input";
+	if (!what && tally_perfdata_is_file(path))
+		what = "a recording";
+	if (!what)
+		return 0;
+	tally_error_set(err, -EEXIST, "%s is %s, and would be overwritten", path, what);
+	tally_error_hint(err, "name another file with -o");
+	return -EEXIST;
 }
 
 bool tally_output_ends_in(const char *path, const char *const *endings)

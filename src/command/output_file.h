@@ -11,6 +11,11 @@
  * all the text is on disk, and is unchanged after an error. Returns 0, or -errno with a message. */
 int tally_output_write(const char *path, const struct tally_buffer *text, struct tally_error *err);
 
+/* Refuses an output that would destroy work: a file that is also one of the inputs ("-": standard
+ * input; NULL ends the list), or any recording.  Words of a command may stand for inputs.  Call it
+ * before the inputs are read.  Returns 0, or -EEXIST with a message. */
+int tally_output_check(const char *path, const char *const *inputs, struct tally_error *err);
+
 /* True if the name has one of these endings (".svg"; NULL ends the list), in either case. */
 bool tally_output_ends_in(const char *path, const char *const *endings);
 /* True if the name's ending belongs to another format (a picture, JSON …) than `known`: programs

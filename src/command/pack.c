@@ -1,3 +1,4 @@
+#include "command/output_file.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "command/command.h"
@@ -98,8 +99,9 @@ static int check(const struct request *request, struct tally_error *err)
 	if (request->output && !strcmp(request->output, "-"))
 		return tally_error_set(err, -EINVAL,
 				       "-o -: a packed recording must go to a file, not a pipe");
+	const char *const inputs[] = { request->input, NULL };
 	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
-		return 0;
+		return tally_output_check(request->output, inputs, err);
 	if (!S_ISDIR(file.st_mode))
 		return tally_error_set(err, -EINVAL, "%s is not a file", request->input);
 	if (request->output)

@@ -532,6 +532,8 @@ const struct tally_option record_options[] = {
 	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, TALLY_TAKE(take_clock) },
 	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "only check the options",
 	  TALLY_SET(struct record_request, is_dry_run) },
+	{ 0, "force", TALLY_ARGUMENT_NONE, NULL, "replace -o's file even if it is no recording",
+	  TALLY_SET(struct record_request, forces) },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only errors and losses",
 	  TALLY_SET(struct record_request, quiet) },
 	TALLY_PROVIDER_OPTION(struct record_request, provider_name),

@@ -1,6 +1,7 @@
 #include "command/record_request.h"
 
 #include "base/vector.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,19 @@ static int check_name(const char *name, const char *output, struct tally_error *
 	return -EEXIST;
 }
 
+/* The file may be a program that was named by mistake, or text that a user wrote. */
+static int check_is_recording(const struct record_request *request, const char *name,
+			      struct tally_error *err)
+{
+	struct stat there;
+	if (request->forces || stat(name, &there) < 0 || !S_ISREG(there.st_mode) ||
+	    !there.st_size || tally_perfdata_is_file(name))
+		return 0;
+	tally_error_set(err, -EEXIST, "%s would be replaced, and is not a recording", name);
+	tally_error_hint(err, "name another file with -o, or replace it with --force");
+	return -EEXIST;
+}
+
 /* Keeps the last recording as FILE.old, as perf does. */
 static int keep_old(struct record_request *request, struct tally_error *err)
 {
@@ -71,6 +85,12 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 	int result = check_name(old, request->output, err);
 	if (!result)
 		result = check_name(older, request->output, err);
+	if (!result)
+		result = check_is_recording(request, request->output, err);
+	if (!result)
+		result = check_is_recording(request, old, err);
+	if (!result)
+		result = check_is_recording(request, older, err);
 	if (result < 0) {
 		*old = *older = '\0';
 		return result;

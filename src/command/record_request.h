@@ -44,6 +44,7 @@ struct record_request {
 	bool off_cpu; /* record waits as well */
 	bool no_wakers; /* without wakers */
 	bool lacks_wakers; /* wakers requested, but not permitted */
+	bool forces; /* replaces a file that is no recording */
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */

@@ -1,4 +1,5 @@
 /* tally stat: counts events and explains them. */
+#include "command/output_file.h"
 #include "base/terminal.h"
 #include "command/stat_command.h"
 #include "session/event_filter.h"
@@ -441,6 +442,11 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 {
 	stat->output = stderr;
 	if (stat->output_path) {
+		const char *const none[] = { NULL };
+		char *const *words = stat->target.command;
+		if (tally_output_check(stat->output_path, words ? (const char *const *)words : none,
+				       err) < 0)
+			return -EEXIST;
 		stat->output = fopen(stat->output_path, stat->appends ? "ae" : "we");
 		if (!stat->output)
 			return tally_error_set(err, -errno, "%s: %s", stat->output_path,

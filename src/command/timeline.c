@@ -119,7 +119,10 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	struct tally_command_progress progress;
 	struct tally_recording *recording;
 	struct tally_activity *activity;
-	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	int result = tally_output_check(request->output, inputs, err);
+	if (!result)
+		result = tally_recording_open(inputs[0], &recording, err);
 	if (result < 0)
 		return result;
 	struct tally_trace_text trace = { .recording = recording };

@@ -2,6 +2,7 @@
 #include "simulation/simulation_state.h"
 
 #include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 #include "tally/tracepoint.h"
 
 #include <elf.h>
@@ -150,6 +151,18 @@ static int check_regular(struct simulation_recording *recording, const char *pat
 	return -EINVAL;
 }
 
+/* The file may be the scenario. */
+static int check_is_recording(struct simulation_recording *recording, const char *path)
+{
+	struct stat there;
+	if (stat(path, &there) < 0 || !there.st_size || tally_perfdata_is_file(path))
+		return 0;
+	tally_error_set(recording->stage->err, -EEXIST,
+			"%s would be replaced, and is not a recording", path);
+	tally_error_hint(recording->stage->err, "name another file with -o");
+	return -EEXIST;
+}
+
 static int write_object(struct simulation_recording *recording)
 {
 	struct tally_buffer bytes = { 0 };
@@ -200,7 +213,7 @@ int simulation_recording_begin(struct simulation_recording *recording)
 			"with stacks', or leave -o out");
 		return -EINVAL;
 	}
-	if (check_regular(recording, path) < 0)
+	if (check_regular(recording, path) < 0 || check_is_recording(recording, path) < 0)
 		return -EINVAL;
 	recording->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (recording->fd < 0)
