@@ -232,17 +232,19 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_f
 		tally_name_table_address(names, known.table, known.entry, place, address));
 }
 
+/* Sets *end (may be NULL) to the end of the symbol's function. */
 static const struct tally_symbol *symbol_at(struct tally_names *names, const struct known *known,
-					    uint64_t address)
+					    uint64_t address, uint64_t *end)
 {
-	const struct tally_symbol *symbol = known->table->symbols
-						    ? tally_symbols_find(known->table->symbols,
-									 address)
-						    : NULL;
+	const struct tally_symbol *symbol = tally_name_table_symbol(known->table, known->entry,
+								    address, end);
+	if (!known->table->is_kernel)
+		return symbol;
 	const struct tally_place place = { .address = address + (uint64_t)names->kernel_shift };
-	return known->table->is_kernel
-		       ? tally_kernel_module_symbol(names, known->table, &place, symbol)
-		       : symbol;
+	symbol = tally_kernel_module_symbol(names, known->table, &place, symbol);
+	if (symbol && end)
+		*end = symbol->end;
+	return symbol;
 }
 
 /* For JIT code: names whatever its process had mapped at the address at the end. */
@@ -276,7 +278,7 @@ const char *tally_function_code_symbol(struct tally_names *names,
 		return symbol_of_process(names, jit->pid, address + code->shown, offset);
 	if (know(names, place, false, &known) < 0)
 		return NULL;
-	const struct tally_symbol *symbol = symbol_at(names, &known, address);
+	const struct tally_symbol *symbol = symbol_at(names, &known, address, NULL);
 	*offset = symbol ? address - symbol->start : 0;
 	return symbol ? symbol->name : NULL;
 }
@@ -338,7 +340,8 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 		answers[i] = (struct tally_line_answer){ &scratch[i], 1 };
 	}
 	if (known.table->is_kernel && count) {
-		const struct tally_symbol *symbol = symbol_at(names, &known, addresses[0]);
+		const struct tally_symbol *symbol = symbol_at(names, &known, addresses[0],
+								 NULL);
 		if (symbol && tally_kernel_module_object(names, known.table, symbol))
 			return module_lines(names, known.table, symbol, addresses, count, answers);
 	}
@@ -453,12 +456,12 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 		return find_made(names, place, out);
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place,
 						     &address);
-	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address) : NULL;
+	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address, &end)
+							 : NULL;
 	if (symbol) {
 		start = symbol->start;
-		end = symbol->end;
 	} else if (!is_somewhere ||
-		   !tally_name_table_bounds(known.table, known.entry, address, &start, &end)) {
+		   !tally_name_table_extent(known.table, known.entry, address, &start, &end)) {
 		start = end = 0;
 	}
 	out->start = start;

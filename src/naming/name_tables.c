@@ -145,7 +145,7 @@ static int listed_names_fill(struct tally_names *names, struct tally_name_table 
 
 /* The symbols of objects from this size on are cached: node's 150,000 take 25 ms to read and sort,
  * and 3 ms from the cache. */
-enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 3 };
+enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 4 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
 {
@@ -394,19 +394,52 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
 }
 
-bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry,
+/* Returns the unwind rules of a file; NULL: none. */
+static struct tally_unwind_table *rules_of(const struct tally_name_table *table,
+					   struct tally_object_entry *entry)
+{
+	return entry && !table->is_kernel ? tally_objects_unwind(entry) : NULL;
+}
+
+bool tally_name_table_extent(const struct tally_name_table *table, struct tally_object_entry *entry,
 			     uint64_t address, uint64_t *start, uint64_t *end)
 {
-	struct tally_unwind_table *rules = entry && !table->is_kernel ? tally_objects_unwind(entry)
-								      : NULL;
-	return rules && tally_unwind_table_function(rules, address, start, end);
+	struct tally_unwind_table *rules = rules_of(table, entry);
+	return rules && tally_unwind_table_extent(rules, address, start, end);
 }
 
 uint64_t tally_name_table_start(const struct tally_name_table *table,
-				struct tally_object_entry *entry, uint64_t address)
+				struct tally_object_entry *entry, const struct tally_place *place,
+				uint64_t address)
 {
 	uint64_t start, end;
-	return tally_name_table_bounds(table, entry, address, &start, &end) ? start : UINT64_MAX;
+	if (table->is_kernel || table->is_jit)
+		return UINT64_MAX;
+	if (!entry || address == UINT64_MAX)
+		return place->address;
+	return tally_name_table_extent(table, entry, address, &start, &end) ? start : address;
+}
+
+/* Corrects what the table alone says of an address.  Sets *end to the function's end, unless there
+ * is no symbol. */
+static const struct tally_symbol *correct(const struct tally_name_table *table,
+					  struct tally_object_entry *entry, uint64_t address,
+					  const struct tally_symbol *symbol, uint64_t *end)
+{
+	struct tally_unwind_table *rules = symbol && !symbol->is_sized ? rules_of(table, entry)
+								       : NULL;
+	return tally_objects_function_at(rules, table->symbols, address, &symbol, end) ? symbol
+										       : NULL;
+}
+
+const struct tally_symbol *tally_name_table_symbol(const struct tally_name_table *table,
+						   struct tally_object_entry *entry,
+						   uint64_t address, uint64_t *end)
+{
+	uint64_t ignored;
+	return correct(table, entry, address,
+		       table->symbols ? tally_symbols_find(table->symbols, address) : NULL,
+		       end ? end : &ignored);
 }
 
 /* `address` is `before` bytes before a return address, so that it lies in the call.  In two cases
@@ -423,14 +456,16 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 						   uint64_t address, uint32_t before,
 						   size_t *cursor)
 {
+	uint64_t start, end;
 	const struct tally_symbol *symbol =
 		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
+	symbol = correct(table, entry, address, symbol, &end);
 	bool is_called = symbol && !(table->is_kernel && !strncmp(symbol->name, "__pfx_", 6));
 	if (is_called || !before || !table->symbols)
 		return symbol;
-	uint64_t start, end;
 	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
-	if (behind && tally_name_table_bounds(table, entry, address, &start, &end) &&
+	struct tally_unwind_table *rules = behind ? rules_of(table, entry) : NULL;
+	if (rules && tally_unwind_table_function(rules, address, &start, &end) &&
 	    end <= address + before)
 		return symbol;
 	return behind ? behind : symbol;

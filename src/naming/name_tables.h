@@ -63,13 +63,21 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 						   uint64_t address, uint32_t before,
 						   size_t *cursor);
 
-/* Finds the bounds of the function at an address by the unwind rules of its file, which even a
- * stripped program has.  _bounds returns false if the rules don't say; _start returns
- * UINT64_MAX. */
-bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry,
+/* Returns the symbol of the function that holds an address (NULL: none), and sets *end (may be NULL)
+ * to the function's end. */
+const struct tally_symbol *tally_name_table_symbol(const struct tally_name_table *table,
+						   struct tally_object_entry *entry,
+						   uint64_t address, uint64_t *end);
+
+/* For code without a symbol.  _extent finds the bounds of the function at an address, by its file's
+ * unwind rules or its code, and returns false if these don't tell.  _start returns the start of the
+ * function, else the address itself, or the place's if the file is missing.  It returns UINT64_MAX
+ * for kernels and JITs. */
+bool tally_name_table_extent(const struct tally_name_table *table, struct tally_object_entry *entry,
 			     uint64_t address, uint64_t *start, uint64_t *end);
 uint64_t tally_name_table_start(const struct tally_name_table *table,
-				struct tally_object_entry *entry, uint64_t address);
+				struct tally_object_entry *entry, const struct tally_place *place,
+				uint64_t address);
 
 /* Returns the object of a place and its symbol (NULL: none): the table's own, or a kernel module's.
  * Clears the symbol of a module that has moved since the recording. */

@@ -340,8 +340,9 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 		symbol = tally_kernel_module_symbol(names, table, place, symbol);
 	if (!symbol)
 		tally_name_table_lacks(names, table);
-	uint64_t start = symbol ? symbol->start : tally_name_table_start(table, entry, address);
-	*offset = start == UINT64_MAX ? 0 : address - start;
+	uint64_t start = symbol ? symbol->start
+				: tally_name_table_start(table, entry, place, address);
+	*offset = start == UINT64_MAX || address == UINT64_MAX ? 0 : address - start;
 	return tally_names_symbol_function(names, table, file, place, symbol, start);
 }
 

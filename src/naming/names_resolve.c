@@ -362,6 +362,12 @@ static int push_inlined(struct job *job, const struct tally_line_frame *inlined,
 	return frame.function == UINT32_MAX ? -ENOMEM : tally_vector_push(&names->frames, frame);
 }
 
+/* A place of a missing file is a function of its own. */
+static uint64_t offset_of(uint64_t address, uint64_t start)
+{
+	return start == UINT64_MAX || address == UINT64_MAX ? 0 : address - start;
+}
+
 static int intern_job(struct job *job, struct tally_place_name *out)
 {
 	struct tally_names *names = job->names;
@@ -376,7 +382,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		struct tally_place_name *name = &out[job->sorted[i].index];
 		const struct tally_place *place = &job->places[job->sorted[i].index];
 		uint64_t start = symbol ? symbol->start
-					: tally_name_table_start(job->table, job->entry,
+					: tally_name_table_start(job->table, job->entry, place,
 								 job->addresses[i]);
 		if (function == UINT32_MAX || symbol != last || !symbol)
 			function = tally_names_symbol_function(names, job->table, job->file, place,
@@ -387,7 +393,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		*name = (struct tally_place_name){
 			.first = (uint32_t)names->frames.count,
 			.count = answer->count ? answer->count : 1,
-			.offset = start == UINT64_MAX ? 0 : job->addresses[i] - start,
+			.offset = offset_of(job->addresses[i], start),
 		};
 		for (uint32_t at = 0; at + 1 < answer->count; at++)
 			if (push_inlined(job, &answer->frames[at],

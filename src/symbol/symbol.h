@@ -21,6 +21,8 @@ struct tally_symbol {
 	/* first address behind it; for an unknown size, the next symbol's start */
 	uint64_t end;
 	const char *name;     /* as in the file (mangled); lives as long as the table */
+	bool is_sized;        /* false: `end` is only a limit; the function may end before it */
+	bool is_label;        /* local, without type and size: it may be inside of a function */
 };
 
 struct tally_symbols; /* a table */

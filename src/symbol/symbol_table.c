@@ -132,6 +132,7 @@ static void give_ends(struct tally_symbols_builder *builder)
 		has_sized = (!is_first && has_sized) || entry->end > entry->start;
 		if (has_sized || (next && next->start == entry->start))
 			continue;
+		entry->is_open = true;
 		bool is_last = !next || (builder->is_kernel && next->module != entry->module);
 		entry->end = is_last ? page_behind(entry->start) : next->start;
 		if (next && entry->end > next->start)
@@ -247,7 +248,8 @@ static void fill(struct tally_symbols *symbols, const struct tally_symbols_build
 {
 	for (size_t i = 0; i < builder->count; i++) {
 		const struct tally_symbol_entry *entry = &builder->entries[i];
-		symbols->list[i] = (struct tally_symbol){ entry->start, entry->end, entry->name };
+		symbols->list[i] = (struct tally_symbol){ entry->start, entry->end, entry->name,
+							  !entry->is_open, entry->is_label };
 		if (symbols->modules)
 			symbols->modules[i] = entry->module;
 	}
@@ -367,6 +369,7 @@ void tally_symbols_free(struct tally_symbols *symbols)
  *     u32 count, u32 bytes of names, count × { u32 start, u32 size, u32 name },
  *     names, each with a NUL
  *
+ * The two highest bits of a name's offset tell whether the symbol has a size and is a label.
  * Starts are relative to a base, so a kernel's table is valid at every KASLR offset.  Reading
  * checks what lookups rely on: the order of starts, and the ends of names. */
 
@@ -377,6 +380,10 @@ struct head {
 struct packed {
 	uint32_t start, size, name;
 };
+
+#define NAME_IS_SIZED (1u << 31)
+#define NAME_IS_LABEL (1u << 30)
+#define NAME_OFFSET (NAME_IS_LABEL - 1)
 
 static bool is_packable(const struct tally_symbols *symbols, const struct tally_symbol *symbol)
 {
@@ -396,11 +403,13 @@ int tally_symbols_pack(const struct tally_symbols *symbols, uint64_t base, struc
 			continue;
 		if (symbol->start < base || symbol->start - base > UINT32_MAX ||
 		    symbol->end - symbol->start > UINT32_MAX ||
-		    name_bytes > UINT32_MAX - head.name_bytes)
+		    name_bytes > NAME_OFFSET - head.name_bytes)
 			return -ERANGE;
 		const struct packed packed = { (uint32_t)(symbol->start - base),
 					       (uint32_t)(symbol->end - symbol->start),
-					       head.name_bytes };
+					       head.name_bytes |
+						       (symbol->is_sized ? NAME_IS_SIZED : 0) |
+						       (symbol->is_label ? NAME_IS_LABEL : 0) };
 		tally_buffer_append(out, &packed, sizeof(packed));
 		head.name_bytes += (uint32_t)name_bytes;
 		head.count++;
@@ -434,10 +443,13 @@ int tally_symbols_unpack(const void *bytes, size_t size, uint64_t base, struct t
 		struct packed packed;
 		memcpy(&packed, entries + (size_t)i * sizeof(packed), sizeof(packed));
 		uint64_t start = base + packed.start;
-		if (packed.name >= head.name_bytes || start < least || start + packed.size < start)
+		uint32_t name = packed.name & NAME_OFFSET;
+		if (name >= head.name_bytes || start < least || start + packed.size < start)
 			result = -EBADMSG;
 		list[i] = (struct tally_symbol){ start, start + packed.size,
-						 names + packed.name % head.name_bytes };
+						 names + name % head.name_bytes,
+						 packed.name & NAME_IS_SIZED,
+						 packed.name & NAME_IS_LABEL };
 		least = start;
 	}
 	if (!result) {

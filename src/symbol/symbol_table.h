@@ -26,6 +26,7 @@ struct tally_symbol_entry {
 	uint8_t binding;
 	bool is_function; /* marked as a function, not just in a code section */
 	bool is_label;    /* local, without type and size */
+	bool is_open;     /* `end` was guessed */
 };
 
 struct tally_symbols_builder {

@@ -166,6 +166,7 @@ struct tally_entry_functions {
 	const struct tally_object *object;
 	struct tally_symbols *symbols; /* NULL: none, or not tried */
 	bool is_tried;
+	struct tally_unwind_table *rules; /* the table that uses this */
 };
 
 static void close_entry(struct tally_object_entry *entry)
@@ -288,6 +289,29 @@ static bool may_read_symbols(const struct tally_object *object)
 	       tally_object_go_table(object, &section);
 }
 
+bool tally_objects_function_at(struct tally_unwind_table *rules,
+			       const struct tally_symbols *symbols, uint64_t address,
+			       const struct tally_symbol **symbol, uint64_t *end)
+{
+	uint64_t start;
+	if (!*symbol)
+		return false;
+	*end = (*symbol)->end;
+	if ((*symbol)->is_sized || !rules ||
+	    !tally_unwind_table_extent(rules, (*symbol)->start, &start, end))
+		return true;
+	const struct tally_symbol *around = start < (*symbol)->start && (*symbol)->is_label
+						    ? tally_symbols_find(symbols, start)
+						    : NULL;
+	if (around && around->start == start)
+		*symbol = around;
+	else if ((*symbol)->end < *end)
+		*end = (*symbol)->end;
+	if (address >= *end)
+		*symbol = NULL;
+	return *symbol;
+}
+
 /* The part that a compiler split off a function (f.cold) does not begin like a function, and is not
  * reported as one. */
 static enum tally_unwind_function_kind find_function(void *context, uint64_t address,
@@ -300,10 +324,11 @@ static enum tally_unwind_function_kind find_function(void *context, uint64_t add
 	functions->is_tried = true;
 	const struct tally_symbol *symbol =
 		functions->symbols ? tally_symbols_find(functions->symbols, address) : NULL;
-	if (!symbol || strstr(symbol->name, ".cold"))
+	if (!tally_objects_function_at(functions->rules, functions->symbols, address, &symbol,
+				       end) ||
+	    strstr(symbol->name, ".cold"))
 		return TALLY_UNWIND_NO_FUNCTION;
 	*start = symbol->start;
-	*end = symbol->end;
 	return kind_of(symbol->name);
 }
 
@@ -313,6 +338,7 @@ static void use_functions(struct tally_object_entry *entry)
 	if (!entry->functions)
 		return; /* optional */
 	entry->functions->object = entry->object;
+	entry->functions->rules = entry->unwind;
 	tally_unwind_table_use_functions(entry->unwind, find_function, entry->functions);
 }
 

@@ -15,6 +15,8 @@
 
 struct tally_live_jits;
 struct tally_made_code;
+struct tally_symbol;
+struct tally_symbols;
 
 enum tally_object_state {
 	TALLY_OBJECT_UNTRIED,
@@ -131,6 +133,14 @@ int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *task
 			 int (*tell)(void *context, const char *path,
 				     const struct tally_build_id *id),
 			 void *context);
+
+/* Corrects the symbol that a table has for an address, by where functions begin and end by rules
+ * and code (`rules` may be NULL).  A symbol without a size ends with its function; code behind it
+ * has no symbol.  A local label inside of a function is not the function's name.  Sets *symbol, and
+ * *end to the function's end.  Returns false when there is no symbol. */
+bool tally_objects_function_at(struct tally_unwind_table *rules,
+			       const struct tally_symbols *symbols, uint64_t address,
+			       const struct tally_symbol **symbol, uint64_t *end);
 
 /* Returns the unwind rules, parsed on first use; NULL when there are none. */
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry);

@@ -10,6 +10,11 @@
  *   before it doesn't go on: behind ret, jmp, ud2 or hlt, or behind a call and padding.
  *
  * Both must be instructions of the sweep.  A function whose address is only in tables is not found.
+ *
+ * Names need less certainty than unwinding, but must not run on into the next function.  So there
+ * are likely beginnings, too: an instruction behind code that doesn't go on, where no jump leads
+ * that stays in a function (a conditional or a near one).  Behind a jump through a table these may
+ * be cases of a switch.
  */
 #include "unwind/code_starts.h"
 
@@ -27,8 +32,10 @@ struct sweep {
 	uint64_t address;
 	uint64_t *instructions; /* bits of bytes where an instruction begins */
 	uint64_t *behind_ends;  /* the instruction before doesn't go on */
-	uint64_t *called, *taken;
-	bool has_ended, has_called; /* of the last instruction that is no padding */
+	uint64_t *called, *taken, *jumped;
+	uint64_t *cases; /* behind a jump, and not aligned: rather a part of a function */
+	/* of the last instruction that is no padding */
+	bool has_ended, has_jumped, has_called;
 	bool is_padded;             /* padding follows it */
 };
 
@@ -76,6 +83,14 @@ static bool is_end(const uint8_t *bytes, size_t length)
 	       (length > 1 && bytes[0] == 0xff && (bytes[1] >> 3 & 7) == 4);
 }
 
+/* Of an instruction that doesn't go on: true if it is no jump. */
+static bool is_return(const uint8_t *bytes, size_t length)
+{
+	bool is_prefixed = length > 1 && (bytes[0] == 0xf3 || bytes[0] == 0xf2);
+	uint8_t code = bytes[is_prefixed];
+	return code == 0xc3 || code == 0xc2 || code == 0xf4 || code == 0x0f;
+}
+
 static void note_targets(struct sweep *sweep, const uint8_t *bytes, size_t length, uint64_t behind)
 {
 	enum { NEAR_CALL = 5, SHORT_MOV = 5, LEA = 7, MOV = 7 };
@@ -91,6 +106,25 @@ static void note_targets(struct sweep *sweep, const uint8_t *bytes, size_t lengt
 		note(sweep, sweep->taken, (uint32_t)read_32(bytes + length - 4));
 }
 
+/* Notes the target of a jump that stays in its function: conditional, or not far. */
+static void note_jump(struct sweep *sweep, const uint8_t *bytes, size_t length, uint64_t behind)
+{
+	enum { NEAR = 2048 };
+	int64_t distance = NEAR + 1;
+	if (length && (bytes[0] == 0x2e || bytes[0] == 0x3e || bytes[0] == 0xf2)) {
+		bytes++; /* branch hints; bnd */
+		length--;
+	}
+	bool is_conditional = length == 6 && bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80;
+	if (length == 2 && ((bytes[0] & 0xf0) == 0x70 || bytes[0] == 0xeb ||
+			    (bytes[0] & 0xfc) == 0xe0))
+		distance = (int8_t)bytes[1];
+	else if (is_conditional || (length == 5 && bytes[0] == 0xe9))
+		distance = read_32(bytes + length - 4);
+	if (is_conditional || (distance <= NEAR && distance >= -NEAR))
+		note(sweep, sweep->jumped, behind + (uint64_t)distance);
+}
+
 static void take(struct sweep *sweep, size_t at, size_t length)
 {
 	const uint8_t *bytes = sweep->code + at;
@@ -102,9 +136,13 @@ static void take(struct sweep *sweep, size_t at, size_t length)
 	bool is_aligned = (sweep->address + at) % ALIGNMENT == 0;
 	if (!at || sweep->has_ended || (sweep->has_called && sweep->is_padded && is_aligned))
 		set(sweep->behind_ends, at);
+	if (sweep->has_jumped && !is_aligned)
+		set(sweep->cases, at);
 	sweep->has_ended = is_end(bytes, length);
 	sweep->has_called = bytes[0] == 0xe8;
+	sweep->has_jumped = sweep->has_ended && !is_return(bytes, length);
 	sweep->is_padded = false;
+	note_jump(sweep, bytes, length, sweep->address + at + length);
 	if (length >= 5)
 		note_targets(sweep, bytes, length, sweep->address + at + length);
 }
@@ -113,7 +151,7 @@ int tally_code_starts_find(const uint8_t *code, size_t size, uint64_t address,
 			   struct tally_code_starts *out)
 {
 	size_t words = size / BITS + 1;
-	uint64_t *bits = calloc(words * 4, sizeof(*bits));
+	uint64_t *bits = calloc(words * 6, sizeof(*bits));
 	*out = (struct tally_code_starts){ .address = address, .size = size };
 	if (!bits)
 		return -ENOMEM;
@@ -123,7 +161,9 @@ int tally_code_starts_find(const uint8_t *code, size_t size, uint64_t address,
 			       .instructions = bits,
 			       .behind_ends = bits + words,
 			       .called = bits + 2 * words,
-			       .taken = bits + 3 * words };
+			       .taken = bits + 3 * words,
+			       .jumped = bits + 4 * words,
+			       .cases = bits + 5 * words };
 	for (size_t at = 0; at < size;) {
 		size_t length = tally_code_length(code + at, size - at);
 		if (length)
@@ -132,10 +172,14 @@ int tally_code_starts_find(const uint8_t *code, size_t size, uint64_t address,
 			sweep.has_ended = sweep.has_called = false;
 		at += length ? length : 1;
 	}
-	for (size_t i = 0; i < words; i++)
+	for (size_t i = 0; i < words; i++) {
 		bits[i] &= sweep.called[i] | (sweep.taken[i] & sweep.behind_ends[i]);
-	uint64_t *less = realloc(bits, words * sizeof(*bits));
+		sweep.behind_ends[i] =
+			bits[i] | (sweep.behind_ends[i] & ~sweep.jumped[i] & ~sweep.cases[i]);
+	}
+	uint64_t *less = realloc(bits, 2 * words * sizeof(*bits));
 	out->bits = less ? less : bits;
+	out->likely = out->bits + words;
 	return 0;
 }
 
@@ -157,6 +201,27 @@ bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t a
 	if (!is_set(starts->bits, (size_t)at))
 		return false;
 	while (next < starts->size && next - at < 2 * reach && !is_set(starts->bits, (size_t)next))
+		next++;
+	*start = starts->address + at;
+	*end = starts->address + next;
+	return true;
+}
+
+bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
+			      uint64_t *start, uint64_t *end)
+{
+	uint64_t at = address - starts->address, next;
+	if (at >= starts->size)
+		return false;
+	next = at + 1;
+	size_t word = at / BITS;
+	uint64_t bits = starts->likely[word] & (~0ull >> (BITS - 1 - at % BITS));
+	while (!bits && word > 0)
+		bits = starts->likely[--word];
+	if (!bits)
+		return false;
+	at = word * BITS + (BITS - 1) - (unsigned)__builtin_clzll(bits);
+	while (next < starts->size && !is_set(starts->likely, (size_t)next))
 		next++;
 	*start = starts->address + at;
 	*end = starts->address + next;

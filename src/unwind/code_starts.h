@@ -11,6 +11,7 @@ struct tally_code_starts {
 	uint64_t address; /* of the code's first byte */
 	size_t size;
 	uint64_t *bits;
+	uint64_t *likely; /* more bits, less certain; part of the same memory */
 };
 
 /* Reads the code once.  Returns 0 or -ENOMEM.  The caller releases *out. */
@@ -23,5 +24,10 @@ void tally_code_starts_release(struct tally_code_starts *starts);
  * none. */
 bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
 			      size_t reach, uint64_t *start, uint64_t *end);
+
+/* Finds the last likely beginning up to an address, and the next one behind it or the code's end.
+ * Good for names, not for unwinding.  Returns false when there is none. */
+bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
+			      uint64_t *start, uint64_t *end);
 
 #endif

@@ -96,6 +96,12 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address,
 				 uint64_t *start, uint64_t *end);
 
+/* Finds the beginning and the end of the function that holds an address: by its rules, or else by
+ * the code between functions with rules (x86-64).  The latter is likely, not certain: good for
+ * names, not for unwinding.  Returns false when the function is not known. */
+bool tally_unwind_table_extent(struct tally_unwind_table *table, uint64_t address,
+			       uint64_t *start, uint64_t *end);
+
 /* True if the table has valid rules for an address. */
 bool tally_unwind_table_has_rule(struct tally_unwind_table *table, uint64_t address);
 

@@ -51,6 +51,125 @@ bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t addr
 	return true;
 }
 
+/* ---- where code without rules belongs ------------------------------------ */
+
+/* Finds where functions begin in the segment that holds the address.  Takes some ms for a MiB,
+ * once. */
+static void find_starts(struct tally_unwind_table *table, uint64_t address)
+{
+	const size_t most_bytes = 4 << 20;
+	Elf *elf = tally_object_elf(table->object);
+	size_t count, size;
+	GElf_Phdr header;
+	table->has_starts = true;
+	if (!elf || elf_getphdrnum(elf, &count) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    !(header.p_flags & PF_X) || address - header.p_vaddr >= header.p_filesz ||
+		    header.p_filesz > most_bytes)
+			continue;
+		const uint8_t *code = tally_object_bytes_at(table->object, header.p_vaddr, &size);
+		if (code) /* without memory: finds none */
+			tally_code_starts_find(code, size, header.p_vaddr, &table->starts);
+		return;
+	}
+}
+
+struct piece {
+	uint64_t start, end;
+};
+
+/* Narrows a piece around an address to one between functions with rules.  Overlapping functions, as
+ * in hand-written assembly, are looked at one by one: those before the last are ignored. */
+static void narrow_by_rules(struct tally_unwind_table *table, uint64_t address,
+			    struct piece *piece)
+{
+	for (unsigned i = 0; i < table->index_count; i++) {
+		struct tally_function_index *index = &table->indexes[i];
+		struct tally_unwind_function function;
+		size_t position;
+		uint64_t start;
+		bool has_below = tally_function_index_below(index, address, &position, &start);
+		if (!has_below)
+			position = SIZE_MAX; /* the next is the first */
+		if (has_below && tally_function_index_at(index, position, &function)) {
+			uint64_t end = function.start + function.size;
+			if (end <= address && end > piece->start)
+				piece->start = end;
+		}
+		uint64_t next = tally_function_index_next(index, position);
+		if (next > address && next < piece->end)
+			piece->end = next;
+	}
+}
+
+/* Finds the section, or else the segment, of code that holds an address. */
+static bool find_code(const struct tally_object *object, uint64_t address, struct piece *piece)
+{
+	const struct tally_segment *segment = tally_object_segment_at(object, address);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+	if (!segment || !segment->is_executable)
+		return false;
+	*piece = (struct piece){ segment->address, segment->address + segment->file_size };
+	while ((scn = elf_nextscn(tally_object_elf(object), scn)))
+		if (gelf_getshdr(scn, &header) && header.sh_flags & SHF_EXECINSTR &&
+		    header.sh_addr > piece->start && header.sh_addr <= address)
+			piece->start = header.sh_addr;
+		else if (gelf_getshdr(scn, &header) && header.sh_flags & SHF_EXECINSTR &&
+			 header.sh_addr > address && header.sh_addr < piece->end)
+			piece->end = header.sh_addr;
+	return true;
+}
+
+/* Returns where functions begin in a piece: in its whole segment, whose calls tell most, or in a
+ * part of the piece, if the segment is large.  NULL: unknown. */
+static const struct tally_code_starts *starts_of(struct tally_unwind_table *table,
+						 uint64_t address, const struct piece *piece)
+{
+	const uint64_t most_bytes = 4 << 20;
+	size_t available;
+	if (table->machine != TALLY_UNWIND_X86_64)
+		return NULL;
+	if (!table->has_starts)
+		find_starts(table, address);
+	if (table->starts.bits && address - table->starts.address < table->starts.size)
+		return &table->starts;
+	if (table->gap.bits && address - table->gap.address < table->gap.size)
+		return &table->gap;
+	tally_code_starts_release(&table->gap);
+	uint64_t skipped = (address - piece->start) / most_bytes * most_bytes;
+	uint64_t start = piece->start + skipped, size = piece->end - start;
+	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
+	size = size < most_bytes ? size : most_bytes;
+	if (!code || tally_code_starts_find(code, size < available ? size : available, start,
+					    &table->gap) < 0)
+		return NULL;
+	return &table->gap;
+}
+
+bool tally_unwind_table_extent(struct tally_unwind_table *table, uint64_t address,
+			       uint64_t *start, uint64_t *end)
+{
+	enum { REACH = 64 << 10 };
+	struct piece piece;
+	if (tally_unwind_table_function(table, address, start, end))
+		return true;
+	if (!table->object || !find_code(table->object, address, &piece))
+		return false;
+	narrow_by_rules(table, address, &piece);
+	const struct tally_code_starts *starts = starts_of(table, address, &piece);
+	uint64_t likely, next;
+	if (starts && tally_code_starts_likely(starts, address, &likely, &next)) {
+		piece.start = likely > piece.start ? likely : piece.start;
+		piece.end = next < piece.end ? next : piece.end;
+	}
+	*start = piece.start;
+	*end = piece.end;
+	return address - piece.start <= REACH;
+}
+
 bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address,
 			     uint64_t *target)
 {
@@ -160,29 +279,6 @@ const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind
 	    !tally_code_walk(code, size, at, &frame))
 		return NULL;
 	return tally_unwind_rules_of_frame(&table->made, &frame);
-}
-
-/* Finds where functions begin in the segment that holds the address.  Takes some ms for a MiB,
- * once. */
-static void find_starts(struct tally_unwind_table *table, uint64_t address)
-{
-	const size_t most_bytes = 4 << 20;
-	Elf *elf = tally_object_elf(table->object);
-	size_t count, size;
-	GElf_Phdr header;
-	table->has_starts = true;
-	if (!elf || elf_getphdrnum(elf, &count) != 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
-		    !(header.p_flags & PF_X) || address - header.p_vaddr >= header.p_filesz ||
-		    header.p_filesz > most_bytes)
-			continue;
-		const uint8_t *code = tally_object_bytes_at(table->object, header.p_vaddr, &size);
-		if (code) /* without memory: finds none */
-			tally_code_starts_find(code, size, header.p_vaddr, &table->starts);
-		return;
-	}
 }
 
 bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
@@ -336,7 +432,8 @@ int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64
 
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
 {
-	size_t bytes = sizeof(*table) + (table->starts.bits ? table->starts.size / 8 : 0);
+	size_t bytes = sizeof(*table) + (table->starts.bits ? table->starts.size / 4 : 0) +
+		       (table->gap.bits ? table->gap.size / 4 : 0);
 	for (unsigned i = 0; i < table->index_count; i++)
 		bytes += table->indexes[i].functions.capacity *
 				 sizeof(*table->indexes[i].functions.items) +
@@ -354,6 +451,7 @@ void tally_unwind_table_free(struct tally_unwind_table *table)
 	}
 	tally_unwind_rules_release(&table->made);
 	tally_code_starts_release(&table->starts);
+	tally_code_starts_release(&table->gap);
 	tally_object_unref(table->debug);
 	tally_object_unref(table->object);
 	free(table);

@@ -26,6 +26,7 @@ struct tally_unwind_table {
 	/* of a segment without rules and symbols; empty: not searched, or too large */
 	struct tally_code_starts starts;
 	bool has_starts; /* `starts` was searched for */
+	struct tally_code_starts gap; /* of the last piece without rules in a large segment */
 };
 
 /* Makes a table over one section's bytes, which must outlive it.  `linker` is its .eh_frame_hdr, or

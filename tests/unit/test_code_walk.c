@@ -595,6 +595,46 @@ static void ends_of_a_start_are_the_next_one(void **state)
 	tally_code_starts_release(&starts);
 }
 
+static void assert_likely(const uint8_t *code, size_t size, const char *expected)
+{
+	struct tally_code_starts starts;
+	uint8_t *copy = copy_of(code, size);
+	uint64_t start, end;
+	char found[64];
+	assert_true(size < sizeof(found));
+	assert_int_equal(tally_code_starts_find(copy, size, 0x1000, &starts), 0);
+	free(copy);
+	for (size_t i = 0; i < size; i++)
+		found[i] = tally_code_starts_likely(&starts, 0x1000 + i, &start, &end) &&
+					   start == 0x1000 + i
+				   ? '^'
+				   : '.';
+	found[size] = '\0';
+	assert_string_equal(found, expected);
+	tally_code_starts_release(&starts);
+}
+
+static void functions_are_likely_to_begin_behind_others(void **state)
+{
+	(void)state;
+	/* ret; nop; xor; ret */
+	assert_likely(CODE("\xc3\x90\x31\xc0\xc3"), "^.^..");
+	/* jne 3; ret; 3: xor; ret: a part of the function */
+	assert_likely(CODE("\x75\x01\xc3\x31\xc0\xc3"), "^.....");
+	/* jne by 32 bits */
+	assert_likely(CODE("\x0f\x85\x01\x00\x00\x00\xc3\x31\xc0\xc3"), "^.........");
+	/* jmp 4, near; ret; nop; 4: ret */
+	assert_likely(CODE("\xeb\x02\xc3\x90\xc3"), "^....");
+	/* jmp far away, and to here from there is another function's */
+	assert_likely(CODE("\xe9\x00\x10\x00\x00\xc3"), "^.....");
+	/* jmp *%rax; ret: a case of a switch */
+	assert_likely(CODE("\xff\xe0\xc3"), "^..");
+	/* jmp *%rax; padding; 16: ret */
+	assert_likely(CODE("\xff\xe0\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
+			   "\xc3"),
+		      "^...............^");
+}
+
 /* Without the function's bounds, the walk stops at instructions that may begin another function. */
 static void plain_walks_end_where_functions_may(void **state)
 {
@@ -737,6 +777,7 @@ int main(void)
 		cmocka_unit_test(walks_say_what_the_compilers_rules_say),
 		cmocka_unit_test(functions_begin_where_calls_go),
 		cmocka_unit_test(ends_of_a_start_are_the_next_one),
+		cmocka_unit_test(functions_are_likely_to_begin_behind_others),
 		cmocka_unit_test(plain_walks_end_where_functions_may),
 		cmocka_unit_test(beginnings_are_found_without_symbols),
 		cmocka_unit_test(lengths_are_the_disassemblers),
