@@ -10,6 +10,7 @@
 #include "naming/packed_names.h"
 #include "profile/profile.h"
 #include "recording/trace_text.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +93,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 	if (!result) {
 		recording->names.asked = others;
 		recording->names.perf_maps = options->perf_maps;
+		recording->tasks.jits->files = options->jit_files;
 		tally_names_use_cache(&recording->names);
 		trace->recording = recording;
 		result = use_files(recording, options->files) < 0
@@ -123,6 +125,7 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 		tally_perfdata_replace_data(recording->data, options->excerpt->bytes,
 					    options->excerpt->length);
 	recording->names.perf_maps = options->perf_maps;
+	recording->tasks.jits->files = options->jit_files;
 	if (options->names)
 		tally_names_use_sources(&recording->names, options->names);
 	if (use_files(recording, options->files) < 0 ||

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+struct tally_jit_files;
 struct tally_name_sources;
 struct tally_objects;
 struct tally_perf_maps;
@@ -19,6 +20,7 @@ struct tally_pack_options {
 	void (*look)(void *context, const struct tally_recording *recording);
 	void *context;
 	const struct tally_perf_maps *perf_maps; /* read while recording; NULL: none */
+	const struct tally_jit_files *jit_files; /* opened while recording; NULL: none */
 	const struct tally_objects *files;       /* its fetched debug files are used; NULL: none */
 	const struct tally_name_sources *names;  /* NULL: only what the recording contains */
 	/* receives a hint on how to get missing names (jit_hint.h); NULL: no hint */

@@ -9,6 +9,7 @@
 #include "base/terminal.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
+#include "task/jit.h"
 #include "task/perf_maps.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct naming {
 	int fd, done_fd;
 	struct tally_buffer section, excerpt, hint;
 	struct tally_perf_maps perf_maps;
+	struct tally_jit_files jit_files;
 	struct tally_objects files;
 	struct tally_error err;
 	int result;
@@ -36,6 +38,7 @@ struct naming {
 static int read_and_pack(struct naming *naming)
 {
 	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
+						    .jit_files = &naming->jit_files,
 						    .files = &naming->files,
 						    .excerpt = naming->excerpt.length
 								       ? &naming->excerpt
@@ -62,6 +65,7 @@ static void naming_free(struct naming *naming)
 	tally_buffer_release(&naming->excerpt);
 	tally_buffer_release(&naming->hint);
 	tally_perf_maps_release(&naming->perf_maps);
+	tally_jit_files_release(&naming->jit_files);
 	tally_objects_release(&naming->files);
 	if (naming->fd >= 0)
 		close(naming->fd);
@@ -79,6 +83,7 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 				   .done_fd = eventfd(0, EFD_CLOEXEC),
 				   .err = TALLY_ERROR_NONE };
 	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
+	tally_recorder_take_jit_files(recorder, &naming->jit_files);
 	tally_recorder_take_excerpt(recorder, &naming->excerpt);
 	bool has_files = !tally_recorder_take_files(recorder, &naming->files);
 	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 &&
@@ -128,6 +133,7 @@ static int name_files(const struct record_request *request, struct tally_recorde
 		      struct tally_error *err)
 {
 	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
+						    .jit_files = &naming->jit_files,
 						    .files = &naming->files };
 	for (size_t i = 0; i < request->files.count; i++) {
 		const char *path = request->files.items[i];

@@ -2,21 +2,27 @@
 
 #include "naming/frame_kind.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-bool tally_jit_is_object(const char *path)
+static bool has_form(const char *base, const char *form)
 {
-	static const char *const forms[] = { "perf-%10u.map%n", "jit-%10u.dump%n",
-					     "jitted-%10u-%*u.so%n", "[JIT] tid %10u%n" };
+	unsigned process;
+	int end = 0;
+	return sscanf(base, form, &process, &end) == 1 && end && !base[end];
+}
+
+const char *tally_jit_object(const char *path)
+{
 	const char *base = path[0] == '[' ? path : tally_object_basename(path);
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		unsigned process;
-		int end = 0;
-		if (sscanf(base, forms[i], &process, &end) == 1 && end && !base[end])
-			return true;
-	}
-	return !strcmp(path, TALLY_JIT_OBJECT);
+	if (has_form(base, "perf-%10u.map%n") || has_form(base, "[JIT] tid %10u%n") ||
+	    !strcmp(path, TALLY_JIT_MAP))
+		return TALLY_JIT_MAP;
+	if (has_form(base, "jit-%10u.dump%n") || has_form(base, "jitted-%10u-%*u.so%n") ||
+	    !strcmp(path, TALLY_JIT_DUMP))
+		return TALLY_JIT_DUMP;
+	return strcmp(path, TALLY_JIT_UNNAMED) ? NULL : TALLY_JIT_UNNAMED;
 }
 
 /* V8 puts a sign behind the kind of code: "~" interpreted, "^" baseline, "+" midtier, "*"

@@ -3,16 +3,17 @@
 #ifndef TALLY_NAMING_JIT_NAMES_H
 #define TALLY_NAMING_JIT_NAMES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* The object of all JIT code.  Its memory, its map and its dump belong to one process; whichever
- * process ran it, it is the same code. */
-#define TALLY_JIT_OBJECT "[JIT]"
+/* The object of JIT code: what names it, without the number of a process; or nothing names it. */
+#define TALLY_JIT_MAP "perf.map"
+#define TALLY_JIT_DUMP "jit.dump"
+#define TALLY_JIT_UNNAMED "[JIT]"
 
-/* True for objects that perf and JITs name after a process: "/tmp/perf-7.map", "[JIT] tid 7",
- * "jit-7.dump", "jitted-7-3.so". */
-bool tally_jit_is_object(const char *path);
+/* Returns one of these for objects that perf and JITs name after a process: "/tmp/perf-7.map" or
+ * "[JIT] tid 7", "jit-7.dump" or perf inject's "jitted-7-3.so"; also for the objects above.  NULL:
+ * it is another object. */
+const char *tally_jit_object(const char *path);
 
 /* Finds the part of a JIT's function name that says how it was compiled: V8's tiers, as in
  * "JS:*sort /x/list.js:3:9", and .NET's, as in "void Program::Sort()[OptimizedTier1]".  Returns its

@@ -261,6 +261,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
 		table->symbols = perf_map_load(names, file->pid);
+		path = table->symbols ? TALLY_JIT_MAP : TALLY_JIT_UNNAMED;
 	} else if (!file->pid && listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
@@ -276,10 +277,11 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 					      : NULL;
 		path = started ? started : path;
 	}
-	if (tally_jit_is_object(path)) /* perf inject wrote a file of its own for each function */
+	if (!file->pid && tally_jit_object(path)) { /* perf inject wrote a file for each function */
 		table->kind = TALLY_FRAME_JIT;
-	table->object = tally_strings_intern(
-		&names->strings, table->kind == TALLY_FRAME_JIT ? TALLY_JIT_OBJECT : path);
+		path = tally_jit_object(path);
+	}
+	table->object = tally_strings_intern(&names->strings, path);
 	return 0;
 }
 

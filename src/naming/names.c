@@ -33,7 +33,7 @@ static bool starts(const char *text, const char *with)
 static bool is_jit(const char *object, const char *base)
 {
 	size_t length = strlen(base);
-	return tally_jit_is_object(object) || starts(object, "//anon") ||
+	return tally_jit_object(object) || starts(object, "//anon") ||
 	       starts(object, "[anon") || starts(object, "/memfd:") ||
 	       (starts(base, "perf-") && length > 9 && !strcmp(base + length - 4, ".map"));
 }

@@ -73,7 +73,7 @@ struct tally_function {
 	uint32_t declared;
 	uint32_t file;   /* file id of the tasks, TALLY_FILE_KERNEL or TALLY_FILE_NONE */
 	/* string id of its object's path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]",
-	 * "[unknown]"; of JIT code "[JIT]" (jit_names.h) */
+	 * "[unknown]"; of JIT code as in jit_names.h */
 	uint32_t object;
 	/* in the terms of its file's symbols: a symbol address minus this is the offset.  Without a
 	 * symbol it comes from the unwind rules, which even a stripped program has.  UINT64_MAX:

@@ -135,8 +135,9 @@ static uint32_t intern_name(struct tally_names *names, const char *text)
 static const char *object_of(const struct tally_names *names, uint32_t file,
 			     const struct tally_packed_function *packed)
 {
-	if (tally_jit_is_object(packed->object)) /* older recordings have the process's */
-		return TALLY_JIT_OBJECT;
+	const char *jit = tally_jit_object(packed->object);
+	if (jit) /* older recordings have the process's map or dump */
+		return jit;
 	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
 		       !names->tasks->files.items[file].pid;
 	return names->real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;

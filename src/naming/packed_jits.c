@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HAS_CYCLE_TIMES = 1, HAS_DEVICE = 2 };
+
 /* ---- writing ------------------------------------------------------------- */
 
 static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks,
@@ -21,7 +23,9 @@ static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks,
 	tally_buffer_append(out, path, strlen(path) + 1);
 	tally_own_put_number(out, file->inode);
 	tally_own_put_number(out, file->inode_generation);
-	tally_own_put_number(out, dump->has_cycle_times);
+	tally_own_put_number(out, HAS_DEVICE | (dump->has_cycle_times ? HAS_CYCLE_TIMES : 0));
+	tally_own_put_number(out, file->major);
+	tally_own_put_number(out, file->minor);
 	tally_own_put_number(out, dump->functions.count);
 	for (size_t i = 0; i < dump->functions.count; i++) {
 		const struct tally_jit_function *function = &dump->functions.items[i];
@@ -52,7 +56,8 @@ void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffe
 	if (!has_dump(tasks))
 		return;
 	for (size_t i = 0; i < tasks->jits->items.count; i++)
-		put_dump(&out, tasks, &tasks->jits->items.items[i]);
+		if (!tasks->jits->items.items[i].is_inherited)
+			put_dump(&out, tasks, &tasks->jits->items.items[i]);
 	section->failed |= out.failed;
 	if (!out.failed)
 		tally_own_feature_add(section, TALLY_OWN_JITS, out.bytes, out.length);
@@ -109,11 +114,16 @@ static int read_dump(struct tally_reader *reader, const struct tally_mapped_file
 		return -ENOMEM;
 	const char *name = tally_reader_string(reader);
 	uint64_t inode = tally_reader_uleb(reader), generation = tally_reader_uleb(reader);
-	dump->has_cycle_times = tally_reader_uleb(reader) & 1;
+	uint64_t flags = tally_reader_uleb(reader), major = file->major, minor = file->minor;
+	dump->has_cycle_times = flags & HAS_CYCLE_TIMES;
+	if (flags & HAS_DEVICE) {
+		major = tally_reader_uleb(reader);
+		minor = tally_reader_uleb(reader);
+	}
 	if (reader->failed)
 		return -EBADMSG;
-	*is_wanted = !strcmp(name, path) && inode == file->inode &&
-		     generation == file->inode_generation;
+	*is_wanted = !strcmp(name, path) && inode == file->inode && major == file->major &&
+		     minor == file->minor && generation == file->inode_generation;
 	int result = read_functions(reader, dump);
 	return result ? result : read_places(reader, dump);
 }

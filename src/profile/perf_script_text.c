@@ -82,7 +82,7 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 		return -ENOMEM;
 	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED
 						    : tally_frame_kind_of_object(object);
-	object = tally_jit_is_object(object) ? TALLY_JIT_OBJECT : object;
+	object = tally_jit_object(object) ? tally_jit_object(object) : object;
 	if (!*name) {
 		const char *base = *object ? tally_object_basename(object) : "unknown";
 		bool bracketed = *base == '[';

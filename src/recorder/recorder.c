@@ -227,6 +227,12 @@ void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally
 	recorder->tasks.perf_maps = (struct tally_perf_maps){ 0 };
 }
 
+void tally_recorder_take_jit_files(struct tally_recorder *recorder, struct tally_jit_files *out)
+{
+	*out = recorder->tasks.jit_files;
+	recorder->tasks.jit_files = (struct tally_jit_files){ 0 };
+}
+
 void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out)
 {
 	*out = (struct tally_buffer){ 0 };

@@ -45,6 +45,7 @@ struct tally_recorder_range {
 	double start_s, end_s;
 };
 
+struct tally_jit_files;
 struct tally_perf_maps;
 struct tally_recorder_status;
 
@@ -164,8 +165,9 @@ int tally_recorder_finish(struct tally_recorder *recorder, struct tally_recorder
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_recorder_status *status, struct tally_error *err);
 
-/* Moves the held perf maps to `out`, which the caller releases. */
+/* Move the held perf maps, and the dumps of JITs, to `out`, which the caller releases. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
+void tally_recorder_take_jit_files(struct tally_recorder *recorder, struct tally_jit_files *out);
 
 /* Moves the excerpt that names the places (recorder/recorder_excerpt.h) to `out`, which the caller
  * releases.  It is empty when there is no excerpt; then the whole recording must be read. */

@@ -34,6 +34,8 @@ int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct ta
 		result = tally_endings_record(&tasks->endings, record);
 	if (!result && tasks->objects.is_live)
 		result = tally_perf_maps_record(&tasks->perf_maps, &tasks->known, record);
+	if (!result && tasks->objects.is_live)
+		result = tally_jit_files_see(&tasks->jit_files, record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -223,6 +225,7 @@ void tally_recorder_tasks_release(struct tally_recorder_tasks *tasks)
 	tally_tasks_release(&tasks->known);
 	tally_endings_release(&tasks->endings);
 	tally_perf_maps_release(&tasks->perf_maps);
+	tally_jit_files_release(&tasks->jit_files);
 	tally_recorder_forgotten_release(&tasks->forgotten);
 	tally_vector_release(&tasks->modules.known);
 	tally_vector_release(&tasks->modules.now);

@@ -7,6 +7,7 @@
 #include "machine/procfs.h"
 #include "recorder/recorder_session.h"
 #include "task/endings.h"
+#include "task/jit.h"
 #include "task/perf_maps.h"
 
 /* Build-ids of files that the tasks have forgotten. */
@@ -29,7 +30,9 @@ struct tally_recorder_tasks {
 	struct tally_tasks known;
 	struct tally_endings endings;
 	struct tally_objects objects;
-	struct tally_perf_maps perf_maps; /* only for a live recording (objects.is_live) */
+	/* only for a live recording (objects.is_live) */
+	struct tally_perf_maps perf_maps;
+	struct tally_jit_files jit_files;
 	struct tally_recorder_forgotten forgotten;
 	struct tally_recorder_modules modules;
 	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,7 +76,8 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 {
 	char path[32];
 	size_t *gap;
-	int fd = tally_jit_open(mmap, &jits->gaps, &gap);
+	int held = jits->files ? tally_jit_files_find(jits->files, mmap) : -1;
+	int fd = held >= 0 ? held : tally_jit_open(mmap, &jits->gaps, &gap);
 	if (fd < 0) {
 		note_gap(jits, gap, mmap->filename);
 		return 0;
@@ -83,7 +85,8 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	jit->bytes.maximum = DUMP_BYTES_MAX;
 	int result = tally_buffer_read_file(&jit->bytes, AT_FDCWD, path, DUMP_BYTES_MAX - 1);
-	close(fd);
+	if (fd != held)
+		close(fd);
 	if (!result)
 		result = tally_jit_dump_read(jit->bytes.bytes ? jit->bytes.bytes : "",
 					     jit->bytes.length, &jit->dump, NULL);
@@ -96,6 +99,8 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 
 static void release(struct tally_jit *jit)
 {
+	if (jit->is_inherited)
+		return;
 	for (size_t i = 0; jit->tables && i < jit->dump->functions.count; i++)
 		tally_unwind_table_free(jit->tables[i]);
 	free(jit->tables);
@@ -103,16 +108,29 @@ static void release(struct tally_jit *jit)
 	tally_buffer_release(&jit->bytes);
 }
 
-/* A forked child maps no dump of its own, so the parent's code that it runs stays unnamed. */
+static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
+{
+	struct tally_jits *jits = tasks->jits;
+	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid)
+							 : NULL;
+	return slot && *slot ? &jits->items.items[*slot - 1] : NULL;
+}
+
+static struct tally_jit *older(const struct tally_tasks *tasks, const struct tally_jit *jit)
+{
+	return jit->older ? &tasks->jits->items.items[jit->older - 1] : NULL;
+}
+
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
 {
 	struct tally_jits *jits = tasks->jits;
 	if (!jits || !tally_jits_is_dump(mmap->filename))
 		return 0;
-	const struct tally_jit *known = tally_jits_of_file(tasks, file);
-	if (known && known->pid == mmap->pid)
-		return 0;
-	struct tally_jit jit = { .pid = mmap->pid, .file = file };
+	for (const struct tally_jit *known = youngest(tasks, mmap->pid); known;
+	     known = older(tasks, known))
+		if (known->file == file && !known->is_inherited)
+			return 0;
+	struct tally_jit jit = { .pid = mmap->pid, .file = file, .until_ns = UINT64_MAX };
 	jit.dump = jits->recall && !jits->wants_code ? jits->recall(jits->context, file) : NULL;
 	int result = jit.dump ? 0 : read_dump(jits, mmap, &jit);
 	if (!result && !jit.dump && jits->recall && jits->wants_code)
@@ -132,37 +150,109 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 	return is_out ? -ENOMEM : 0;
 }
 
+int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct tally_jits *jits = tasks->jits;
+	const struct tally_jit *from = youngest(tasks, parent);
+	uint64_t *slot = from ? tally_map_put(&jits->of_process, child, NULL) : NULL;
+	if (!from || !slot)
+		return from ? -ENOMEM : 0;
+	*slot = jits->items.count + 1;
+	while (from) {
+		struct tally_jit jit = *from;
+		uint32_t next = jit.older;
+		jit.pid = child;
+		jit.is_inherited = true;
+		jit.until_ns = time_ns < jit.until_ns ? time_ns : jit.until_ns;
+		jit.bytes = (struct tally_buffer){ 0 };
+		jit.seen = 0;
+		jit.older = next ? (uint32_t)jits->items.count + 2 : 0;
+		if (tally_vector_push(&jits->items, jit) < 0) {
+			*slot = 0;
+			return -ENOMEM;
+		}
+		from = next ? &jits->items.items[next - 1] : NULL;
+	}
+	return 0;
+}
+
+static bool has_own(const struct tally_tasks *tasks, uint32_t pid)
+{
+	for (const struct tally_jit *jit = youngest(tasks, pid); jit; jit = older(tasks, jit))
+		if (!jit->is_inherited)
+			return true;
+	return false;
+}
+
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid)
 {
 	uint64_t *slot = tasks->jits ? tally_map_get(&tasks->jits->of_process, pid) : NULL;
-	if (slot)
+	if (slot && *slot && !has_own(tasks, pid))
+		tally_map_remove(&tasks->jits->of_process, pid);
+	else if (slot)
 		*slot = 0;
 }
 
 bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid)
 {
-	return tasks->jits && tally_map_get(&tasks->jits->of_process, pid);
+	const uint64_t *slot = tasks->jits ? tally_map_get(&tasks->jits->of_process, pid) : NULL;
+	return slot && (!*slot || has_own(tasks, pid));
+}
+
+/* ---- held open ----------------------------------------------------------- */
+
+enum { HELD_MAX = 128 };
+
+int tally_jit_files_find(const struct tally_jit_files *files, const struct tally_record_mmap *mmap)
+{
+	for (size_t i = 0; mmap->has_inode && i < files->items.count; i++) {
+		const struct tally_jit_file *file = &files->items.items[i];
+		if (file->inode == mmap->inode && file->major == mmap->major &&
+		    file->minor == mmap->minor &&
+		    !strcmp(tally_strings_text(&files->paths, file->path), mmap->filename))
+			return file->fd;
+	}
+	return -1;
+}
+
+int tally_jit_files_see(struct tally_jit_files *files, const struct tally_record *record)
+{
+	const struct tally_record_mmap *mmap = &record->mmap;
+	struct tally_jit_gaps gaps = { 0 };
+	size_t *gap;
+	if (record->header.type != TALLY_RECORD_MMAP2 || !(mmap->protection & PROT_EXEC) ||
+	    !tally_jits_is_dump(mmap->filename) || files->items.count == HELD_MAX ||
+	    tally_jit_files_find(files, mmap) >= 0)
+		return 0;
+	struct tally_jit_file file = { .path = tally_strings_intern(&files->paths, mmap->filename),
+				       .major = mmap->major,
+				       .minor = mmap->minor,
+				       .inode = mmap->inode,
+				       .fd = tally_jit_open(mmap, &gaps, &gap) };
+	if (file.fd < 0)
+		return 0;
+	if (file.path != TALLY_STRING_NONE && !tally_vector_push(&files->items, file))
+		return 0;
+	close(file.fd);
+	return -ENOMEM;
+}
+
+void tally_jit_files_release(struct tally_jit_files *files)
+{
+	for (size_t i = 0; i < files->items.count; i++)
+		close(files->items.items[i].fd);
+	tally_vector_release(&files->items);
+	tally_strings_release(&files->paths);
+	*files = (struct tally_jit_files){ 0 };
 }
 
 /* ---- over time ----------------------------------------------------------- */
-
-static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
-{
-	struct tally_jits *jits = tasks->jits;
-	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid)
-							 : NULL;
-	return slot && *slot ? &jits->items.items[*slot - 1] : NULL;
-}
-
-static struct tally_jit *older(const struct tally_tasks *tasks, const struct tally_jit *jit)
-{
-	return jit->older ? &tasks->jits->items.items[jit->older - 1] : NULL;
-}
 
 static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit *jit,
 			uint64_t time_ns)
 {
 	bool has_times = !tasks->jits->has_no_times && !jit->dump->has_cycle_times;
+	time_ns = time_ns < jit->until_ns ? time_ns : jit->until_ns;
 	return has_times ? tally_jit_dump_places_at(jit->dump, time_ns) : jit->dump->places.count;
 }
 
@@ -173,6 +263,7 @@ static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *j
 {
 	const struct tally_jit_dump *dump = jit->dump;
 	bool has_times = !tasks->jits->has_no_times && !dump->has_cycle_times;
+	time_ns = time_ns < jit->until_ns ? time_ns : jit->until_ns;
 	return has_times
 		       ? (jit->seen < dump->places.count &&
 			  dump->places.items[jit->seen].time_ns <= time_ns) ||

@@ -3,6 +3,9 @@
  * A process maps its dump executable so that recordings mention it.  From then on, the contents of
  * its private memory depend on the time.  A place in such code is a byte of the dump's code
  * (symbol/jit_dump.h), in the dump's file; it stays the same when other code replaces it.
+ *
+ * A forked child runs its parent's code until it makes its own, which a dump of its own describes.
+ * What the parent's JIT makes later is not in the child's memory.
  */
 #ifndef TALLY_TASK_JIT_H
 #define TALLY_TASK_JIT_H
@@ -16,6 +19,10 @@ struct tally_unwind_table;
 struct tally_jit {
 	uint32_t pid, file; /* `file`: the dump's index in the tasks' files */
 	uint32_t older;     /* 1 + index of an older dump of the same process; 0: none */
+	/* read for an ancestor, which owns `dump` and `tables`; code made after `until_ns`, when
+	 * the processes parted, is not the child's */
+	bool is_inherited;
+	uint64_t until_ns; /* UINT64_MAX: its own */
 	struct tally_buffer bytes;
 	struct tally_jit_dump *dump;
 	size_t seen;        /* number of the dump's places that are valid now */
@@ -38,6 +45,8 @@ struct tally_jits {
 	 * without code (the caller owns it), or NULL. */
 	struct tally_jit_dump *(*recall)(void *context, uint32_t file);
 	void *context;
+	/* dumps that were opened while recording; NULL: none, they are read where they are now */
+	const struct tally_jit_files *files;
 	/* read the file first, because its code is needed; call `recall` only when the file is
 	 * missing */
 	bool wants_code;
@@ -49,10 +58,13 @@ bool tally_jits_is_dump(const char *path);
 /* Reads the dump if `mmap`, an executable mapping of `file`, maps one.  Returns 0 or -ENOMEM. */
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file);
 
+/* A forked child inherits its parent's code.  Returns 0 or -ENOMEM. */
+int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, uint64_t time_ns);
+
 /* Call when the process ends or executes another program. */
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid);
 
-/* True if a dump of the process was read, even if it was forgotten since. */
+/* True if a dump of the process itself was read, even if it was forgotten since. */
 bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid);
 
 /* Returns true when the process's code at `time_ns` differs from the current state; then call
@@ -92,5 +104,24 @@ void tally_jits_free(struct tally_jits *jits); /* accepts NULL */
  * while the process runs.  Returns a descriptor, or -1 with the counter of the reason in *gap. */
 int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *gaps,
 		   size_t **gap);
+
+/* Dumps that are held open from their mapping on: a process may remove its dump, and a container's
+ * disappears with it.  Zero-initialised is empty.  Not thread-safe. */
+struct tally_jit_file {
+	uint32_t path, major, minor; /* `path`: string id */
+	uint64_t inode;
+	int fd;
+};
+
+struct tally_jit_files {
+	struct tally_strings paths;
+	struct { struct tally_jit_file *items; size_t count, capacity; } items;
+};
+
+/* Opens the dump if the record maps one that is not open yet.  Returns 0 or -ENOMEM. */
+int tally_jit_files_see(struct tally_jit_files *files, const struct tally_record *record);
+/* Returns the dump's descriptor, or -1. */
+int tally_jit_files_find(const struct tally_jit_files *files, const struct tally_record_mmap *mmap);
+void tally_jit_files_release(struct tally_jit_files *files);
 
 #endif

@@ -21,6 +21,7 @@
 
 enum {
 	DUMPS_MAX = 64,
+	HEIRS_MAX = 1024,
 	WINDOW_BYTES = 256 << 10,
 	PASS_BYTES = 16 << 20,   /* of one dump in a pass */
 	RECORD_BYTES = 16 << 20, /* a larger one is left out */
@@ -32,7 +33,7 @@ enum {
 };
 
 struct live_jit {
-	uint32_t pid;
+	uint32_t pid; /* 0: it has ended or runs another program, and forked children have the code */
 	int fd;
 	uint64_t inode, device, number; /* `number` differs from those of all earlier dumps */
 	uint64_t at;                    /* how many bytes were read */
@@ -41,6 +42,13 @@ struct live_jit {
 	struct tally_jit_growth *growth;
 	struct tally_map tables; /* number of a function → its struct tally_unwind_table */
 	size_t tables_bytes;
+};
+
+/* A forked child, which has the code that its parent's dump described until then. */
+struct live_heir {
+	uint32_t pid;
+	uint64_t dump; /* its number */
+	uint64_t until_ns;
 };
 
 /* Some bytes of a function's code, as the dump has them. */
@@ -55,6 +63,10 @@ struct tally_live_jits {
 		struct live_jit *items;
 		size_t count, capacity;
 	} items;
+	struct {
+		struct live_heir *items;
+		size_t count, capacity;
+	} heirs;
 	uint64_t pass, numbers;
 	struct tally_buffer window;
 	struct live_code *codes; /* made on first use */
@@ -93,6 +105,7 @@ void tally_live_jits_free(struct tally_live_jits *jits)
 	for (size_t i = 0; i < jits->items.count; i++)
 		release(&jits->items.items[i]);
 	tally_vector_release(&jits->items);
+	tally_vector_release(&jits->heirs);
 	tally_buffer_release(&jits->window);
 	free(jits->codes);
 	free(jits);
@@ -102,15 +115,59 @@ void tally_live_jits_free(struct tally_live_jits *jits)
 
 static void drop(struct tally_live_jits *jits, size_t at)
 {
+	uint64_t number = jits->items.items[at].number;
+	for (size_t i = jits->heirs.count; i-- > 0;)
+		if (jits->heirs.items[i].dump == number)
+			jits->heirs.items[i] = jits->heirs.items[--jits->heirs.count];
 	release(&jits->items.items[at]);
 	jits->items.items[at] = jits->items.items[--jits->items.count];
 }
 
+static bool has_heirs(const struct tally_live_jits *jits, const struct live_jit *jit)
+{
+	for (size_t i = 0; i < jits->heirs.count; i++)
+		if (jits->heirs.items[i].dump == jit->number)
+			return true;
+	return false;
+}
+
+/* Returns the time up to which the dump describes the process's code; 0: it doesn't. */
+static uint64_t until(const struct tally_live_jits *jits, const struct live_jit *jit, uint32_t pid)
+{
+	if (pid && jit->pid == pid)
+		return UINT64_MAX;
+	for (size_t i = 0; i < jits->heirs.count; i++)
+		if (jits->heirs.items[i].pid == pid && jits->heirs.items[i].dump == jit->number)
+			return jits->heirs.items[i].until_ns;
+	return 0;
+}
+
 static void forget(struct tally_live_jits *jits, uint32_t pid)
 {
-	for (size_t i = jits->items.count; i-- > 0;)
-		if (jits->items.items[i].pid == pid)
+	for (size_t i = jits->heirs.count; i-- > 0;)
+		if (jits->heirs.items[i].pid == pid)
+			jits->heirs.items[i] = jits->heirs.items[--jits->heirs.count];
+	for (size_t i = jits->items.count; i-- > 0;) {
+		struct live_jit *jit = &jits->items.items[i];
+		jit->pid = jit->pid == pid ? 0 : jit->pid;
+		if (!jit->pid && !has_heirs(jits, jit))
 			drop(jits, i);
+	}
+}
+
+/* Without memory, the child's code is unwound as without a dump. */
+static void inherit(struct tally_live_jits *jits, const struct tally_record_task *fork)
+{
+	for (size_t i = 0; i < jits->items.count && jits->heirs.count < HEIRS_MAX; i++) {
+		const struct live_jit *jit = &jits->items.items[i];
+		uint64_t limit = until(jits, jit, fork->parent_pid);
+		const struct live_heir heir = { .pid = fork->pid,
+						.dump = jit->number,
+						.until_ns = fork->time < limit ? fork->time
+									       : limit };
+		if (limit && tally_vector_push(&jits->heirs, heir) < 0)
+			return;
+	}
 }
 
 static bool is_known(const struct tally_live_jits *jits, uint32_t pid, const struct stat *file)
@@ -157,8 +214,10 @@ void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record
 			forget(jits, record->comm.pid);
 		break;
 	case TALLY_RECORD_FORK:
-		if (record->task.pid != record->task.parent_pid)
-			forget(jits, record->task.pid);
+		if (record->task.pid == record->task.parent_pid)
+			break;
+		forget(jits, record->task.pid);
+		inherit(jits, &record->task);
 		break;
 	}
 }
@@ -166,15 +225,20 @@ void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record
 void tally_live_jits_pass(struct tally_live_jits *jits, const struct tally_tasks *tasks)
 {
 	jits->pass++;
+	for (size_t i = jits->heirs.count; i-- > 0;)
+		if (i < jits->heirs.count &&
+		    !tally_map_get(&tasks->process_index, jits->heirs.items[i].pid))
+			forget(jits, jits->heirs.items[i].pid);
 	for (size_t i = jits->items.count; i-- > 0;)
-		if (!tally_map_get(&tasks->process_index, jits->items.items[i].pid))
-			drop(jits, i);
+		if (i < jits->items.count && jits->items.items[i].pid &&
+		    !tally_map_get(&tasks->process_index, jits->items.items[i].pid))
+			forget(jits, jits->items.items[i].pid);
 }
 
 bool tally_live_jits_has(const struct tally_live_jits *jits, uint32_t pid)
 {
 	for (size_t i = 0; i < jits->items.count; i++)
-		if (jits->items.items[i].pid == pid)
+		if (until(jits, &jits->items.items[i], pid))
 			return true;
 	return false;
 }
@@ -260,7 +324,7 @@ void tally_live_jits_look(struct tally_live_jits *jits, struct tally_tasks *task
 	bool is_changed = false;
 	for (size_t i = jits->items.count; i-- > 0;) {
 		const struct live_jit *jit = &jits->items.items[i];
-		if (jit->pid == pid && jit->pass != jits->pass)
+		if (jit->pass != jits->pass && until(jits, jit, pid))
 			is_changed |= look(jits, i);
 	}
 	if (is_changed)
@@ -324,8 +388,9 @@ bool tally_live_jits_find(struct tally_live_jits *jits, uint32_t pid, uint64_t a
 	for (size_t i = 0; i < jits->items.count; i++) {
 		struct live_jit *jit = &jits->items.items[i];
 		struct tally_jit_grown grown;
-		if (jit->pid != pid ||
-		    !tally_jit_growth_find(jit->growth, address, time_ns, &grown))
+		uint64_t limit = until(jits, jit, pid);
+		if (!limit || !tally_jit_growth_find(jit->growth, address,
+						     time_ns < limit ? time_ns : limit, &grown))
 			continue;
 		out->table = table_of(jit, &grown);
 		out->address = TALLY_JIT_RULES_AT + grown.offset;

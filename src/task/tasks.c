@@ -241,7 +241,8 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);
 }
 
-static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid)
+static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid,
+			  uint64_t time_ns)
 {
 	struct tally_process *to = need_process(tasks, to_pid);
 	struct tally_process *from = find_process(tasks, from_pid);
@@ -265,7 +266,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	++*from->shares;
 	*to = *from;
 	to->pid = to_pid;
-	return 0;
+	return tally_jits_fork(tasks, from_pid, to_pid, time_ns);
 }
 
 /* ---- threads ------------------------------------------------------------- */
@@ -334,7 +335,7 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	tasks->comm_generation++;
 	if (fork->pid == fork->parent_pid || record->header.misc & TALLY_MISC_FORK_EXEC)
 		return 0;
-	return share_mappings(tasks, fork->parent_pid, fork->pid);
+	return share_mappings(tasks, fork->parent_pid, fork->pid, fork->time);
 }
 
 static int apply_cgroup(struct tally_tasks *tasks, const struct tally_record_cgroup *cgroup)
@@ -395,6 +396,7 @@ void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid)
 	if (!slot || tally_jits_knew(tasks, pid))
 		return;
 	size_t index = *slot;
+	tally_jits_forget(tasks, pid);
 	tally_map_remove(&tasks->process_index, pid);
 	drop_mappings(&tasks->processes.items[index]);
 	struct tally_process last = tasks->processes.items[--tasks->processes.count];

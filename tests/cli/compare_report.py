@@ -21,6 +21,9 @@ import sys
 CALL_SITES = {'_start', '_dl_start_user', '__pfx_clear_bss', 'secondary_startup_64_no_verify'}
 
 
+JIT = '[JIT]'
+
+
 def function_name(name):
     return '[unknown]' if name is None or re.match(r'(0x)?[0-9a-f]{16}$|0x[0-9a-f]+$|\[.*\+0x[0-9a-f]+\]$|\.plt(\.got|\.sec)?$', name) or name.endswith('@plt') else name
 
@@ -38,7 +41,7 @@ def read_perf(path, fields):
             continue
         row = dict(zip(fields, parts[:len(fields) - 1] + ['|'.join(parts[len(fields) - 1:])]))
         symbol = re.sub(r'^\[.\] ', '', row['sym'])
-        where = '[JIT]' if re.match(r'\[JIT\] tid \d+$|jitted-\d+-\d+\.so$', row['dso']) else row['dso']
+        where = JIT if re.match(r'\[JIT\] tid \d+$|jitted-\d+-\d+\.so$', row['dso']) else row['dso']
         value = float(row['total'].rstrip('%')) if 'total' in row else int(row['period'])
         rows[event, row['comm'], where, function_name(symbol)] += value
     return rows, periods
@@ -53,6 +56,7 @@ def read_tally(path, what):
         for entry in event['entries']:
             name = entry['object'] or '[unknown]'
             name = name if name.startswith('[') else name.rpartition('/')[2]
+            name = JIT if name in (JIT, 'perf.map', 'jit.dump') else name
             rows[event['event'], entry['command'], name, function_name(entry['function'])] += entry[what]
     return rows, periods
 

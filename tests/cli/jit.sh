@@ -26,7 +26,7 @@ record() {
 record dump --perf-prof || skip_all "tally can't record node here: $(head -c 100 out | tr '\n#' '  ')"
 
 timeout 60 "$TALLY" report --stdio -i dump.data --percent-limit 0 >out 2>&1
-check "with a dump, JIT code has names and an object of its own" grep -Eq '\[JIT\] +JS:fib ' out
+check "with a dump, JIT code has names and an object of its own" grep -Eq 'jit\.dump +JS:fib ' out
 check "there are no warnings" eval '! grep -q warning out'
 timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
 grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
@@ -66,10 +66,10 @@ record map --perf-basic-prof
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
 pid=$(timeout 60 "$TALLY" script -F ip,sym,dso -i map.data 2>/dev/null | grep -oEm 1 'perf-[0-9]+\.map' | tr -dc 0-9)
 map=/tmp/perf-${pid:-none}.map
-check "a perf map names JIT code" grep -Eq '\[JIT\] +JS:fib ' out
+check "a perf map names JIT code" grep -Eq 'perf\.map +JS:fib ' out
 rm -f "$map"
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
-check "the recording keeps the names when the map is gone" grep -Eq '\[JIT\] +JS:fib ' out
+check "the recording keeps the names when the map is gone" grep -Eq 'perf\.map +JS:fib ' out
 
 # One function is one row, however many processes ran it, and in which tiers.
 cat >cluster.js <<'JS'
@@ -88,7 +88,7 @@ check "a function of two processes and several tiers is one row" test "$(grep -c
 check "... which has its whole share" eval 'awk "/ JS:hot / { exit !(\$2 > 40) }" out'
 timeout 60 "$TALLY" diff --fail-if "JS:hot $scratch/cluster.js:2:13 > +30" old.data new.data >out 2>err
 check "diff compares two runs of two processes"
-check "... and matches their functions" grep -Eq '^ *[0-9.]+ +[0-9.]+ .*\[JIT\] +JS:hot ' out
+check "... and matches their functions" grep -Eq '^ *[0-9.]+ +[0-9.]+ .*perf\.map +JS:hot ' out
 timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 --sort pid,sym >out 2>&1
 check "--sort pid tells the processes apart" test "$(grep -c ' JS:hot ' out)" -ge 2
 timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 --full-names >out 2>&1

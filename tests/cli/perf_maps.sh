@@ -17,8 +17,8 @@ timeout 30 ./made_code >out 2>&1
 record first.data -- sh -c 'echo $$ >pid; exec ./made_code 4' || skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
 check "the map is gone" test ! -e "/tmp/perf-$(cat pid).map"
 report first.data
-check "the recording has the names of the perf map" grep -Eq '\[JIT\] +made_later' out
-check "and the names that the map replaced while recording" grep -Eq '\[JIT\] +made_first' out
+check "the recording has the names of the perf map" grep -Eq 'perf\.map +made_later' out
+check "and the names that the map replaced while recording" grep -Eq 'perf\.map +made_first' out
 record bare.data --no-pack -- ./made_code
 report bare.data
 check "without the recording's own names, none are known" eval '! grep -Eq "made_(first|later)" out'

@@ -35,7 +35,7 @@ if have javac && have jcmd && javac Work.java 2>out; then
 	# shellcheck disable=SC2086
 	record named.data --call-graph dwarf -- $start -cp . Work 1500
 	timeout 60 "$TALLY" report --stdio -i named.data >names 2>err
-	check "… with that advice, the code has names" eval 'grep -Eq "\[JIT\] +double Work.inner\(int\)|Work.main" names && ! grep -q hint: out names err'
+	check "… with that advice, the code has names" eval 'grep -Eq "perf\.map +double Work.inner\(int\)|Work.main" names && ! grep -q hint: out names err'
 	rm -f "/tmp/$("$TALLY" script -F ip,sym,dso -i named.data 2>/dev/null | grep -oEm 1 'perf-[0-9]+\.map')"
 	java -cp . Work 20000 >/dev/null 2>&1 & running=$!
 	sleep 1

@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PID = 42, CODE = 0x10000000, CODE_BYTES = 0x10000, STACK = 0x20000, STACK_WORDS = 32 };
+enum { PID = 42, CHILD, GRANDCHILD };
+enum { CODE = 0x10000000, CODE_BYTES = 0x10000, STACK = 0x20000, STACK_WORDS = 32 };
 enum { DUMP_AT = 0x30000, BP = 6, SP = 7, IP = 8, REGISTERS = 20, EXECUTABLE = 5 };
 
 /* A process, its dump, and the recorder that follows it. */
@@ -32,7 +33,7 @@ struct scene {
 static long read_process(void *context, uint32_t pid, uint64_t address, void *out, size_t size)
 {
 	struct scene *scene = context;
-	if (scene->has_ended || pid != PID || address - CODE >= CODE_BYTES)
+	if (scene->has_ended || (pid != PID && pid != CHILD && pid != GRANDCHILD) || address - CODE >= CODE_BYTES)
 		return -EFAULT;
 	size = size < CODE_BYTES - (address - CODE) ? size : CODE_BYTES - (address - CODE);
 	memcpy(out, scene->memory + (address - CODE), size);
@@ -118,7 +119,7 @@ static void end_scene(struct scene *scene)
 
 /* Returns how many words of the stack lie below the return address of a leaf's frame; -1:
  * unknown. */
-static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
+static long frame_in(struct scene *scene, uint32_t pid, uint64_t ip, uint64_t time_ns)
 {
 	uint64_t words[REGISTERS] = { [BP] = 1, [SP] = STACK, [IP] = ip }, stack[STACK_WORDS],
 		 addresses[2];
@@ -126,7 +127,7 @@ static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
 				   .sample_regs_user = TALLY_UNWIND_REGS_MASK,
 				   .flags = TALLY_ATTR_USE_CLOCKID,
 				   .clockid = CLOCK_MONOTONIC };
-	struct tally_sample sample = { .pid = PID,
+	struct tally_sample sample = { .pid = pid,
 				       .time = time_ns,
 				       .stack = (const uint8_t *)stack,
 				       .stack_dynamic_size = sizeof(stack) };
@@ -139,6 +140,11 @@ static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
 					       addresses, NULL, 2, &end, NULL);
 	assert_int_equal(addresses[0], ip);
 	return count < 2 ? -1 : (long)(addresses[1] - stack[0]);
+}
+
+static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
+{
+	return frame_in(scene, PID, ip, time_ns);
 }
 
 static void code_is_unwound_by_the_dumps_rules(void **state)
@@ -270,6 +276,64 @@ static void what_the_process_was_is_forgotten(void **state)
 	end_scene(scene);
 }
 
+static void fork_process(struct scene *scene, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct tally_record fork = { .header.type = TALLY_RECORD_FORK };
+	fork.task.pid = fork.task.tid = child;
+	fork.task.parent_pid = fork.task.parent_tid = parent;
+	fork.task.time = time_ns;
+	tell(scene, &fork);
+}
+
+/* By the dump that the recorder follows (`live`), or by the whole dump afterwards. */
+static void check_children(struct scene *scene, bool live)
+{
+	static const uint32_t pids[] = { PID, CHILD, GRANDCHILD };
+	for (unsigned i = 0; i < 3; i++) {
+		bool is_child = i > 0;
+		if (!live)
+			tally_jits_advance(&scene->tasks, pids[i], 600);
+		assert_int_equal(frame_in(scene, pids[i], CODE + 8, 600), 5);
+		/* made when the grandchild was there, and after the child was */
+		assert_int_equal(frame_in(scene, pids[i], CODE + 0x48, 600), is_child ? -1 : 3);
+	}
+}
+
+static void a_child_has_the_code_that_its_parent_had_then(void **state)
+{
+	struct scene *scene = start();
+	(void)state;
+	make(scene, 100, CODE, 0x40, 48, 1, "x");
+	make(scene, 400, CODE + 0x40, 0x40, 32, 2, "x");
+	write_all(scene);
+	fork_process(scene, PID, CHILD, 200);
+	fork_process(scene, CHILD, GRANDCHILD, 500);
+	check_children(scene, true);
+	tally_tasks_forget_process(&scene->tasks, PID); /* the parent ends before its children */
+	tally_live_jits_pass(scene->objects.live_jits, &scene->tasks);
+	assert_int_equal(frame_in(scene, CHILD, CODE + 8, 600), 5);
+	tally_tasks_forget_process(&scene->tasks, CHILD);
+	tally_tasks_forget_process(&scene->tasks, GRANDCHILD);
+	tally_live_jits_pass(scene->objects.live_jits, &scene->tasks);
+	assert_false(tally_live_jits_has(scene->objects.live_jits, GRANDCHILD));
+
+	tally_live_jits_free(scene->objects.live_jits);
+	scene->objects.live_jits = tally_live_jits_new();
+	assert_int_equal(tally_tasks_use_jits(&scene->tasks), 0);
+	map(scene, "//anon", CODE, CODE_BYTES);
+	map(scene, scene->path, DUMP_AT, 4096);
+	fork_process(scene, PID, CHILD, 200);
+	fork_process(scene, CHILD, GRANDCHILD, 500);
+	tally_live_jits_free(scene->objects.live_jits);
+	scene->objects.live_jits = NULL;
+	check_children(scene, false);
+	assert_true(tally_jits_knew(&scene->tasks, PID));
+	assert_false(tally_jits_knew(&scene->tasks, CHILD));
+	tally_tasks_forget_process(&scene->tasks, CHILD);
+	assert_int_equal(tally_tasks_generation(&scene->tasks, CHILD), 0);
+	end_scene(scene);
+}
+
 static void files_that_are_no_dump_of_the_process_are_left_alone(void **state)
 {
 	struct scene *scene = start();
@@ -361,6 +425,7 @@ int main(void)
 		cmocka_unit_test(an_address_has_the_rules_of_its_time),
 		cmocka_unit_test(rules_of_code_that_was_replaced_are_not_used),
 		cmocka_unit_test(what_the_process_was_is_forgotten),
+		cmocka_unit_test(a_child_has_the_code_that_its_parent_had_then),
 		cmocka_unit_test(files_that_are_no_dump_of_the_process_are_left_alone),
 		cmocka_unit_test(a_dump_that_makes_no_sense_is_given_up),
 		cmocka_unit_test(damaged_rules_are_none),

@@ -436,16 +436,17 @@ static void the_tier_of_jit_code_is_no_part_of_its_name(void **state)
 
 static void objects_of_jit_code_are_known_by_their_names(void **state)
 {
-	static const char *const its[] = { "[JIT]", "[JIT] tid 7", "/tmp/perf-7.map",
-					   "perf-1073744278.map", "/a/jit-7.dump",
+	static const char *const its[] = { "perf.map", "[JIT] tid 7", "/tmp/perf-7.map",
+					   "perf-1073744278.map", "jit.dump", "/a/jit-7.dump",
 					   "/a/jitted-7-31.so", "jitted-7-0.so" };
 	static const char *const others[] = { "", "/", "[JIT", "/tmp/perf-7.mapx", "/tmp/perf-.map",
 					      "/a/jit-7.dump/b", "libjitted-7-0.so", "[vdso]" };
 	(void)state;
 	for (size_t i = 0; i < sizeof(its) / sizeof(*its); i++)
-		assert_true(tally_jit_is_object(its[i]));
+		assert_string_equal(tally_jit_object(its[i]), i < 4 ? "perf.map" : "jit.dump");
+	assert_string_equal(tally_jit_object("[JIT]"), "[JIT]");
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_false(tally_jit_is_object(others[i]));
+		assert_null(tally_jit_object(others[i]));
 }
 
 int main(void)

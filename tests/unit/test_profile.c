@@ -443,8 +443,8 @@ static void a_filter_that_no_function_passes_tells_which_was_meant(void **state)
 		    "did you mean --symbol 'leaf'?");
 	expect_hint(&(struct tally_profile_filter){ .symbols = "oop" },
 		    "did you mean --symbol 'loop'?");
-	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "JIT" },
-		    "did you mean --dso '[JIT]'");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "perf" },
+		    "did you mean --dso 'perf.map'");
 	/* the function has no samples of its own */
 	expect_hint(&(struct tally_profile_filter){ .symbols = "mian" }, "--percent-limit 0");
 	expect_hint(&(struct tally_profile_filter){ .symbols = "nothing like it" },
