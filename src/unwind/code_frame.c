@@ -423,6 +423,8 @@ struct entry {
 
 struct tally_code_memo {
 	struct entry entries[ENTRIES];
+	struct tally_code_entry entered[TALLY_CODE_ENTRIES];
+	unsigned next_entered;
 };
 
 struct tally_code_memo *tally_code_memo_new(void)
@@ -465,4 +467,14 @@ void tally_code_memo_put(struct tally_code_memo *memo, uint64_t space, uint64_t 
 	memcpy(entry->code, code, sizeof(entry->code));
 	if (is_found)
 		entry->frame = *frame;
+}
+
+const struct tally_code_entry *tally_code_memo_entries(const struct tally_code_memo *memo)
+{
+	return memo->entered;
+}
+
+void tally_code_memo_add_entry(struct tally_code_memo *memo, const struct tally_code_entry *entry)
+{
+	memo->entered[memo->next_entered++ % TALLY_CODE_ENTRIES] = *entry;
 }

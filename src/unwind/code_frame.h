@@ -71,4 +71,21 @@ bool tally_code_memo_get(const struct tally_code_memo *memo, uint64_t space, uin
 void tally_code_memo_put(struct tally_code_memo *memo, uint64_t space, uint64_t address,
 			 const uint8_t *code, bool is_found, const struct tally_code_frame *frame);
 
+/* The C functions that foreign code runs on (unwind_entered.c): the last TALLY_CODE_ENTRIES that
+ * were found. */
+
+enum { TALLY_CODE_ENTRIES = 32 };
+
+struct tally_code_entry {
+	uint64_t space;    /* 0: none */
+	uint64_t slot_at;  /* bytes from rsp to the return address */
+	uint64_t back;     /* the return address */
+	uint64_t jump_end; /* of the jump to the foreign code; 0: the function is unknown */
+	uint64_t room;     /* bytes that the foreign code took below the function's frame */
+};
+
+/* Returns an array of TALLY_CODE_ENTRIES. */
+const struct tally_code_entry *tally_code_memo_entries(const struct tally_code_memo *memo);
+void tally_code_memo_add_entry(struct tally_code_memo *memo, const struct tally_code_entry *entry);
+
 #endif

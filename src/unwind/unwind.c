@@ -151,7 +151,7 @@ bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *register
 static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
 	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded &&
-		     rule->kind == TALLY_RULE_SAVED;
+		     (rule->kind == TALLY_RULE_SAVED || rule->kind == TALLY_RULE_CODE);
 	return is_sp ? tally_unwind_step_by_frame_pointer(walk)
 		     : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
@@ -346,6 +346,51 @@ static inline bool resolve(struct tally_unwind_walk *walk)
 	return walk->rule->kind != TALLY_RULE_UNMAPPED;
 }
 
+/* Takes a step from code without rules: by its instructions or the frame pointer, if that leads to
+ * a return address, else as foreign code. */
+static bool step_without(struct tally_unwind_walk *walk, bool has_table)
+{
+	if (tally_unwind_step_entered_before(walk))
+		return true;
+	const struct tally_unwind_frame before = walk->frame;
+	const bool was_exact = walk->is_exact, was_by_pointer = walk->is_by_pointer;
+	bool is_done = has_table ? tally_unwind_step_without_rules(walk)
+				 : tally_unwind_step_without_table(walk);
+	if (is_done && (walk->is_exact ||
+			tally_unwind_is_return_address(walk, tally_unwind_get(
+								     walk, walk->layout->pc))))
+		return true;
+	if (!is_done && walk->end != TALLY_UNWIND_NO_RULES && walk->end != TALLY_UNWIND_BAD_RULES)
+		return false;
+	const struct tally_unwind_frame after = walk->frame;
+	const bool is_by_pointer = walk->is_by_pointer;
+	walk->frame = before;
+	walk->is_exact = was_exact;
+	walk->is_by_pointer = was_by_pointer;
+	walk->has_place = false;
+	if (tally_unwind_step_entered(walk))
+		return true;
+	if (!is_done)
+		return false;
+	walk->frame = after;
+	walk->is_exact = false;
+	walk->is_by_pointer = is_by_pointer;
+	return true;
+}
+
+/* Takes the step by a rule that was made from the code, if it leads to a return address.  The
+ * registers of foreign code mean something else. */
+static bool step_by_code_rule(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
+{
+	uint64_t cfa = tally_unwind_get(walk, rule->cfa_register) +
+		       (uint64_t)(int64_t)rule->cfa_offset, back;
+	bool is_wrong = !rule->cfa_is_loaded && tally_unwind_knows(walk, rule->cfa_register) &&
+			tally_unwind_load(&walk->frame, cfa + (uint64_t)(rule->return_word * WORD),
+					  WORD, &back) &&
+			!tally_unwind_is_return_address(walk, back);
+	return is_wrong ? step_without(walk, true) : step_by_rule(walk, rule);
+}
+
 static inline bool step(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_rule *rule = walk->rule;
@@ -353,6 +398,8 @@ static inline bool step(struct tally_unwind_walk *walk)
 	case TALLY_RULE_SAVED:
 	case TALLY_RULE_PLT:
 		return step_by_rule(walk, rule);
+	case TALLY_RULE_CODE:
+		return step_by_code_rule(walk, rule);
 	case TALLY_RULE_OUTERMOST:
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
 	case TALLY_RULE_SWITCHED:
@@ -365,11 +412,24 @@ static inline bool step(struct tally_unwind_walk *walk)
 		walk->row = rule->row ? rule->row : &walk->program.row;
 		return tally_unwind_step_by_row(walk);
 	case TALLY_RULE_NONE:
-		return tally_unwind_step_without_rules(walk);
+		return step_without(walk, true);
 	case TALLY_RULE_NO_TABLE:
-		return tally_unwind_step_without_table(walk);
+		return step_without(walk, false);
 	}
 	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+}
+
+bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk)
+{
+	if (!resolve(walk))
+		return false;
+	switch (walk->rule->kind) {
+	case TALLY_RULE_SAVED:
+	case TALLY_RULE_ROW:
+		return step(walk);
+	default:
+		return false;
+	}
 }
 
 static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)

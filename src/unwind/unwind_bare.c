@@ -207,6 +207,16 @@ bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t addre
 	return size == CALL_BYTES && tally_code_ends_in_call(code, size);
 }
 
+bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t address)
+{
+	struct tally_unwind_place place = { 0 };
+	uint64_t start, end;
+	return tally_unwind_is_left_by_call(walk, address) ||
+	       (walk->request->find(walk->request->context, address, &place) && place.table &&
+		tally_unwind_table_function(place.table, place.address, &start, &end) &&
+		start == place.address);
+}
+
 /* True if HotSpot's interpreter has its frame at `fp`, for a method whose callee's frame ends at
  * `sp`.  The interpreter puts a method's locals between its frame and the caller's.  Below its
  * saved rbp it stores rsp as it was before the frame, and as it was before the call (frame_x86.hpp:

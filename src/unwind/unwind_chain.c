@@ -198,7 +198,8 @@ static bool account_step(struct tally_unwind_frame *frame, const struct tally_ch
 	 * from a signal. */
 	if (rule->kind == TALLY_RULE_NO_TABLE || (rule->kind == TALLY_RULE_NONE && outside))
 		rule = &BY_POINTER;
-	else if (rule->kind != TALLY_RULE_SAVED && rule->kind != TALLY_RULE_PLT)
+	else if (rule->kind != TALLY_RULE_SAVED && rule->kind != TALLY_RULE_PLT &&
+		 rule->kind != TALLY_RULE_CODE)
 		return false;
 	if (!account_rule(frame, step, rule, outside && outside->needs_fp, account))
 		return false;

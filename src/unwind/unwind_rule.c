@@ -213,7 +213,7 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 	uint32_t id;
 	int64_t cfa = (int64_t)frame->return_at + WORD;
 	memset(&rule, 0, sizeof(rule)); /* padding must be 0: rules are compared by bytes */
-	rule.kind = TALLY_RULE_SAVED;
+	rule.kind = TALLY_RULE_CODE;
 	rule.cfa_register = frame->is_linked ? TALLY_UNWIND_RBP : TALLY_UNWIND_RSP;
 	rule.cfa_offset = frame->is_linked ? 2 * WORD : (int32_t)cfa;
 	rule.return_word = -1;

@@ -19,6 +19,7 @@ enum tally_unwind_rule_kind {
 	TALLY_RULE_GO_TO_C,   /* Go calls C: the caller is on the goroutine's stack */
 	TALLY_RULE_C_TO_GO,   /* C calls Go: the caller is on the thread's stack */
 	TALLY_RULE_SAVED,     /* CFA, return address, saved registers */
+	TALLY_RULE_CODE,      /* the same, made from the code: true if a call left the address */
 	/* the same, with a CFA that is 8 bytes higher in the second half of the PLT's entry */
 	TALLY_RULE_PLT,
 	TALLY_RULE_ROW,       /* the forms above can't express it: `row` */

@@ -82,8 +82,21 @@ bool tally_unwind_step_from_go_to_c(struct tally_unwind_walk *walk); /* TALLY_RU
 /* Returns which of these rules holds behind a call in a Go object; TALLY_RULE_NONE: neither. */
 enum tally_unwind_rule_kind tally_unwind_go_switch(struct tally_unwind_walk *walk);
 
+/* Takes a step from code that a C function jumped to, with neither rules nor frames of its own, to
+ * that function (unwind_entered.c).  Returns false, and leaves the walk as it is, if it finds no
+ * such function. */
+bool tally_unwind_step_entered(struct tally_unwind_walk *walk);
+/* The same, only with functions that earlier walks found. */
+bool tally_unwind_step_entered_before(struct tally_unwind_walk *walk);
+
+/* Takes a step by the rules at pc.  Returns false when there are none, or at the walk's end. */
+bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk);
+
 /* True if a call left the address on the stack: the code in front of it is a call. */
 bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t address);
+
+/* True if a call left the address, or it is a function's first byte. */
+bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t address);
 
 /* True in the first instructions of a program or of its dynamic linker: they have no caller. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);
