@@ -301,8 +301,8 @@ bool tally_unwind_step_entered(struct tally_unwind_walk *walk)
 	if (found.back && walk->request->memo)
 		tally_code_memo_add_entry(walk->request->memo, &found);
 	/* The kernel does not copy pages that were never touched; GHC's room has some. */
-	if (!found.back && has_missed && tally_unwind_locate(walk) &&
-	    walk->place.table)
+	if (!found.back && has_missed && tally_unwind_locate(walk) && walk->place.table &&
+	    walk->place.table->is_ghc)
 		return tally_unwind_stop_at_missed(walk);
 	return found.back && enter(walk, &found);
 }

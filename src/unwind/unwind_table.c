@@ -237,6 +237,8 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 {
 	struct tally_section section;
 	table->is_go = table->object && tally_object_go_table(table->object, &section);
+	table->is_ghc = table->object &&
+			tally_object_section(table->object, ".debug-ghc-link-info", &section);
 	table->find_function = find;
 	table->functions = context;
 }

@@ -22,6 +22,7 @@ struct tally_unwind_table {
 							 uint64_t *start, uint64_t *end);
 	void *functions;
 	bool is_go; /* a Go program: its runtime switches stacks */
+	bool is_ghc; /* a Haskell program: its runtime leaves pages of the stack untouched */
 	struct tally_unwind_rules made; /* made from code without rules */
 	/* of a segment without rules and symbols; empty: not searched, or too large */
 	struct tally_code_starts starts;
