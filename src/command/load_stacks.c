@@ -168,9 +168,10 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 }
 
 static void warn_of_skipped(const struct tally_command *command,
-			    struct tally_input_messages *messages,
+			    const struct tally_stacks_input *input,
 			    const struct tally_stacks *stacks)
 {
+	struct tally_input_messages *messages = input->messages;
 	struct tally_buffer text = { 0 };
 	if (stacks->lines_skipped) {
 		tally_buffer_printf(&text,
@@ -182,7 +183,7 @@ static void warn_of_skipped(const struct tally_command *command,
 		tally_command_warn_text(command, messages, tally_buffer_string(&text));
 	}
 	tally_buffer_clear(&text);
-	if (stacks->other_samples) {
+	if (stacks->other_samples && !input->event) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
@@ -312,7 +313,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	else if (!status)
 		status = load_text(path, &text, input, stacks, err);
 	if (!status)
-		warn_of_skipped(command, input->messages, stacks);
+		warn_of_skipped(command, input, stacks);
 	tally_buffer_release(&text);
 	if (!is_stdin)
 		close(fd);

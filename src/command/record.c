@@ -251,6 +251,20 @@ static int await_command(struct run *run, enum tally_recorder_end end)
 	return TALLY_EXIT_OK;
 }
 
+/* Prints the error, before the figures of the part that is kept. */
+static void say_output_failed(const struct run *run, const struct tally_error *err)
+{
+	int ignored;
+	tally_command_fail(run->command, err);
+	if (!run->request->pipe)
+		fprintf(stderr, "hint: what was written so far is readable in %s\n",
+			*run->request->named_output ? run->request->named_output
+						    : run->request->output);
+	if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
+		fprintf(stderr, "tally: '%s' continues unrecorded\n",
+			run->request->target.command[0]);
+}
+
 static int finish(struct run *run, enum tally_recorder_end end, const struct tally_error *run_err)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -269,20 +283,11 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 	struct tally_error name_err = TALLY_ERROR_NONE;
 	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
 		tally_command_fail(run->command, &name_err);
+	if (output_failed)
+		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
 	say_result(run->request, run->recorder, &status, names_cpu_s);
 	if (*hint && !run->request->quiet)
 		fprintf(stderr, "hint: %s\n", hint);
-	if (output_failed) {
-		tally_command_fail(run->command, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
-		if (!run->request->pipe)
-			fprintf(stderr, "hint: what was written so far is readable in %s\n",
-				*run->request->named_output ? run->request->named_output
-							    : run->request->output);
-		int ignored;
-		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
-			fprintf(stderr, "tally: '%s' continues unrecorded\n",
-				run->request->target.command[0]);
-	}
 	int exit_status = await_command(run, end);
 	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
 }

@@ -457,6 +457,10 @@ static int read_profile(const struct tally_command *command, struct request *req
 		report->tree = TALLY_TREE_CALLER;
 	if (request->with_wakers)
 		request->filter.event = TALLY_OFF_CPU_NAME;
+	/* A tree for each command, whose branches go from its start to what woke it: a row for each
+	 * function would show nearly the same tree for each function on that way. */
+	if (request->with_wakers && !request->sort.given)
+		tally_report_sort_parse(&request->sort, "comm", NULL);
 	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
 			    (request->children_given && report->children);
 	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &err) <

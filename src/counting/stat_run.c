@@ -63,6 +63,7 @@ struct run {
 	struct usage_span usage;      /* of the target, in place of refused events */
 	struct usage_span tools;      /* of the tasks or the command, for user_time, system_time */
 	double switches, preemptions; /* of the ended commands, summed over all runs */
+	unsigned long failed_runs;    /* runs whose command failed */
 	unsigned long intervals;      /* intervals that are over */
 	unsigned long interval_reports;
 	bool has_all_intervals;
@@ -702,7 +703,9 @@ static int sample_runs(struct run *run, struct merged *merged, int *exit_status,
 			merged->rows[row].name = run->counting.rows[row].name;
 		/* A failed run must not be hidden by a later one that succeeds.  A requested limit
 		 * is no failure. */
-		if (run->report.exit_status > 0 && !run->report.was_limited && !*exit_status)
+		bool has_failed = run->report.exit_status > 0 && !run->report.was_limited;
+		run->failed_runs += has_failed;
+		if (has_failed && !*exit_status)
 			*exit_status = run->report.exit_status;
 		/* A run that was cut short is not comparable to the whole ones. */
 		if (run->report.was_interrupted && i)
@@ -722,6 +725,18 @@ static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
 		r->note_count += provider->ops->notes(provider, r->end_signal, arena,
 						      r->notes + r->note_count,
 						      TALLY_STAT_NOTES_MAX - r->note_count);
+}
+
+static void add_note_of_failures(struct run *run, int exit_status, struct tally_arena *arena)
+{
+	struct tally_stat_report *r = &run->report;
+	if (!run->failed_runs || run->options->runs < 2 || r->note_count == TALLY_STAT_NOTES_MAX)
+		return;
+	const char *note = tally_arena_printf(
+		arena, "%lu of %lu runs failed, the first with exit status %d; they are in the counts",
+		run->failed_runs, r->runs, exit_status);
+	if (note)
+		r->notes[r->note_count++] = note;
 }
 
 /* Makes the summary of the intervals. */
@@ -764,6 +779,7 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes,
 						      TALLY_STAT_NOTES_MAX);
 	add_notes_of_provider(run, &arena);
+	add_note_of_failures(run, *exit_status, &arena);
 	o->on_report(o->context, &run->report);
 	tally_arena_release(&arena);
 	return 0;

@@ -135,7 +135,8 @@ static bool write_frames(const struct data_writer *writer, struct tally_buffer *
 			object = list_string(&objects, stacks, frame->object) + 1;
 		tally_buffer_printf(&frames, "%s%" PRIu64 ",%" PRIu64 ",%u", number ? "," : "",
 				    list_string(&names, stacks, frame->name), object,
-				    4u * frame->kind + tally_flame_shade(name));
+				    4u * tally_flame_frame_kind(stacks, writer->ids[number]) +
+					    tally_flame_shade(name));
 	}
 	tally_buffer_printf(out, "\"names\":[%s],\n\"objects\":[%s],\n",
 			    tally_buffer_string(&names.json), tally_buffer_string(&objects.json));

@@ -99,6 +99,9 @@ const char *tally_flame_node_name(const struct tally_flame_tree *tree,
  * root. */
 unsigned tally_flame_node_kind(const struct tally_stacks *stacks,
 			       const struct tally_flame_node *node);
+/* The same for a frame.  "[woken by …]", which is no code, looks like a thread: the waker's stack
+ * begins there. */
+unsigned tally_flame_frame_kind(const struct tally_stacks *stacks, uint32_t frame);
 
 /* --- flamegraph_colours.c: the palette ------------------------------------ */
 

@@ -786,5 +786,12 @@ const char *tally_flame_node_name(const struct tally_flame_tree *tree,
 unsigned tally_flame_node_kind(const struct tally_stacks *stacks,
 			       const struct tally_flame_node *node)
 {
-	return node->depth < 2 ? TALLY_FRAME_KINDS : stacks->frames.items[node->id].kind;
+	return node->depth < 2 ? TALLY_FRAME_KINDS : tally_flame_frame_kind(stacks, node->id);
+}
+
+unsigned tally_flame_frame_kind(const struct tally_stacks *stacks, uint32_t frame)
+{
+	const struct tally_frame *one = &stacks->frames.items[frame];
+	const char *name = tally_strings_text(&stacks->strings, one->name);
+	return strncmp(name, "[woken by ", 10) ? one->kind : TALLY_FRAME_KINDS;
 }

@@ -669,7 +669,7 @@ int tally_script_fields_of(const struct tally_script_fields *fields,
 	*shown = type->shown;
 	/* Only a tracepoint's stack says where it was hit. */
 	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT &&
-	    !type->is_set && has_stacks)
+	    !type->is_set && has_stacks && !fields->no_stacks)
 		*shown |= PLACE;
 	if (!(number == TALLY_TYPE_SOFTWARE && event->attr.config == TALLY_SW_BPF_OUTPUT))
 		*shown &= ~(uint32_t)BPF_OUTPUT;

@@ -323,12 +323,15 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 	const uint8_t *file = data->source.memory;
 	uint64_t entry = header->attr_size, ids_left = data->source.memory_size / 8;
 	struct tally_disk_section ids;
+	if (!header->attrs.size && !header->data.size)
+		return tally_error_set(err, -EBADMSG,
+				       "it has no events: its recorder did not finish");
 	if (entry < TALLY_ATTR_SIZE_VER0 + sizeof(ids) || entry > 4096 + sizeof(ids) ||
 	    !fits(data, &header->attrs) || header->attrs.size < entry)
 		return tally_error_set(
 			err, -EBADMSG,
 			"damaged at offset 16: its events (%llu bytes of %llu each at "
-			"offset %llu) can't be",
+			"offset %llu) are not in the file",
 			(unsigned long long)header->attrs.size, (unsigned long long)entry,
 			(unsigned long long)header->attrs.offset);
 	for (uint64_t at = 0; header->attrs.size - at >= entry; at += entry) {

@@ -107,6 +107,7 @@ timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time -o waits.svg >o
 check "a flame graph's stacks end there too" eval '! grep -q "\"__schedule\"\|\"schedule\"" waits.svg && grep -q sleep waits.svg'
 timeout 60 "$TALLY" flamegraph -i waits.data --event offcpu-time --scheduler -o scheduler.svg >out 2>err
 check "… --scheduler shows the scheduler's frames" grep -q "\"__schedule\"\|\"schedule\"" scheduler.svg
+check "… and no warning of the events that were not chosen" eval '! grep -q "left out" err'
 check "a flame graph has times" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' waits.svg
 timeout 60 "$TALLY" flamegraph --off-cpu -o direct.svg -- "$WAITS" >out 2>err
 check "… and merges a command's waits" grep -Eq 'offcpu-time · [0-9.]+ (s|ms) in [0-9]+ samples' direct.svg
@@ -131,6 +132,8 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	timeout 60 "$TALLY" report --stdio --wakers -i wakers.data >out 2>err
 	check "report --wakers continues trees with the wakers, and says for how much of the time they are known" \
 		eval 'grep -q "woken by waker" out && grep -q "^wakers are known for [0-9]*% of the time" out && ! grep -q "try_to_wake_up" out'
+	check "… from the command's start to what woke it, in one tree" eval \
+		'[ "$(grep -c "^ *[0-9.]*% " out)" -le 2 ] && grep -q "^  TOTAL.*COMMAND$" out'
 	check "… for waits only" eval '[ "$(grep -c "samples of" out)" = 1 ]'
 	timeout 60 "$TALLY" report --stdio -i wakers.data >out 2>err
 	check "without --wakers, wakings are no event of the report, and stacks end in waits" eval '! grep -q "sched_waking\|woken by" out'

@@ -178,6 +178,9 @@ compare "memory tracepoints" -e 'kmem:*' ls /usr
 compare "tasks, signals, work queues" -a -e 'task:*,signal:*,workqueue:*' sh -c 'ls >/dev/null & wait; kill -CONT $$'
 compare "file systems and blocks" -a -e 'writeback:*,block:*,filemap:*' sh -c 'echo x >file; sync file'
 compare "tracepoints with stacks" -g -e sched:sched_switch,cpu-clock -F 999 "$WORKLOAD" threads
+inlines='--no-inline -G'
+compare "tracepoints without their stacks" -g -e sched:sched_switch,cpu-clock -F 999 "$WORKLOAD" threads
+inlines=--no-inline
 
 "$WORKLOAD" spin 3 & target=$!
 name="a process that runs already"
@@ -209,7 +212,7 @@ check "for an empty file, the message says that it is empty" refuses empty 'the 
 echo 'all work and no play' >text
 check "text is refused as no recording" refuses text "it is text"
 gzip -c text >text.gz
-check "for a compressed file, the message says so" refuses text.gz "compressed with gzip"
+check "a compressed file is judged by its content" refuses text.gz "it is text"
 check "for a program, the message says so" refuses "$TALLY" "an ELF file"
 check "for a folder, the message says so" refuses . 'is a directory'
 check "the message names the missing file" refuses nowhere 'o such file'

@@ -377,5 +377,7 @@ run 0 ./tally stat -B true
 check "perf's -B is accepted"
 run 0 ./tally stat true && ! grep -q "$(printf '\033')" out
 check "output that is no terminal has no colours"
+run 3 ./tally stat -r 3 sh -c 'exit 3' && has '3 of 3 runs failed, the first with exit status 3'
+check "-r says how many runs failed"
 
 echo "1..$number"

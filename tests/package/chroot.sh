@@ -89,7 +89,7 @@ within here 'for page in $(tally help | sed -n "s/^  \([a-z-]*\)  .*/\1/p"); do 
 check "each command has its page"
 within here 'bash -ic ". /usr/share/bash-completion/bash_completion; _completion_loader tally; complete -p tally"' && has 'tally'
 check "bash completes it"
-within here 'test -s /usr/share/zsh/vendor-completions/_tally -o -s /usr/share/zsh/site-functions/_tally &&
+within here 'test -s /usr/share/zsh/vendor-completions/_tally &&
 	test -s /usr/share/fish/vendor_completions.d/tally.fish'
 check "completion for zsh and fish is there"
 within here 'cd /tmp && for example in ratio self_count; do
