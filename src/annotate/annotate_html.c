@@ -93,6 +93,11 @@ static void put_head(const struct page *page)
 	const struct tally_annotation *annotation = page->annotation;
 	tally_buffer_printf(page->out, "<section id=\"f%zu\">\n<h1>", page->number);
 	tally_flame_markup_text(page->out, annotation->function);
+	if (annotation->inlined_into) {
+		tally_buffer_text(page->out, " (inlined into ");
+		tally_flame_markup_text(page->out, annotation->inlined_into);
+		tally_buffer_text(page->out, ")");
+	}
 	tally_buffer_text(page->out, "</h1>\n<p>");
 	tally_flame_markup_text(page->out, annotation->object);
 	tally_buffer_printf(page->out, " · %.2f%% ±%.1f of the ",
@@ -106,8 +111,10 @@ static void put_head(const struct page *page)
 	tally_buffer_text(page->out, tally_number(annotation->weight.samples));
 	tally_buffer_text(page->out,
 			  annotation->weight.samples == 1
-				  ? " is in it, and the percentages below are of that."
-				  : " are in it, and the percentages below are of those.");
+				  ? " is in it, and the percentages below are of that"
+				  : " are in it, and the percentages below are of those");
+	tally_annotate_copies_text(annotation, page->out);
+	tally_buffer_char(page->out, '.');
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(page->out, " Note: %s.", tally_annotate_aim_text(annotation));
 	if (page->view->taken) {

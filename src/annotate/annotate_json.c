@@ -59,12 +59,16 @@ void tally_annotate_json(const struct tally_annotation *annotation,
 	static const char *const AIMS[] = { "exact", "next", "skid" };
 	tally_json_object(json, NULL);
 	tally_json_text(json, "function", annotation->function);
+	if (annotation->inlined_into)
+		tally_json_text(json, "inlined_into", annotation->inlined_into);
 	tally_json_text(json, "object", annotation->object);
 	tally_json_text(json, "event", annotation->event);
 	tally_json_u64(json, "start", annotation->start);
 	tally_json_u64(json, "end", annotation->end);
 	tally_json_u64(json, "samples", annotation->weight.samples);
 	tally_json_u64(json, "period", annotation->weight.period);
+	tally_json_u64(json, "self_samples", annotation->self.samples);
+	tally_json_u64(json, "self_period", annotation->self.period);
 	tally_json_u64(json, "event_samples", annotation->total.samples);
 	tally_json_double(json, "percent", tally_annotation_total_percent(annotation));
 	tally_json_double(json, "error", tally_annotation_total_error(annotation));

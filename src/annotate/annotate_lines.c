@@ -19,6 +19,22 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 	return "";
 }
 
+void tally_annotate_copies_text(const struct tally_annotation *annotation,
+				struct tally_buffer *out)
+{
+	const struct tally_annotation_weight *self = &annotation->self;
+	uint64_t all = annotation->total.period ? annotation->total.period
+						: annotation->total.samples,
+		 part = annotation->total.period ? self->period : self->samples;
+	double percent = all ? 100 * (double)part / (double)all : 0;
+	if (self->samples != annotation->weight.samples)
+		tally_buffer_printf(out, "; %s of them are in functions that were inlined into it",
+				    tally_number(annotation->weight.samples - self->samples));
+	if (annotation->whole_self > percent)
+		tally_buffer_printf(out, "; with its other copies it has %.2f%%",
+				    annotation->whole_self);
+}
+
 static bool is_heavier(const struct tally_annotated_line *a, const struct tally_annotated_line *b)
 {
 	return a->weight.period != b->weight.period ? a->weight.period > b->weight.period

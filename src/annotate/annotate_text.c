@@ -131,15 +131,30 @@ static void put_note(const struct writer *writer, const char *text)
 	tally_buffer_char(writer->out, '\n');
 }
 
+/* Returns the width of "transpose (inlined into main)". */
+static int put_name(const struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	struct tally_buffer into = { 0 };
+	int width = tally_text_width(annotation->function);
+	colour(writer, BOLD);
+	put_text(writer, annotation->function, 0);
+	colour(writer, PLAIN);
+	if (annotation->inlined_into) {
+		tally_buffer_printf(&into, " (inlined into %s)", annotation->inlined_into);
+		put_text(writer, tally_buffer_string(&into), 0);
+		width += tally_text_width(tally_buffer_string(&into));
+	}
+	writer->out->failed |= into.failed;
+	tally_buffer_release(&into);
+	return width;
+}
+
 static void put_head(const struct writer *writer)
 {
 	const struct tally_annotation *annotation = writer->annotation;
 	struct tally_buffer note = { 0 };
-	int name_width = tally_text_width(annotation->function),
-	    object_width = tally_text_width(annotation->object);
-	colour(writer, BOLD);
-	put_text(writer, annotation->function, 0);
-	colour(writer, PLAIN);
+	int name_width = put_name(writer), object_width = tally_text_width(annotation->object);
 	bool fits = !writer->view->columns ||
 		    name_width + 2 + object_width <= (int)writer->view->columns;
 	tally_buffer_text(writer->out, fits ? "  " : "\n");
@@ -154,6 +169,7 @@ static void put_head(const struct writer *writer)
 		annotation->total.samples == 1 ? "" : "s", annotation->event,
 		tally_number(annotation->weight.samples),
 		annotation->weight.samples == 1 ? "is" : "are");
+	tally_annotate_copies_text(annotation, &note);
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
 	put_note(writer, tally_buffer_string(&note));
@@ -349,6 +365,26 @@ static size_t put_gap(const struct writer *writer, const bool *visible, size_t r
 	return row;
 }
 
+/* Says how many instructions of other functions come before this one. */
+static void put_left_out(const struct writer *writer, size_t row)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	uint32_t count = annotation->instructions.items[row].left_out;
+	struct tally_buffer text = { 0 };
+	if (!count)
+		return;
+	put_left(writer, row);
+	tally_buffer_printf(&text, "%s %s instruction%s of %s or of others inlined into it",
+			    writer->view->ascii ? "..." : "⋮", tally_number(count),
+			    count == 1 ? "" : "s", annotation->inlined_into);
+	colour(writer, DIM);
+	put_text(writer, tally_buffer_string(&text), writer->left_width);
+	colour(writer, PLAIN);
+	tally_buffer_char(writer->out, '\n');
+	writer->out->failed |= text.failed;
+	tally_buffer_release(&text);
+}
+
 static int put_instructions(const struct writer *writer)
 {
 	bool *visible = tally_annotate_visible(writer->annotation, writer->view->percent_min);
@@ -359,6 +395,7 @@ static int put_instructions(const struct writer *writer)
 			row = put_gap(writer, visible, row);
 			continue;
 		}
+		put_left_out(writer, row);
 		if (writer->view->with_source)
 			put_source(writer, row);
 		put_instruction(writer, row++);

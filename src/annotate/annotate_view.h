@@ -39,6 +39,11 @@ int tally_annotate_html(const struct tally_annotation *annotations, size_t count
  * precision); "" if it needs no explanation. */
 const char *tally_annotate_aim_text(const struct tally_annotation *annotation);
 
+/* Appends "; 5 of them are in functions that were inlined into it" and what its other copies have,
+ * as far as this is so. */
+void tally_annotate_copies_text(const struct tally_annotation *annotation,
+				struct tally_buffer *out);
+
 /* Stores the heaviest lines, at most `max`, as indices into lines. Returns how many. */
 size_t tally_annotate_hot_lines(const struct tally_annotation *annotation, uint32_t *out,
 				size_t max);

@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -30,7 +31,7 @@ struct request {
 	/* number of functions to show; 0: all that the name fits, but only the hottest for
 	 * "[object]" or without a name */
 	size_t functions;
-	bool html, json, no_pager, mangled, shows_idle;
+	bool html, json, no_pager, mangled, no_inlines, shows_idle;
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -105,6 +106,9 @@ static const struct tally_option options[] = {
 	TALLY_FULL_NAMES_OPTION(struct request, names),
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
 	  TALLY_SET(struct request, mangled) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "functions are symbols: inlined ones count for them",
+	  TALLY_SET(struct request, no_inlines) },
 	/* perf's names */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
 	  TALLY_TEXT(struct request, filter.objects) },
@@ -170,6 +174,31 @@ static void say_idle(const struct tally_command *command, const struct tally_pro
 	tally_command_say_idle(command, NULL, &idle, period);
 }
 
+/* The heaviest copies of a function that text and pages show. */
+enum { COPIES_MAX = 8 };
+
+/* Copies of one function that are left out. */
+struct left_out {
+	size_t count;
+	uint64_t samples;
+};
+
+static void say_left_out(const struct tally_command *command, const struct tally_profile *profile,
+			 const struct tally_hot_function *hot, struct left_out *left_out)
+{
+	char name[256];
+	if (!left_out->count)
+		return;
+	tally_terminal_clean_name(tally_names_plain_text(&profile->recording->names, hot->function),
+				  name, sizeof(name));
+	fprintf(stderr,
+		"tally %s: %zu more cop%s of %s, with %s sample%s, %s not shown; -j has all\n",
+		command->name, left_out->count, left_out->count == 1 ? "y" : "ies", name,
+		tally_number(left_out->samples), left_out->samples == 1 ? "" : "s",
+		left_out->count == 1 ? "is" : "are");
+	*left_out = (struct left_out){ 0 };
+}
+
 static int make_all(const struct tally_command *command, struct tally_profile *profile,
 		    const struct request *request, struct annotations *out, struct tally_error *err)
 {
@@ -185,8 +214,21 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 	size_t wanted = is_one ? 1 : hot.count;
 	if (request->functions)
 		wanted = request->functions;
-	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
+	struct left_out left_out = { 0 };
+	for (size_t i = 0, seen = 0, copies = 0; !result && i < hot.count; i++) {
 		struct tally_annotation one;
+		bool is_next = !i || hot.items[i].number != hot.items[i - 1].number;
+		seen += is_next;
+		copies = is_next ? 1 : copies + 1;
+		if (is_next && i)
+			say_left_out(command, profile, &hot.items[i - 1], &left_out);
+		if (seen > wanted)
+			break;
+		if (copies > COPIES_MAX && !request->json) {
+			left_out.count++;
+			left_out.samples += hot.items[i].weight.samples;
+			continue;
+		}
 		result = tally_annotation_make(profile, event, &hot.items[i], &request->making,
 					       &one, err);
 		if (!result && tally_vector_push(out, one) < 0)
@@ -194,6 +236,8 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 		if (result)
 			tally_annotation_release(&one);
 	}
+	if (hot.count)
+		say_left_out(command, profile, &hot.items[hot.count - 1], &left_out);
 	tally_vector_release(&hot);
 	return result;
 }
@@ -275,6 +319,8 @@ static int read_profile(const struct request *request, bool leaves_only,
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	recording->names.keep_mangled = request->mangled;
+	recording->names.no_inlines = request->no_inlines;
+	recording->names.wants_lines = true;
 	recording->leaves_only = leaves_only;
 	if (recording->tasks.jits)
 		recording->tasks.jits->wants_code = true;
@@ -398,6 +444,8 @@ const struct tally_command tally_command_annotate = {
 	.details =
 		"Without FUNCTION, the hottest one is shown.  If several functions have that name, "
 		"all are shown, the hottest first.\n"
+		"Of a function that was inlined, each copy is shown, in the code that it was "
+		"inlined into.\n"
 		"'[libz.so.1+0x4010]', report's name for code without a symbol, is valid as well; "
 		"'[libz.so.1]' is the hottest there.\n"
 		"Percentages are shares of the function's samples; the value after ± is the "

@@ -2,11 +2,13 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/vector.h"
 #include "command/command.h"
 #include "command/recording_warnings.h"
 #include "browse/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
+#include "profile/hot_functions.h"
 #include "profile/idle.h"
 
 #include <errno.h>
@@ -197,6 +199,22 @@ static bool has_code(const struct tally_names *names, uint32_t function)
 	       one->kind == TALLY_FRAME_LIBRARY;
 }
 
+/* True if some samples are in the function itself or in functions that were inlined into it. */
+static bool has_own_samples(const struct report_browser *view, uint32_t function)
+{
+	const struct tally_names *names = &view->profile->recording->names;
+	const struct tally_function_choice choice = {
+		.name = tally_names_plain_text(names, function),
+		.object = tally_names_short_object(names, function),
+	};
+	struct tally_hot_functions found = { 0 };
+	struct tally_error ignored = TALLY_ERROR_NONE;
+	int result = tally_hot_functions_find(view->profile, view->options.event, &choice, &found,
+					      &ignored);
+	tally_vector_release(&found);
+	return result != -ENOENT;
+}
+
 static int run_annotate(const struct report_browser *view, const struct tally_command *command,
 			uint32_t function)
 {
@@ -210,6 +228,8 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	add_selection(&arguments, request->filter, request->names);
 	if (names->keep_mangled)
 		add_argument(&arguments, "no-demangle", NULL);
+	if (names->no_inlines)
+		add_argument(&arguments, "no-inline", NULL);
 	add_entry(&arguments, view);
 	arguments.items[arguments.count++] = "--";
 	arguments.items[arguments.count++] = name;
@@ -234,7 +254,7 @@ static void annotate(struct report_browser *view)
 				 : "this tally can't annotate");
 		return;
 	}
-	if (!line->branch && !tally_browse_entry(&browser->browse)->self_samples) {
+	if (!line->branch && !has_own_samples(view, function)) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "it has no samples of its own, only in functions that it called");
 		return;

@@ -47,9 +47,7 @@ static int take_sort(void *taker, const struct tally_option *option, const char 
 	if (tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
 			      "object symbol", err) < 0)
 		return -EINVAL;
-	/* Lines belong to functions; inlined functions have lines of their own. */
-	diff->by_symbol |= request->input.by_line;
-	request->input.no_inlines = !request->input.by_line;
+	diff->by_symbol |= request->input.by_line; /* lines belong to functions */
 	return 0;
 }
 
@@ -113,6 +111,9 @@ static const struct tally_option options[] = {
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
 	  "compare totals, which include called functions",
 	  TALLY_SET(struct request, diff.children) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "compare symbols: inlined functions count for them",
+	  TALLY_SET(struct request, input.no_inlines) },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "compare each function's share of its recording (share), its time or\n"
 	  "events (time), or its samples (samples); share",
@@ -329,7 +330,6 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = {
-		.input.no_inlines = true, /* rows are symbols, as in a report */
 		.diff = { .by_object = true,
 			  .by_symbol = true,
 			  .percent_min = 0.5,
@@ -371,8 +371,8 @@ const struct tally_command tally_command_diff = {
 		"functions.\n"
 		"Functions are matched by their names and their objects' names; a renamed function "
 		"or object is\n"
-		"reported as such.  --sort srcline compares each function's source lines, "
-		"including inlined ones.\n\n"
+		"reported as such.  --sort srcline compares each function's source "
+		"lines.\n\n"
 		"A condition of --fail-if is a function's name, or * for any, then > or <, then a "
 		"limit: +2 or -2 points of change,\n"
 		"+10% of change relative to the old share, or 30 for 30 % of the new side.  With "

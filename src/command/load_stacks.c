@@ -130,6 +130,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	options.with_wakers = input->with_wakers;
 	options.leaves_out_idle = !input->shows_idle && !tally_filter_means_idle(&input->filter);
 	recording->names.no_inlines = input->no_inlines;
+	recording->names.wants_lines = input->by_line;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &input->names);
 	result = tally_command_profile_new(recording, &options, &profile, err);

@@ -161,7 +161,8 @@ static const struct tally_option options[] = {
 	TALLY_HEADER_OPTIONS(struct request, header),
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
 	  TALLY_SET(struct request, mangled) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions in call trees",
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "rows are symbols: inlined functions count for them",
 	  TALLY_SET(struct request, no_inlines) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
 	  TALLY_CONSTANT(struct request, interface, INTERFACE_TEXT) },
@@ -475,6 +476,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 				   tally_report_sort_names_code(&request->sort);
 	recording->names.keep_mangled = request->mangled;
 	recording->names.no_inlines = request->no_inlines;
+	recording->names.wants_lines = request->browses ||
+				       tally_report_sort_needs_lines(&request->sort);
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	/* The leaf of a wait is in the scheduler; the code that waits is among its callers. */
@@ -524,9 +527,6 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status;
 	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
-	if (request.no_inlines && tally_report_sort_needs_lines(&request.sort))
-		return tally_command_misuse(
-			command, "--sort srcline and srcfile exclude --no-inline");
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
@@ -559,6 +559,8 @@ const struct tally_command tally_command_report = {
 	.details =
 		"SELF counts samples in the function itself, TOTAL also those in functions that it "
 		"called.\n"
+		"A function that was inlined has a row like others, marked \"(inlined)\"; the SELF of "
+		"its callers is without it.\n"
 		"On a terminal the report is browsed: Enter opens call trees, / searches, f "
 		"filters, s selects columns, h\n"
 		"lists all keys, q quits.  In pipes, with --stdio or -j, it is text.\n\n"

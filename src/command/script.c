@@ -232,8 +232,10 @@ static bool leaf_passes(struct tally_recording *recording, const struct tally_re
 		return false;
 	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, kernel,
 						  sample->ip);
-	return tally_function_passes(filter, &recording->names,
-				     tally_names_function(&recording->names, &place, NULL));
+	uint32_t function = filter->symbols
+				    ? tally_names_source_function(&recording->names, &place)
+				    : tally_names_function(&recording->names, &place, NULL);
+	return tally_function_passes(filter, &recording->names, function);
 }
 
 static int print_all(struct tally_recording *recording, struct request *request, bool terminal,

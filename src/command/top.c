@@ -34,6 +34,7 @@ struct top_request {
 	bool stacks;
 	uint32_t frames_max;               /* frames kept of a stack; 0: all */
 	bool no_totals;                    /* show no totals, even with stacks */
+	bool no_inlines;                   /* rows are symbols */
 	bool shows_idle;                   /* show samples of idle CPUs */
 	bool forgets;                      /* each view starts from zero */
 	struct tally_name_sources sources; /* --full-names */
@@ -134,6 +135,9 @@ static const struct tally_option options[] = {
 	  TALLY_ALSO(struct top_request, stacks) },
 	TALLY_FILTER_STACK_OPTION(struct top_request, frames_max),
 	TALLY_FULL_NAMES_OPTION(struct top_request, sources),
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "rows are symbols: inlined functions count for them",
+	  TALLY_SET(struct top_request, no_inlines) },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g",
 	  TALLY_SET(struct top_request, no_totals) },
 	TALLY_IDLE_OPTION(struct top_request, shows_idle),
@@ -542,6 +546,7 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
+	top->names.no_inlines = top->no_inlines;
 	tally_names_use_cache(&top->names);
 	tally_names_use_sources(&top->names, &top->sources);
 	top->sums = (struct tally_live_sums){ .names = &top->names,

@@ -923,31 +923,23 @@ function figures(node) {
 
 //if diff
 //else
-/* A report's SELF is a symbol's: it includes what was inlined into the function, and excludes the function's own inlined
- * copies.  Boxes separate inlined functions.  Sums, by name and object over all boxes, the SELF and the weight of the
- * inlined copies. */
+/* Sums, by name and object over all boxes, what a report has in the function's row.  A stack counts once for its total. */
 function sumFunctions(view) {
-	const INLINED = data.kinds.indexOf('inlined'), isInlined = node => !isThread(node) && kindOf(node) === INLINED;
 	const keyOf = node => data.frames[3 * node.frame] + ' ' + data.frames[3 * node.frame + 1];
-	const sums = new Map(), own = view.nodes.map(node => node.self);
-	for (let i = view.nodes.length - 1; i > 0; i--)
-		if (isInlined(view.nodes[i]))
-			own[view.nodes[i].parent.index] += own[i];
+	const isSame = (a, b) => !isThread(a) && keyOf(a) === keyOf(b);
+	const sums = new Map();
 	for (const node of view.nodes) {
 		if (isThread(node))
 			continue;
-		const key = keyOf(node), sum = sums.get(key) || { self: 0, copies: 0 };
-		let around = node;
-		while (isInlined(around) && around.parent && !isThread(around.parent) && keyOf(around.parent) !== key)
+		const key = keyOf(node), sum = sums.get(key) || { self: 0, total: 0 };
+		let around = node.parent;
+		while (around && !isSame(around, node))
 			around = around.parent;
 		sums.set(key, sum);
-		if (!isInlined(node))
-			sum.self += own[node.index];
-		else if (!isInlined(around) || isThread(around.parent)) /* not inside another of its boxes */
-			sum.copies += own[node.index];
+		sum.self += node.self;
+		sum.total += around ? 0 : node.total;
 	}
 	view.functionSums = node => sums.get(keyOf(node));
-	view.own = node => own[node.index];
 }
 
 /* Describes what a report says of the function, if its box alone differs. */
@@ -957,19 +949,14 @@ function describeFunction(element, node) {
 		return;
 	if (!view.functionSums)
 		sumFunctions(view);
-	const sum = view.functionSums(node), own = view.own(node), parts = [];
-	const holds = own !== node.self && data.kinds[kindOf(node)] !== 'inlined';
-	if (holds)
-		parts.push(['with inlined copies: self ', own]);
-	if (sum.self && (holds || sum.self !== own || sum.copies))
-		parts.push(['SELF of the report ', sum.self]);
-	if (sum.copies && (sum.self || sum.copies !== own))
-		parts.push([sum.self ? 'with its copies elsewhere ' : 'all its inlined copies ', sum.self + sum.copies]);
-	const line = parts.length ? make('div', 'flame-figures', element) : null;
-	parts.forEach(([words, weight], i) => {
-		line.appendChild(document.createTextNode((i ? ', ' : '') + words));
+	const sum = view.functionSums(node);
+	if (sum.self === node.self && sum.total === node.total)
+		return;
+	const line = make('div', 'flame-figures', element);
+	for (const [words, weight] of [['in all its boxes: SELF ', sum.self], [', TOTAL ', sum.total]]) {
+		line.appendChild(document.createTextNode(words));
 		make('b', '', line, percent(weight, all));
-	});
+	}
 }
 //end
 

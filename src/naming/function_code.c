@@ -298,20 +298,15 @@ static int module_lines(struct tally_names *names, struct tally_name_table *tabl
 }
 
 static void packed_lines(const struct tally_names *names, const struct tally_function_code *code,
-			 const uint64_t *addresses, size_t count, struct tally_line_answer *answers,
-			 struct tally_line_frame *scratch)
+			 const uint64_t *addresses, size_t count, struct tally_line_answer *answers)
 {
+	const struct tally_packed_codes *codes = names->packed_codes;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_packed_code_row *row = tally_packed_code_row(
-			names->packed_codes, code->packed, addresses[i] - code->start);
-		struct tally_line_frame *frames = &scratch[2 * i];
-		if (!row)
-			continue;
-		frames[0] = (struct tally_line_frame){ .function = row->inlined,
-						       .file = row->file,
-						       .line = row->line };
-		frames[1] = (struct tally_line_frame){ .file = code->packed->main_file };
-		answers[i] = (struct tally_line_answer){ frames, row->inlined ? 2 : 1 };
+			codes, code->packed, addresses[i] - code->start);
+		if (row)
+			answers[i] = (struct tally_line_answer){ &codes->frames.items[row->first],
+								 row->count };
 	}
 }
 
@@ -323,7 +318,7 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 	struct known known;
 	memset(answers, 0, count * sizeof(*answers));
 	if (code->packed) {
-		packed_lines(names, code, addresses, count, answers, scratch);
+		packed_lines(names, code, addresses, count, answers);
 		return 0;
 	}
 	int result = know(names, place, true, &known);

@@ -58,7 +58,7 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_f
 				 const struct tally_place *place, uint64_t *address);
 
 /* Finds the source lines of ascending addresses (in the terms of the symbols): innermost frames, as
- * from tally_lines_find().  They live as long as the names.  `scratch` has room for 2 × `count`
+ * from tally_lines_find().  They live as long as the names.  `scratch` has room for `count`
  * frames.  Returns 0 or -ENOMEM. */
 struct tally_line_answer;
 struct tally_line_frame;

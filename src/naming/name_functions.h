@@ -52,6 +52,12 @@ uint32_t tally_names_recorded_function(struct tally_names *names, const struct t
 /* Returns the build-id of a file, from the recording or from the file itself; size 0: not known. */
 struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file);
 
+/* True if names need debug information, and not only symbols. */
+static inline bool tally_names_reads_lines(const struct tally_names *names)
+{
+	return !names->no_inlines || names->wants_lines;
+}
+
 /* In names_resolve.c: tally_names_resolve() for places that the recording has no names for. */
 int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places,
 				 size_t count, struct tally_place_name *out);

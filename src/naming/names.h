@@ -173,7 +173,9 @@ struct tally_names {
 	/* collects the places that tally_names_function() is called for; NULL: not collected */
 	struct tally_place_table *asked;
 	bool keep_mangled;
-	bool no_inlines; /* only name the symbols' functions, without inlined ones and lines */
+	/* only name the symbols' functions, without inlined ones; without lines, too, unless
+	 * `wants_lines`: then places have the lines of the code that was inlined there */
+	bool no_inlines, wants_lines;
 	/* name objects by their files' own paths, not by those that started them */
 	bool real_paths;
 	size_t told_apart; /* number of `functions` at the last tally_names_tell_apart() */
@@ -229,6 +231,10 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
  * out.  `symbol_offset` (may be NULL) gets the distance from its start. */
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,
 			      uint64_t *symbol_offset);
+
+/* The same by the source: the innermost function that was inlined at the place, if there is one and
+ * names have inlined functions. */
+uint32_t tally_names_source_function(struct tally_names *names, const struct tally_place *place);
 
 /* Names many places at once: a file's debug information is read only once, in the order of
  * addresses.  `out` has room for `count`.  Returns 0 or -ENOMEM. */

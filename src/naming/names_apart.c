@@ -500,8 +500,7 @@ static int by_plain_name(const void *a, const void *b, void *context)
 	return order ? order : compare(x->object, y->object);
 }
 
-/* Writes the names of functions of one plain name to `out`: with their objects if these differ.
- * Objects of inlined copies don't count for this, since such copies have no rows of their own. */
+/* Writes the names of functions of one plain name to `out`: with their objects if these differ. */
 static void tell_objects(struct tally_names *names, const uint32_t *members, size_t count,
 			 uint32_t *out)
 {
@@ -510,8 +509,6 @@ static void tell_objects(struct tally_names *names, const uint32_t *members, siz
 	const struct tally_function *last = NULL;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_function *function = &functions[members[i]];
-		if (function->kind == TALLY_FRAME_INLINED)
-			continue;
 		if (last && last->object != function->object) {
 			differ = true;
 			are_alike |= !strcmp(tally_object_short(text_of(names, last->object)),

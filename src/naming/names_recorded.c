@@ -175,19 +175,19 @@ static int name_place(struct tally_names *names, const struct tally_place *place
 		      const struct tally_packed_place *packed, struct tally_place_name *out)
 {
 	uint32_t file = tally_names_file(names, place),
-		 skipped = names->no_inlines ? packed->count - 1 : 0;
+		 skipped = tally_names_reads_lines(names) ? 0 : packed->count - 1;
 	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
 					  .count = packed->count - skipped,
 					  .offset = packed->offset };
 	for (uint32_t i = skipped; i < packed->count; i++) {
 		const struct tally_packed_frame *from =
 			&names->packed->frames.items[packed->first + i];
-		bool has_file = from->file && !names->no_inlines;
+		bool has_file = from->file && tally_names_reads_lines(names);
 		struct tally_place_frame frame = {
 			.function = intern_function(names, file, from->function),
 			.file = has_file ? tally_strings_intern(&names->strings, from->file)
 					 : TALLY_STRING_NONE,
-			.line = names->no_inlines ? 0 : from->line,
+			.line = tally_names_reads_lines(names) ? from->line : 0,
 		};
 		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
@@ -275,9 +275,31 @@ static int resolve(struct tally_names *names, const struct tally_place *places, 
 	return result;
 }
 
+/* Leaves only the symbol's frame, with the line of the innermost one. */
+static void drop_inlined(struct tally_names *names, struct tally_place_name *name)
+{
+	const struct tally_place_frame inner = names->frames.items[name->first];
+	name->first += name->count - 1;
+	name->count = 1;
+	names->frames.items[name->first].file = inner.file;
+	names->frames.items[name->first].line = inner.line;
+}
+
 int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out)
 {
 	int result = resolve(names, places, count, out);
+	for (size_t i = 0; !result && names->no_inlines && i < count; i++)
+		drop_inlined(names, &out[i]);
 	return !result && names->strings.failed ? -ENOMEM : result;
+}
+
+uint32_t tally_names_source_function(struct tally_names *names, const struct tally_place *place)
+{
+	struct tally_place_name name;
+	if (names->no_inlines || names->asked)
+		return tally_names_function(names, place, NULL);
+	return tally_names_resolve(names, place, 1, &name) < 0
+		       ? UINT32_MAX
+		       : names->frames.items[name.first].function;
 }

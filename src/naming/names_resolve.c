@@ -158,7 +158,7 @@ static int find_jit_lines(struct job *job)
 static int run(struct job *job)
 {
 	size_t cursor = 0;
-	bool lines = !job->names->no_inlines;
+	bool lines = tally_names_reads_lines(job->names);
 	if (allocate(job) < 0 || (job->entry && job->entry->lack == -ENOMEM) ||
 	    tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
 		return -ENOMEM;
@@ -249,7 +249,7 @@ static int run_all(struct job *jobs, size_t count)
 
 static uint64_t cost_of(const struct job *job)
 {
-	uint64_t cost = job->table->lines_tried || job->names->no_inlines
+	uint64_t cost = job->table->lines_tried || !tally_names_reads_lines(job->names)
 				? 0
 				: job->count * COST_OF_PLACE;
 	size_t size = 0;

@@ -10,18 +10,59 @@
 
 /* ---- reading ------------------------------------------------------------- */
 
+/* Adds the frames between the innermost one and the function itself.  Older recordings don't have
+ * them. */
+static int read_around(const struct tally_packed_names *names, struct tally_reader *around,
+		       struct tally_packed_codes *codes, struct tally_packed_code_row *row)
+{
+	for (uint64_t left = tally_reader_left(around) ? tally_reader_uleb(around) : 0; left;
+	     left--) {
+		struct tally_line_frame frame = {
+			.function = tally_packed_names_string(names, around)
+		};
+		if (around->failed)
+			return -EBADMSG;
+		if (tally_vector_push(&codes->frames, frame) < 0)
+			return -ENOMEM;
+		row->count++;
+	}
+	return around->failed ? -EBADMSG : 0;
+}
+
+/* Adds the frames of a row. */
+static int read_frames(const struct tally_packed_names *names, struct tally_reader *reader,
+		       struct tally_reader *around, const char *main_file,
+		       struct tally_packed_codes *codes, struct tally_packed_code_row *row)
+{
+	struct tally_line_frame inner = { .file = tally_packed_names_string(names, reader) };
+	inner.line = tally_reader_uleb32(reader);
+	inner.function = tally_packed_names_string(names, reader);
+	row->first = codes->frames.count;
+	row->count = 1;
+	if (tally_vector_push(&codes->frames, inner) < 0)
+		return -ENOMEM;
+	if (!inner.function || reader->failed)
+		return reader->failed ? -EBADMSG : 0;
+	int result = read_around(names, around, codes, row);
+	row->count++;
+	return result ? result
+		      : tally_vector_push(&codes->frames,
+					  ((struct tally_line_frame){ .file = main_file }));
+}
+
 static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader,
-		     struct tally_packed_codes *codes, struct tally_packed_code *code)
+		     struct tally_reader *around, struct tally_packed_codes *codes,
+		     struct tally_packed_code *code)
 {
 	uint64_t offset = 0;
 	code->first_row = codes->rows.count;
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
 		uint64_t step = tally_reader_uleb(reader);
 		struct tally_packed_code_row row;
-		row.file = tally_packed_names_string(names, reader);
-		row.line = tally_reader_uleb32(reader);
-		row.inlined = tally_packed_names_string(names, reader);
-		if (reader->failed || step >= code->size - offset || (!step && code->row_count))
+		int result = read_frames(names, reader, around, code->main_file, codes, &row);
+		if (result)
+			return result;
+		if (step >= code->size - offset || (!step && code->row_count))
 			return -EBADMSG;
 		offset += step;
 		row.offset = (uint32_t)offset;
@@ -54,7 +95,7 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 }
 
 static int read_code(const struct tally_packed_names *names, struct tally_reader *reader,
-		     struct tally_packed_codes *codes)
+		     struct tally_reader *around, struct tally_packed_codes *codes)
 {
 	struct tally_packed_code code = { .function = tally_reader_uleb32(reader) };
 	const struct tally_packed_code *last = codes->codes.count
@@ -73,7 +114,7 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 	if (reader->failed || !code.bytes || code.function >= names->functions.count ||
 	    code.start + size < size || (last && code.function <= last->function))
 		return -EBADMSG;
-	int result = read_rows(names, reader, codes, &code);
+	int result = read_rows(names, reader, around, codes, &code);
 	if (!result)
 		result = read_targets(names, reader, codes, &code);
 	if (!result && reader->failed)
@@ -85,14 +126,20 @@ int tally_packed_codes_read(const void *section, size_t size,
 			    const struct tally_packed_names *names, struct tally_packed_codes **out)
 {
 	struct tally_packed_codes *codes = *out = calloc(1, sizeof(*codes));
-	struct tally_reader reader;
+	struct tally_reader reader, around;
 	if (!codes)
 		return -ENOMEM;
 	int result = tally_own_feature_get(section, size, TALLY_OWN_CODE, &codes->text);
+	int has_around = result > 0 ? tally_own_feature_get(section, size, TALLY_OWN_AROUND,
+							    &codes->around)
+				    : 0;
+	if (has_around < 0)
+		result = has_around;
 	if (result > 0) {
 		tally_reader_init(&reader, codes->text.bytes, codes->text.length, false);
+		tally_reader_init(&around, codes->around.bytes, codes->around.length, false);
 		for (result = 0; !result && tally_reader_left(&reader);)
-			result = read_code(names, &reader, codes);
+			result = read_code(names, &reader, &around, codes);
 		result = result ? result : 1;
 	}
 	if (result > 0)
@@ -107,8 +154,10 @@ void tally_packed_codes_free(struct tally_packed_codes *codes)
 	if (!codes)
 		return;
 	tally_buffer_release(&codes->text);
+	tally_buffer_release(&codes->around);
 	tally_vector_release(&codes->codes);
 	tally_vector_release(&codes->rows);
+	tally_vector_release(&codes->frames);
 	tally_vector_release(&codes->targets);
 	free(codes);
 }

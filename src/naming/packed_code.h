@@ -1,20 +1,23 @@
 /* The machine code that a recording carries for the functions with most samples, so that they can
  * be annotated on machines that have neither their program nor its source. docs/file-format.md has
- * the layout (part 6).  Pure: bytes in, tables out; the bytes are untrusted.  Not thread-safe. */
+ * the layout (parts 6 and 9).  Pure: bytes in, tables out; the bytes are untrusted.  Not
+ * thread-safe. */
 #ifndef TALLY_PROFILE_PACKED_CODE_H
 #define TALLY_PROFILE_PACKED_CODE_H
 
 #include "naming/packed_names.h"
+#include "symbol/lines.h"
 
 struct tally_packer;
 
 /* The source of the code from `offset` to the next row's. */
 struct tally_packed_code_row {
 	uint32_t offset;
-	uint32_t line;       /* 0: not known */
-	const char *file;    /* NULL: not known */
-	/* the function that was inlined here, mangled; NULL: the function's own code */
-	const char *inlined;
+	/* Its frames: codes->frames.items[first] … [first + count), innermost first.  The last one
+	 * is the function itself.  Only the innermost one has a line, and the file of the line;
+	 * the names are mangled. */
+	uint32_t count;
+	size_t first;
 };
 
 /* A symbol at an address that the code refers to. */
@@ -37,16 +40,17 @@ struct tally_packed_code {
 };
 
 struct tally_packed_codes {
-	struct tally_buffer text;
+	struct tally_buffer text, around;
 	/* sorted by function */
 	struct { struct tally_packed_code *items; size_t count, capacity; } codes;
 	struct { struct tally_packed_code_row *items; size_t count, capacity; } rows;
+	struct { struct tally_line_frame *items; size_t count, capacity; } frames;
 	/* sorted by address within a code */
 	struct { struct tally_packed_code_target *items; size_t count, capacity; } targets;
 };
 
-/* Reads part 6 of a section; `names` has the section's strings and functions.  Returns 1, 0 if
- * there is no such part, -EBADMSG, -ENOTSUP or -ENOMEM.  If `out` isn't NULL, free it before the
+/* Reads parts 6 and 9 of a section; `names` has the section's strings and functions.  Returns 1, 0
+ * if there is no part 6, -EBADMSG, -ENOTSUP or -ENOMEM.  If `out` isn't NULL, free it before the
  * names. */
 int tally_packed_codes_read(const void *section, size_t size,
 			    const struct tally_packed_names *names,

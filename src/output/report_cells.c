@@ -27,14 +27,19 @@ static void copy_name(const char *name, const char *behind, char *out, size_t si
 }
 
 static void put_function(const struct tally_names *names, uint32_t function, const char *name,
-			 char *out, size_t size)
+			 enum tally_inlining inlining, char *out, size_t size)
 {
+	static const char *const marks[] = { [TALLY_INLINED_SOME] = " (partly inlined)",
+					     [TALLY_INLINED_ALL] = " (inlined)" };
 	char raw[TALLY_REPORT_CELL_BYTES];
 	/* UINT32_MAX for samples without a branch, whatever the keys are */
 	bool known = function < names->functions.count;
 	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
 	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
-	copy_name(name, kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
+	char behind[32];
+	snprintf(behind, sizeof(behind), "%s%s", kernel ? " [k]" : "",
+		 inlining == TALLY_INLINED_NONE ? "" : marks[inlining]);
+	copy_name(name, behind, raw, size < sizeof(raw) ? size : sizeof(raw));
 	tally_terminal_clean_name(raw, out, size);
 }
 
@@ -43,15 +48,18 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 {
 	bool known = function < names->functions.count;
 	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
-	put_function(names, function, name, out, size);
+	put_function(names, function, name, TALLY_INLINED_NONE, out, size);
 }
 
 /* Uses the key's name, which is longer if another function has the same plain name. */
-static void put_own_function(const struct tally_names *names, uint32_t function, uint32_t key,
-			     char *out, size_t size)
+static void put_own_function(const struct tally_names *names,
+			     const struct tally_report_entry *entry, uint32_t key, char *out,
+			     size_t size)
 {
+	uint32_t function = entry->function;
 	if (function < names->functions.count && key && key < names->strings.count)
-		put_function(names, function, tally_strings_text(&names->strings, key), out, size);
+		put_function(names, function, tally_strings_text(&names->strings, key),
+			     entry->inlining, out, size);
 	else
 		tally_report_function(names, function, out, size);
 }
@@ -99,7 +107,7 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 			out, size);
 		break;
 	case TALLY_KIND_OWN_FUNCTION:
-		put_own_function(names, entry->function, value, out, size);
+		put_own_function(names, entry, value, out, size);
 		break;
 	case TALLY_KIND_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}

@@ -134,6 +134,9 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 	else if (options->by[TALLY_SORT_OBJECT])
 		tally_json_text(json, "object",
 				tally_names_object(&profile->recording->names, entry->function));
+	if (entry->inlining != TALLY_INLINED_NONE)
+		tally_json_text(json, "inlined",
+				entry->inlining == TALLY_INLINED_ALL ? "all" : "some");
 	tally_json_u64(json, "self", entry->self);
 	if (options->children)
 		tally_json_u64(json, "total", entry->total);

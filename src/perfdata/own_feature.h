@@ -20,6 +20,7 @@ enum tally_own_part {
 	TALLY_OWN_CODE,
 	TALLY_OWN_SOURCES,
 	TALLY_OWN_DECLARED,
+	TALLY_OWN_AROUND,
 };
 
 /* Starts a section in an empty buffer. */

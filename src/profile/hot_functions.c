@@ -149,6 +149,10 @@ static bool is_chosen(const struct tally_profile *profile, const struct tally_ho
 static int hotter_first(const void *a_, const void *b_)
 {
 	const struct tally_hot_function *a = a_, *b = b_;
+	if (a->whole_self != b->whole_self)
+		return a->whole_self > b->whole_self ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
 	if (a->weight.period != b->weight.period)
 		return a->weight.period > b->weight.period ? -1 : 1;
 	if (a->weight.samples != b->weight.samples)
@@ -156,37 +160,79 @@ static int hotter_first(const void *a_, const void *b_)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Returns the index of the place's function in `out`, added when new; SIZE_MAX when memory is
- * out. */
-static size_t function_of(const struct tally_profile *profile, uint32_t place,
-			  struct tally_map *index, struct tally_hot_functions *out)
+/* Finds the parts of functions, and numbers the functions. */
+struct part_finder {
+	const struct tally_profile *profile;
+	struct tally_map parts;   /* function and symbol → index in `out` */
+	struct tally_map numbers; /* name and object → number of the function */
+	struct { uint64_t *items; size_t count, capacity; } selves; /* by number: whole_self */
+	struct tally_hot_functions *out;
+};
+
+/* Returns the index of a function's part, added when new; SIZE_MAX when memory is out. */
+static size_t part_of(struct part_finder *finder, uint32_t function, uint32_t symbol,
+		      uint32_t place)
 {
-	struct tally_hot_function hot = { .function = tally_profile_function(profile, place),
-					  .place = place };
+	const struct tally_function *named = &finder->profile->recording->names.functions
+						      .items[function];
 	bool added;
-	uint64_t *slot = tally_map_put(index, hot.function, &added);
-	if (!slot)
+	uint64_t *slot = tally_map_put(&finder->parts, (uint64_t)function << 32 | symbol, &added);
+	if (!slot || !added)
+		return slot ? (size_t)*slot : SIZE_MAX;
+	*slot = finder->out->count;
+	size_t index = (size_t)*slot;
+	uint64_t *number = tally_map_put(&finder->numbers,
+					 (uint64_t)named->plain << 32 | named->object, &added);
+	if (!number || (added && tally_vector_push(&finder->selves, (uint64_t)0) < 0))
 		return SIZE_MAX;
-	if (!added)
-		return (size_t)*slot;
-	*slot = out->count;
-	return tally_vector_push(out, hot) < 0 ? SIZE_MAX : (size_t)*slot;
+	if (added)
+		*number = finder->selves.count - 1;
+	struct tally_hot_function part = { .function = function, .symbol = symbol, .place = place,
+					   .number = (uint32_t)*number };
+	return tally_vector_push(finder->out, part) < 0 ? SIZE_MAX : index;
+}
+
+static int add_place(struct part_finder *finder, uint32_t place,
+		     const struct tally_annotation_weight *weight)
+{
+	const struct tally_profile *profile = finder->profile;
+	const struct tally_place_name *name = &profile->names[place];
+	const struct tally_place_frame *frames = &profile->recording->names.frames
+							  .items[name->first];
+	uint32_t symbol = tally_profile_symbol(profile, place);
+	for (uint32_t i = 0; i < name->count; i++) {
+		size_t at = part_of(finder, frames[i].function, symbol, place);
+		bool is_again = false; /* a recursive function may be inlined into itself */
+		for (uint32_t k = 0; k < i; k++)
+			is_again |= frames[k].function == frames[i].function;
+		if (at == SIZE_MAX)
+			return -ENOMEM;
+		struct tally_hot_function *part = &finder->out->items[at];
+		if (!is_again)
+			tally_annotation_add(&part->weight, weight);
+		if (!i) {
+			tally_annotation_add(&part->self, weight);
+			finder->selves.items[part->number] += weight->period ? weight->period
+									     : weight->samples;
+		}
+	}
+	return 0;
 }
 
 static int sum_functions(const struct tally_profile *profile, uint32_t event,
 			 struct tally_hot_functions *out)
 {
 	struct tally_annotation_weight *weights = tally_leaf_weights(profile, event);
-	struct tally_map index = { 0 };
+	struct part_finder finder = { .profile = profile, .out = out };
 	int result = weights ? 0 : -ENOMEM;
-	for (uint32_t place = 0; !result && place < profile->places.places.count; place++) {
-		size_t at = weights[place].samples ? function_of(profile, place, &index, out) : 0;
-		if (at == SIZE_MAX)
-			result = -ENOMEM;
-		else if (weights[place].samples)
-			tally_annotation_add(&out->items[at].weight, &weights[place]);
-	}
-	tally_map_release(&index);
+	for (uint32_t place = 0; !result && place < profile->places.places.count; place++)
+		if (weights[place].samples)
+			result = add_place(&finder, place, &weights[place]);
+	for (size_t i = 0; !result && i < out->count; i++)
+		out->items[i].whole_self = finder.selves.items[out->items[i].number];
+	tally_map_release(&finder.parts);
+	tally_map_release(&finder.numbers);
+	tally_vector_release(&finder.selves);
 	free(weights);
 	if (!result && out->count)
 		qsort(out->items, out->count, sizeof(*out->items), hotter_first);
@@ -201,7 +247,8 @@ static bool ends_in(const struct tally_profile *profile, const struct tally_hot_
 				  typed);
 }
 
-/* Returns the only function whose name ends in the typed one; SIZE_MAX: none, or several. */
+/* Returns the number of the only function whose name ends in the typed one; SIZE_MAX: none, or
+ * several. */
 static size_t only_end(const struct tally_profile *profile, const struct tally_hot_functions *all,
 		       const struct tally_function_choice *choice)
 {
@@ -211,9 +258,9 @@ static size_t only_end(const struct tally_profile *profile, const struct tally_h
 		if (!is_chosen(profile, &all->items[i], &any_name) ||
 		    !ends_in(profile, &all->items[i], choice->name))
 			continue;
-		if (found != SIZE_MAX)
+		if (found != SIZE_MAX && found != all->items[i].number)
 			return SIZE_MAX;
-		found = i;
+		found = all->items[i].number;
 	}
 	return found;
 }
@@ -243,9 +290,13 @@ static int none_is_chosen(const struct tally_profile *profile,
 	struct tally_meant_name meant = { .typed = choice->name };
 	const struct tally_names *names = &profile->recording->names;
 	char list[400] = "";
-	for (size_t i = 0; i < all->count && i < LISTED; i++)
+	for (size_t i = 0, listed = 0; i < all->count && listed < LISTED; i++) {
+		if (i && all->items[i].number == all->items[i - 1].number)
+			continue;
 		put_short(tally_names_plain_text(names, all->items[i].function), list,
 			  sizeof(list));
+		listed++;
+	}
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples in a function '%s'%s%s", choice->name,
 				choice->object ? " of " : "", choice->object ? choice->object : "");
@@ -277,10 +328,9 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 		out->items[chosen++] = hot;
 	}
 	size_t end = result || chosen ? SIZE_MAX : only_end(profile, out, choice);
-	if (end != SIZE_MAX) {
-		out->items[0] = out->items[end];
-		chosen = 1;
-	}
+	for (size_t i = 0; end != SIZE_MAX && i < out->count; i++)
+		if (out->items[i].number == end)
+			out->items[chosen++] = out->items[i];
 	if (result)
 		tally_error_set(err, result, "out of memory");
 	else if (!chosen)
@@ -299,10 +349,15 @@ int tally_hot_functions_above(const struct tally_profile *profile, uint32_t even
 	bool *is_it = calloc(profile->places.places.count + 1, sizeof(*is_it));
 	*out = (struct tally_annotation_weight){ 0 };
 	for (uint32_t place = 0; is_it && place < profile->places.places.count; place++) {
-		struct tally_hot_function one = {
-			.function = tally_profile_function(profile, place), .place = place
-		};
-		is_it[place] = is_chosen(profile, &one, choice);
+		const struct tally_place_name *name = &profile->names[place];
+		for (uint32_t k = 0; k < name->count; k++) {
+			struct tally_hot_function one = {
+				.function = profile->recording->names.frames.items[name->first + k]
+						    .function,
+				.place = place
+			};
+			is_it[place] |= is_chosen(profile, &one, choice);
+		}
 	}
 	for (size_t i = 0; is_it && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];

@@ -1,4 +1,7 @@
-/* The functions of a profile, by the samples in themselves (not in what they called). */
+/* The functions of a profile, by the samples in themselves (not in what they called).
+ *
+ * A function's code is that of its symbol, and all of its copies that were inlined into the code of
+ * other symbols.  Each is listed apart. */
 #ifndef TALLY_PROFILE_HOT_FUNCTIONS_H
 #define TALLY_PROFILE_HOT_FUNCTIONS_H
 
@@ -18,11 +21,16 @@ static inline void tally_annotation_add(struct tally_annotation_weight *sum,
 	sum->period += part->period;
 }
 
-/* Keep it small: a machine's programs have hundreds of thousands of functions. */
+/* The part of a function that is in one symbol's code.  Keep it small: a machine's programs have
+ * hundreds of thousands of functions. */
 struct tally_hot_function {
 	uint32_t function; /* index into names->functions */
-	uint32_t place;    /* one place of the function */
-	struct tally_annotation_weight weight;
+	uint32_t symbol;   /* the function whose code it is in; the same if it isn't inlined */
+	uint32_t place;    /* one place of the part */
+	uint32_t number;   /* parts with the same name and object have the same */
+	/* samples in this part: with and without those in functions that were inlined into it */
+	struct tally_annotation_weight weight, self;
+	uint64_t whole_self; /* period of `self` over all parts of the function; or its samples */
 };
 
 struct tally_hot_functions {
@@ -38,8 +46,8 @@ struct tally_function_choice {
 	const char *object; /* its object, as a path or the path's last part; NULL: any */
 };
 
-/* Lists the chosen functions, hottest first.  Returns 0, -ENOMEM, or -ENOENT with a hint when there
- * is none.  The caller releases `out` as a vector. */
+/* Lists the parts of the chosen functions, the function with most samples in itself first.  Returns
+ * 0, -ENOMEM, or -ENOENT with a hint when there is none.  The caller releases `out` as a vector. */
 int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event,
 			     const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err);

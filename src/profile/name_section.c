@@ -119,7 +119,7 @@ struct code_packer {
 		struct hot_code *items;
 		size_t count, capacity;
 	} hot;
-	struct tally_buffer *out;
+	struct tally_buffer *out, *around; /* of parts 6 and 9 */
 };
 
 /* ---- which functions ----------------------------------------------------- */
@@ -144,9 +144,10 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 			     : 0;
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
+		bool is_own = all.items[i].function == all.items[i].symbol;
 		bool is_known = self->packer->names->functions.items[all.items[i].function].start !=
 				UINT64_MAX;
-		if (!is_known || share * 1000 < HOT_PER_MILLE ||
+		if (!is_own || !is_known || share * 1000 < HOT_PER_MILLE ||
 		    all.items[i].weight.samples < SAMPLES_MIN)
 			continue;
 		bool added;
@@ -219,10 +220,22 @@ static void put_code_string(struct code_packer *self, const char *text, struct t
 static bool is_same_row(const struct tally_line_answer *a, const struct tally_line_answer *b)
 {
 	const struct tally_line_frame *x = a->frames, *y = b->frames;
-	if (!a->count || !b->count)
+	if (a->count != b->count || !a->count)
 		return a->count == b->count;
-	return x->file == y->file && x->line == y->line && (a->count > 1) == (b->count > 1) &&
-	       (a->count == 1 || x->function == y->function);
+	for (uint32_t i = 0; i + 1 < a->count; i++)
+		if (x[i].function != y[i].function)
+			return false;
+	return x->file == y->file && x->line == y->line;
+}
+
+/* Writes the functions between the innermost one and the symbol. */
+static void put_around(struct code_packer *self, const struct tally_line_answer *answer)
+{
+	if (answer->count < 2 || !answer->frames->function)
+		return;
+	tally_own_put_number(self->around, answer->count - 2);
+	for (uint32_t i = 1; i + 1 < answer->count; i++)
+		put_code_string(self, answer->frames[i].function, self->around);
 }
 
 static void put_rows(struct code_packer *self, const struct tally_line_answer *answers, size_t size)
@@ -238,6 +251,7 @@ static void put_rows(struct code_packer *self, const struct tally_line_answer *a
 		put_code_string(self, answer->count ? answer->frames->file : NULL, &rows);
 		tally_own_put_number(&rows, answer->count ? answer->frames->line : 0);
 		put_code_string(self, answer->count > 1 ? answer->frames->function : NULL, &rows);
+		put_around(self, answer);
 		if (!main_file && answer->count)
 			main_file = answer->frames[answer->count - 1].file;
 		last = i;
@@ -256,7 +270,7 @@ static int put_lines(struct code_packer *self, const struct hot_code *hot)
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
 	uint64_t *addresses = malloc((code->size + 1) * sizeof(*addresses));
 	struct tally_line_answer *answers = calloc(code->size + 1, sizeof(*answers));
-	struct tally_line_frame *scratch = calloc(2 * code->size + 1, sizeof(*scratch));
+	struct tally_line_frame *scratch = calloc(code->size + 1, sizeof(*scratch));
 	int result = addresses && answers && scratch ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < code->size; i++)
 		addresses[i] = code->start + i;
@@ -373,11 +387,14 @@ static int by_id(const void *a_, const void *b_)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Writes part 6: the code of the functions with most samples, as far as it is found here.  Returns
- * 0 or -ENOMEM. */
-static int pack_code(struct packer *packer, struct tally_profile *profile, struct tally_buffer *out)
+/* Writes part 6, the code of the functions with most samples, as far as it is found here, and part
+ * 9, what was inlined there.  Returns 0 or -ENOMEM. */
+static int pack_code(struct packer *packer, struct tally_profile *profile, struct tally_buffer *out,
+		     struct tally_buffer *around)
 {
-	struct code_packer self = { .packer = packer, .profile = profile, .out = out };
+	struct code_packer self = {
+		.packer = packer, .profile = profile, .out = out, .around = around
+	};
 	struct tally_map index = { 0 };
 	size_t events;
 	int result = 0;
@@ -545,15 +562,17 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 {
 	struct packer packer = { .names = &profile->recording->names };
 	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
-	struct tally_buffer code = { 0 };
+	struct tally_buffer code = { 0 }, around = { 0 };
 	bool has_stacks = stacks && stacks->chains.count;
 	int result = choose_places(&packer, profile, others);
 	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
-		result = pack_code(&packer, profile, &code);
+		result = pack_code(&packer, profile, &code, &around);
 		tally_own_feature_begin(out);
 		if (code.length)
 			tally_own_feature_add(out, TALLY_OWN_CODE, code.bytes, code.length);
+		if (around.length)
+			tally_own_feature_add(out, TALLY_OWN_AROUND, around.bytes, around.length);
 		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes,
 				      packer.strings.length);
 		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes,
@@ -571,7 +590,8 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 		tally_packed_jits_write(packer.names->tasks, out);
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed ||
-	    packer.sources.failed || packer.declared.failed || code.failed || out->failed)
+	    packer.sources.failed || packer.declared.failed || code.failed || around.failed ||
+	    out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;
@@ -583,6 +603,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	tally_buffer_release(&packer.sources);
 	tally_buffer_release(&packer.declared);
 	tally_buffer_release(&code);
+	tally_buffer_release(&around);
 	tally_map_release(&packer.string_ids);
 	free(packer.known);
 	free(packer.other_names);

@@ -286,7 +286,7 @@ static bool is_unstarted(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_names *names = &profile->recording->names;
 	const struct tally_function *function =
-		&names->functions.items[tally_profile_function(profile, place)];
+		&names->functions.items[tally_profile_symbol(profile, place)];
 	const struct tally_place *at = &profile->places.places.items[place];
 	if (at->file == TALLY_FILE_NONE)
 		return at->address != TALLY_PLACE_CUT; /* cut stacks are counted elsewhere */

@@ -119,8 +119,15 @@ int tally_recording_fetch_names(struct tally_recording *recording,
 				const struct tally_profile_options *options,
 				struct tally_error *err);
 
-/* Returns the function of the place's symbol, even if other functions were inlined there. */
+/* Returns the function that the place is in by the source: the innermost one that was inlined
+ * there, or else the symbol's function. */
 static inline uint32_t tally_profile_function(const struct tally_profile *profile, uint32_t place)
+{
+	return profile->recording->names.frames.items[profile->names[place].first].function;
+}
+
+/* Returns the function of the place's symbol, even if other functions were inlined there. */
+static inline uint32_t tally_profile_symbol(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_place_name *name = &profile->names[place];
 	return profile->recording->names.frames.items[name->first + name->count - 1].function;

@@ -121,7 +121,7 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 		const struct tally_place_name *name = &profile->names[i];
 		struct tally_step step = { .first = (uint32_t)out->step_frames.count,
 					   .count = name->count };
-		uint32_t symbol = tally_profile_function(profile, (uint32_t)i);
+		uint32_t symbol = tally_profile_symbol(profile, (uint32_t)i);
 		if (names->functions.items[symbol].name == TALLY_STRING_NONE)
 			note_build(names, &profile->places.places.items[i],
 				   &out->frames.items[frames[symbol]]);

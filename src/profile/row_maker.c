@@ -69,8 +69,8 @@ struct tally_row_maker {
 
 /* ---- stacks -------------------------------------------------------------- */
 
-/* Returns the function that the stack's leaf will show.  A wait's stack will be shown without the
- * scheduler's frames, so they are skipped. */
+/* Returns the function that the stack's leaf will show; without a filter by function, the symbol is
+ * enough.  A wait's stack will be shown without the scheduler's frames, so they are skipped. */
 static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t class, size_t stack)
 {
 	const struct tally_profile *profile = maker->profile;
@@ -79,14 +79,16 @@ static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t clas
 		     tally_class_is_of_waits(profile, class);
 	const uint8_t *at = maker->stack.items + stack,
 		      *end = maker->stack.items + maker->stack.count;
-	uint32_t function;
+	struct tally_names *names = &profile->recording->names;
+	const struct tally_place *place;
+	uint32_t symbol;
 	do {
-		uint32_t place = tally_stack_next_place(&at);
-		function = tally_names_function(&maker->profile->recording->names,
-						&profile->places.places.items[place], NULL);
-	} while (folds && at < end &&
-		 tally_function_is_scheduler(&profile->recording->names, function));
-	return function;
+		place = &profile->places.places.items[tally_stack_next_place(&at)];
+		symbol = tally_names_function(names, place, NULL);
+	} while (folds && at < end && tally_function_is_scheduler(names, symbol));
+	return options->filter.symbols && symbol != UINT32_MAX
+		       ? tally_names_source_function(names, place)
+		       : symbol;
 }
 
 static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, size_t stack)

@@ -125,7 +125,7 @@ bool tally_function_is_scheduler(const struct tally_names *names, uint32_t funct
 
 static bool has_place(const struct arranger *arranger, const struct name_list *list, uint32_t place)
 {
-	uint32_t function = tally_profile_function(arranger->profile, place);
+	uint32_t function = tally_profile_symbol(arranger->profile, place);
 	uint8_t *answer = &list->answers[function];
 	if (!*answer)
 		*answer = is_in(list, &arranger->profile->recording->names, function) ? 2 : 1;
@@ -154,7 +154,7 @@ static const uint8_t *cut_interrupted(const struct arranger *arranger, const uin
 	const uint8_t *next = stack;
 	while (next < end) {
 		const uint8_t *at = next;
-		uint32_t function = tally_profile_function(arranger->profile,
+		uint32_t function = tally_profile_symbol(arranger->profile,
 							   tally_stack_next_place(&next));
 		bool is_kernel = names->functions.items[function].kind == TALLY_FRAME_KERNEL;
 		if (!is_kernel)

@@ -3,7 +3,9 @@
  * The profile has its samples summed up by place: the samples in a function are the leaves of rows
  * whose symbol is that function.  The whole function is disassembled, not just the sampled
  * instructions, because a reader looks for where jumps go and what lies between.  Instructions of
- * x86 have no alignment, so they are decoded one after the other from the function's start.
+ * x86 have no alignment, so they are decoded one after the other from the function's start.  Of a
+ * function that was inlined, only its own instructions are kept, and of its symbol's samples only
+ * those in it or in what was inlined into it.
  *
  * There are two kinds of addresses.  Names and lines are found by the symbols' addresses.  The
  * shown addresses differ from these for JIT code and the kernel (function_code.h, `shown`).
@@ -89,13 +91,26 @@ static int by_address(const void *a_, const void *b_)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
+/* Returns the number of the annotated function's frame at a place, the outermost one; UINT32_MAX:
+ * it is not there. */
+static uint32_t frame_of(const struct maker *maker, uint32_t place)
+{
+	const struct tally_place_name *name = &maker->profile->names[place];
+	if (tally_profile_symbol(maker->profile, place) != maker->hot->symbol)
+		return UINT32_MAX;
+	for (uint32_t left = name->count; left; left--)
+		if (maker->names->frames.items[name->first + left - 1].function ==
+		    maker->hot->function)
+			return left - 1;
+	return UINT32_MAX;
+}
+
 static int gather_spots(struct maker *maker, uint32_t event)
 {
 	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
 	int result = weights ? 0 : -ENOMEM;
 	for (uint32_t place = 0; !result && place < maker->profile->places.places.count; place++) {
-		if (!weights[place].samples ||
-		    tally_profile_function(maker->profile, place) != maker->hot->function)
+		if (!weights[place].samples || frame_of(maker, place) == UINT32_MAX)
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
 		if (!tally_function_code_address(maker->names, &maker->code,
@@ -143,7 +158,7 @@ static void weigh_lines(struct maker *maker)
 		const struct spot *spot = &maker->spots.items[i];
 		const struct tally_place_name *name = &maker->profile->names[spot->place];
 		const struct tally_place_frame *inner = &maker->names->frames.items[name->first];
-		const struct tally_place_frame *outer = inner + name->count - 1;
+		const struct tally_place_frame *outer = inner + frame_of(maker, spot->place);
 		const char *file = inner->file == TALLY_STRING_NONE
 					   ? NULL
 					   : tally_strings_text(&maker->names->strings,
@@ -158,24 +173,44 @@ static void weigh_lines(struct maker *maker)
 	}
 }
 
+/* Returns the frame of the annotated function; NULL: the code is another function's. */
+static const struct tally_line_frame *own_frame(const struct maker *maker,
+						const struct tally_line_answer *answer)
+{
+	const struct tally_function *function =
+		&maker->names->functions.items[maker->hot->function];
+	if (!maker->out->inlined_into)
+		return answer->count ? &answer->frames[answer->count - 1] : NULL;
+	for (uint32_t left = answer->count; left-- > 1;) {
+		const struct tally_line_frame *frame = &answer->frames[left - 1];
+		if (frame->function && function->symbol != TALLY_STRING_NONE &&
+		    !strcmp(frame->function,
+			    tally_strings_text(&maker->names->strings, function->symbol)))
+			return frame;
+	}
+	return NULL;
+}
+
 static void see_frames(struct maker *maker, const struct tally_line_answer *answer,
 		       struct tally_annotated_instruction *instruction)
 {
 	struct tally_annotation *out = maker->out;
-	const struct tally_line_frame *frame = answer->frames;
+	const struct tally_line_frame *frame = answer->frames, *own = own_frame(maker, answer);
+	instruction->is_other = out->inlined_into && !own;
+	if (!answer->count || instruction->is_other)
+		return;
 	instruction->line = line_of(maker, frame->file, frame->line);
 	if (instruction->line != UINT32_MAX)
 		out->lines.items[instruction->line].instructions++;
-	if (answer->count > 1 && frame->function) {
+	if (answer->count > 1 && frame != own && frame->function) {
 		char *readable = maker->names->keep_mangled ? NULL
 							    : tally_demangle(frame->function);
 		instruction->inlined = tally_strings_intern(&out->strings,
 							    readable ? readable : frame->function);
 		free(readable);
 	}
-	const char *own = answer->frames[answer->count - 1].file;
-	if (own && out->main_file == TALLY_STRING_NONE)
-		out->main_file = tally_strings_intern(&out->strings, own);
+	if (own->file && out->main_file == TALLY_STRING_NONE)
+		out->main_file = tally_strings_intern(&out->strings, own->file);
 }
 
 static int find_lines(struct maker *maker)
@@ -184,7 +219,7 @@ static int find_lines(struct maker *maker)
 	size_t count = out->instructions.count;
 	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
 	struct tally_line_answer *answers = calloc(count + 1, sizeof(*answers));
-	struct tally_line_frame *scratch = calloc(2 * count + 1, sizeof(*scratch));
+	struct tally_line_frame *scratch = calloc(count + 1, sizeof(*scratch));
 	int result = addresses && answers && scratch ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++)
 		addresses[i] = out->instructions.items[i].address - maker->code.shown;
@@ -192,8 +227,7 @@ static int find_lines(struct maker *maker)
 		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
 						   addresses, count, answers, scratch);
 	for (size_t i = 0; !result && i < count; i++)
-		if (answers[i].count)
-			see_frames(maker, &answers[i], &out->instructions.items[i]);
+		see_frames(maker, &answers[i], &out->instructions.items[i]);
 	free(addresses);
 	free(answers);
 	free(scratch);
@@ -308,6 +342,24 @@ static void weigh_instructions(struct maker *maker)
 	}
 }
 
+/* Leaves out the instructions of other functions that have no samples of this one. */
+static void keep_own(struct tally_annotation *out)
+{
+	size_t kept = 0;
+	uint32_t left_out = 0;
+	for (size_t i = 0; i < out->instructions.count; i++) {
+		struct tally_annotated_instruction one = out->instructions.items[i];
+		if (one.is_other && !one.weight.samples) {
+			left_out++;
+			continue;
+		}
+		one.left_out = left_out;
+		left_out = 0;
+		out->instructions.items[kept++] = one;
+	}
+	out->instructions.count = kept;
+}
+
 static int add_instructions(struct maker *maker, struct tally_error *err)
 {
 	struct tally_function_code *code = &maker->code;
@@ -331,8 +383,9 @@ static int add_instructions(struct maker *maker, struct tally_error *err)
 		result = find_lines(maker);
 	if (result < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	link_jumps(out);
 	weigh_instructions(maker);
+	keep_own(out);
+	link_jumps(out);
 	return 0;
 }
 
@@ -405,7 +458,10 @@ static void describe(struct maker *maker, uint32_t event)
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
 	out->aim = aim_of(attr);
+	if (maker->hot->symbol != maker->hot->function)
+		out->inlined_into = tally_names_plain_text(maker->names, maker->hot->symbol);
 	out->weight = maker->hot->weight;
+	out->self = maker->hot->self;
 	out->start = maker->code.start + maker->code.shown;
 	out->end = maker->code.end + maker->code.shown;
 	out->object_time_s = maker->code.file_time_s;
@@ -413,6 +469,8 @@ static void describe(struct maker *maker, uint32_t event)
 	out->poked = maker->code.poked;
 	out->no_lines = maker->code.no_lines;
 	tally_profile_totals(maker->profile, event, &out->total.samples, &out->total.period);
+	uint64_t all = out->total.period ? out->total.period : out->total.samples;
+	out->whole_self = all ? 100 * (double)maker->hot->whole_self / (double)all : 0;
 }
 
 int tally_annotation_make(struct tally_profile *profile, uint32_t event,

@@ -48,11 +48,18 @@ struct tally_annotated_instruction {
 	 * code */
 	uint32_t inlined;
 	struct tally_annotation_weight weight;
+	/* instructions before this one that are left out, since they are not of the function */
+	uint32_t left_out;
+	bool is_other; /* it will be left out */
 };
 
 struct tally_annotation {
-	const char *function, *object, *event; /* `object` and `event` belong to the profile */
+	const char *function, *object, *event; /* they belong to the profile */
+	const char *inlined_into; /* the symbol whose code it is; NULL: the function's own */
 	struct tally_annotation_weight weight, total; /* the function's, and the whole event's */
+	/* part of `weight` that is not in functions that were inlined into it */
+	struct tally_annotation_weight self;
+	double whole_self; /* percent of the event that all copies of the function have so */
 	uint64_t start, end;    /* addresses as shown */
 	enum tally_sample_aim aim;
 	/* why there are no instructions, and what to do; "" when there are some */

@@ -62,7 +62,7 @@ static bool is_unnamed_function(const struct tally_names *names, uint32_t index)
 static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 {
 	return is_unnamed_function(&profile->recording->names,
-				   tally_profile_function(profile, place));
+				   tally_profile_symbol(profile, place));
 }
 
 /* Returns an array by function: 1 + index of the interpreter whose loop it is; 0: no loop, or that
@@ -151,7 +151,7 @@ static int count_row(const struct tally_profile *profile, const uint8_t *loops, 
 	sums->total += row->samples;
 	for (; at && at < end; is_leaf = false) {
 		uint32_t place = tally_stack_next_place(&at), pid;
-		uint32_t function = tally_profile_function(profile, place);
+		uint32_t function = tally_profile_symbol(profile, place);
 		if (loops[function]) {
 			count_loop(sums, loops, function, row->samples);
 			return 0;

@@ -9,13 +9,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PLACES_MAX = 1 << 16 };
+
 static const double FADED = 1.0 / 16; /* part of a sample; lighter sums are dropped */
+
+/* ---- names --------------------------------------------------------------- */
+
+static int push_functions(struct tally_live_sums *sums, const struct tally_place_name *name)
+{
+	struct tally_live_place named = { .first = (uint32_t)sums->functions.count,
+					  .count = name->count };
+	int result = 0;
+	for (uint32_t i = 0; !result && i < name->count; i++)
+		result = tally_vector_push(
+			&sums->functions, sums->names->frames.items[name->first + i].function);
+	return result ? result : tally_vector_push(&sums->named, named);
+}
+
+static void forget_places(struct tally_live_sums *sums)
+{
+	tally_place_table_release(&sums->places);
+	sums->places = (struct tally_place_table){ 0 };
+	sums->named.count = sums->functions.count = 0;
+}
+
+/* Names a place while its process lives.  Returns its functions, which are valid until the next
+ * call; NULL when memory is out. */
+static const struct tally_live_place *functions_of(struct tally_live_sums *sums,
+						   const struct tally_place *place)
+{
+	if (sums->named.count >= PLACES_MAX)
+		forget_places(sums);
+	uint32_t number = tally_place_table_intern(&sums->places, place);
+	if (number == UINT32_MAX)
+		return NULL;
+	if (number == sums->named.count) {
+		size_t frames = sums->names->frames.count;
+		struct tally_place_name name;
+		if (tally_names_resolve(sums->names, place, 1, &name) < 0 ||
+		    push_functions(sums, &name) < 0)
+			return NULL;
+		sums->names->frames.count = frames; /* only the functions are needed */
+	}
+	return &sums->named.items[number];
+}
 
 /* ---- samples ------------------------------------------------------------- */
 
 static uint64_t hash_of(const struct tally_live_sums *sums, const struct tally_live_sum *sum)
 {
-	uint64_t hash = tally_hash64((uint64_t)sum->tid << 32 | sum->function) ^ sum->event;
+	uint64_t hash = tally_hash64((uint64_t)sum->tid << 32 | sum->function) ^
+			tally_hash64((uint64_t)sum->symbol << 32 | sum->event);
 	for (uint32_t i = 1; i < sum->count; i++)
 		hash = tally_hash64(hash ^ sums->frames.items[sum->first + i]);
 	return hash;
@@ -25,8 +69,8 @@ static bool is_same(const struct tally_live_sums *sums, const struct tally_live_
 		    const struct tally_live_sum *b)
 {
 	const uint32_t *frames = sums->frames.items;
-	return a->tid == b->tid && a->function == b->function && a->event == b->event &&
-	       a->pid == b->pid && a->count == b->count &&
+	return a->tid == b->tid && a->function == b->function && a->symbol == b->symbol &&
+	       a->event == b->event && a->pid == b->pid && a->count == b->count &&
 	       (!a->count ||
 		!memcmp(frames + a->first, frames + b->first, a->count * sizeof(*frames)));
 }
@@ -53,19 +97,20 @@ static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct 
 	}
 }
 
-static int add_frame(struct tally_live_sums *sums, const struct tally_place *place,
+static int add_place(struct tally_live_sums *sums, const struct tally_place *place,
 		     struct tally_live_sum *key)
 {
-	uint32_t function = tally_names_function(sums->names, place, NULL);
-	if (function == UINT32_MAX || tally_vector_push(&sums->frames, function) < 0)
-		return -ENOMEM;
-	key->count++;
-	return 0;
+	const struct tally_live_place *named = functions_of(sums, place);
+	for (uint32_t i = 0; named && i < named->count; i++)
+		if (tally_vector_push(&sums->frames, sums->functions.items[named->first + i]) < 0)
+			return -ENOMEM;
+	key->count += named ? named->count : 0;
+	return named ? 0 : -ENOMEM;
 }
 
-/* Appends the functions of the chain, leaf first.  The leaf is the sample's own function. */
+/* Appends the functions of the chain, leaf first.  The leaf is the sample's own place. */
 static int add_frames(struct tally_live_sums *sums, const struct tally_record *record, bool kernel,
-		      struct tally_live_sum *key)
+		      const struct tally_place *leaf, struct tally_live_sum *key)
 {
 	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
 	const struct tally_sample *sample = &record->sample;
@@ -73,11 +118,11 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 	struct tally_tasks *tasks = sums->names->tasks;
 	uint64_t address;
 	key->first = (uint32_t)sums->frames.count;
-	if (tally_vector_push(&sums->frames, key->function) < 0)
+	if (add_place(sums, leaf, key) < 0)
 		return -ENOMEM;
-	key->count = 1;
+	uint32_t depth = 1;
 	bool is_leaf = true;
-	for (; key->count != sums->frames_max && tally_chain_walk_next(&walk, &address);
+	for (; depth != sums->frames_max && tally_chain_walk_next(&walk, &address);
 	     is_leaf = false) {
 		if (is_leaf && address == sample->ip)
 			continue;
@@ -85,12 +130,13 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 		struct tally_place place = tally_place_of(tasks, sample->pid, walk.kernel,
 							  address - before);
 		place.before = before;
-		if (add_frame(sums, &place, key) < 0)
+		if (add_place(sums, &place, key) < 0)
 			return -ENOMEM;
+		depth++;
 	}
 	bool is_cut = record->header.misc & TALLY_MISC_STACK_INCOMPLETE &&
-		      key->count != sums->frames_max;
-	return is_cut ? add_frame(sums, &cut, key) : 0;
+		      depth != sums->frames_max;
+	return is_cut ? add_place(sums, &cut, key) : 0;
 }
 
 int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
@@ -102,11 +148,14 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 	struct tally_place place = tally_place_of(tasks, sample->pid, kernel, sample->ip);
 	struct tally_live_sum key = { .event = event, .pid = sample->pid, .tid = sample->tid };
 	char buffer[16];
-	key.function = tally_names_function(sums->names, &place, NULL);
+	const struct tally_live_place *leaf = functions_of(sums, &place);
+	if (!leaf)
+		return -ENOMEM;
+	key.function = sums->functions.items[leaf->first];
+	key.symbol = sums->functions.items[leaf->first + leaf->count - 1];
 	key.comm = tally_strings_intern(&tasks->strings,
 					tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
-	if (key.function == UINT32_MAX ||
-	    (sums->with_stacks && add_frames(sums, record, kernel, &key) < 0))
+	if (sums->with_stacks && add_frames(sums, record, kernel, &place, &key) < 0)
 		return -ENOMEM;
 	struct tally_live_sum *sum = sum_of(sums, &key);
 	if (!sum)
@@ -164,6 +213,9 @@ void tally_live_sums_release(struct tally_live_sums *sums)
 	tally_vector_release(&sums->sums);
 	tally_vector_release(&sums->frames);
 	tally_map_release(&sums->index);
+	forget_places(sums);
+	tally_vector_release(&sums->named);
+	tally_vector_release(&sums->functions);
 }
 
 /* ---- the report ---------------------------------------------------------- */
@@ -178,6 +230,7 @@ void tally_live_sums_release(struct tally_live_sums *sums)
 /* An entry, with the fractions that whole numbers would lose. */
 struct part {
 	struct tally_report_entry entry;
+	struct tally_key_functions functions; /* one of each kind among the entry's */
 	double self, total, self_samples, total_samples;
 	size_t shown; /* its index in the report; SIZE_MAX: not shown */
 };
@@ -195,6 +248,8 @@ struct live_report {
 	/* by function: the name to show if objects are no key; NULL: they are, or functions
 	 * aren't */
 	uint32_t *symbols;
+	/* by function: a number that functions with the same keys share */
+	uint32_t *group_of_function;
 	/* factor of weights: a faded weight may be below one, and trees have whole numbers */
 	double scale;
 };
@@ -225,10 +280,37 @@ static int compare_keys(const void *a, const void *b)
 	return order;
 }
 
+static int make_groups(struct live_report *self)
+{
+	const struct tally_names *names = self->sums->names;
+	const struct tally_live_sum none = { 0 };
+	struct tally_map groups = { 0 };
+	uint32_t key[TALLY_SORT_KEYS];
+	int result = 0;
+	self->group_of_function = malloc((names->functions.count + 1) *
+					 sizeof(*self->group_of_function));
+	if (!self->group_of_function)
+		return -ENOMEM;
+	for (uint32_t i = 0; !result && i < names->functions.count; i++) {
+		bool added = false;
+		make_key(self, &none, i, key);
+		uint64_t *slot = tally_map_put(&groups,
+					       (uint64_t)key[TALLY_SORT_OBJECT] << 32 |
+						       key[TALLY_SORT_SYMBOL],
+					       &added);
+		if (added)
+			*slot = i;
+		result = slot ? 0 : -ENOMEM;
+		self->group_of_function[i] = slot ? (uint32_t)*slot : 0;
+	}
+	tally_map_release(&groups);
+	return result;
+}
+
 static bool is_left_out(const struct live_report *self, const struct tally_live_sum *sum)
 {
 	return self->options->leaves_out_idle &&
-	       tally_function_is_idle(self->sums->names, sum->function,
+	       tally_function_is_idle(self->sums->names, sum->symbol,
 				      tally_tasks_is_idle(self->sums->names->tasks, sum->pid,
 							  sum->tid));
 }
@@ -240,20 +322,21 @@ static bool was_met(const struct live_report *self, const struct tally_live_sum 
 		    uint32_t frame)
 {
 	const uint32_t *frames = self->sums->frames.items + sum->first;
-	uint32_t key[TALLY_SORT_KEYS], other[TALLY_SORT_KEYS];
-	make_key(self, sum, frames[frame], key);
-	for (uint32_t i = 0; i < frame; i++) {
-		make_key(self, sum, frames[i], other);
-		if (frames[i] == frames[frame] || !memcmp(key, other, sizeof(key)))
+	uint32_t group = self->group_of_function[frames[frame]];
+	for (uint32_t i = 0; i < frame; i++)
+		if (self->group_of_function[frames[i]] == group)
 			return true;
-	}
 	return false;
 }
 
 static int add_part(struct live_report *self, const struct tally_live_sum *sum, uint32_t function,
 		    bool is_leaf)
 {
+	bool is_inlined = self->sums->names->functions.items[function].kind ==
+			  TALLY_FRAME_INLINED;
 	struct part part = { .entry = { .function = function },
+			     .functions = { is_inlined ? TALLY_REPORT_NONE : function,
+					    is_inlined ? function : TALLY_REPORT_NONE },
 			     .total = sum->weight,
 			     .total_samples = sum->samples,
 			     .self = is_leaf ? sum->weight : 0,
@@ -261,6 +344,24 @@ static int add_part(struct live_report *self, const struct tally_live_sum *sum, 
 			     .shown = SIZE_MAX };
 	make_key(self, sum, function, part.entry.key);
 	return tally_vector_push(&self->parts, part);
+}
+
+/* Notes the kinds of the frames that add_sums() counts only once. */
+static void see_again(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame)
+{
+	const uint32_t *frames = self->sums->frames.items + sum->first;
+	const struct tally_names *names = self->sums->names;
+	uint32_t group = self->group_of_function[frames[frame]];
+	bool is_inlined = names->functions.items[frames[frame]].kind == TALLY_FRAME_INLINED;
+	for (size_t i = self->parts.count; i--;) {
+		struct part *part = &self->parts.items[i];
+		if (self->group_of_function[part->entry.function] != group)
+			continue;
+		uint32_t *function = is_inlined ? &part->functions.inlined : &part->functions.own;
+		if (*function == TALLY_REPORT_NONE)
+			*function = frames[frame];
+		return;
+	}
 }
 
 static int add_sums(struct live_report *self)
@@ -281,7 +382,9 @@ static int add_sums(struct live_report *self)
 		result = add_part(self, sum, sum->function, true);
 		for (uint32_t frame = 1; !result && self->options->children && frame < sum->count;
 		     frame++)
-			if (!was_met(self, sum, frame))
+			if (was_met(self, sum, frame))
+				see_again(self, sum, frame);
+			else
 				result = add_part(self, sum,
 						  self->sums->frames.items[sum->first + frame],
 						  false);
@@ -307,6 +410,10 @@ static void merge_parts(struct parts *parts)
 			into->total += part->total;
 			into->self_samples += part->self_samples;
 			into->total_samples += part->total_samples;
+			if (into->functions.own == TALLY_REPORT_NONE)
+				into->functions.own = part->functions.own;
+			if (into->functions.inlined == TALLY_REPORT_NONE)
+				into->functions.inlined = part->functions.inlined;
 		} else {
 			parts->items[kept++] = *part;
 		}
@@ -344,6 +451,8 @@ static int keep_heaviest(struct live_report *self)
 		if (options->limit && i == options->limit)
 			break;
 		struct tally_report_entry *entry = &order[i]->entry;
+		if (options->by[TALLY_SORT_SYMBOL])
+			tally_report_set_inlining(entry, &order[i]->functions);
 		entry->self = (uint64_t)(order[i]->self * self->scale);
 		entry->total = (uint64_t)(order[i]->total * self->scale);
 		entry->self_samples = (uint64_t)(order[i]->self_samples + 0.5);
@@ -422,15 +531,12 @@ static int add_stack(struct live_report *self, const struct tally_live_sum *sum)
 						  sizeof(key), compare_keys);
 		/* the innermost frame; for trees down to callees, the outermost frame of the
 		 * entry */
-		uint32_t from = i;
-		for (uint32_t k = sum->count; !up && self->options->children && k-- > i + 1;) {
-			struct part other;
-			make_key(self, sum, frames[k], other.entry.key);
-			if (!compare_keys(&key, &other)) {
+		uint32_t from = i, group = self->group_of_function[frames[i]];
+		for (uint32_t k = sum->count; !up && self->options->children && k-- > i + 1;)
+			if (self->group_of_function[frames[k]] == group) {
 				from = k;
 				break;
 			}
-		}
 		if (part && part->shown != SIZE_MAX)
 			result = add_to_tree(self, sum, from, part->shown);
 	}
@@ -478,6 +584,8 @@ int tally_live_sums_report(const struct tally_live_sums *sums,
 	if (result)
 		goto out;
 	result = make_symbols(&self);
+	if (!result)
+		result = make_groups(&self);
 	if (result)
 		goto out;
 	result = add_sums(&self);
@@ -495,6 +603,7 @@ int tally_live_sums_report(const struct tally_live_sums *sums,
 out:
 	tally_vector_release(&self.parts);
 	free(self.symbols);
+	free(self.group_of_function);
 	if (result < 0)
 		tally_report_release(report);
 	return result;

@@ -13,21 +13,34 @@
 struct tally_live_sum {
 	uint32_t event, pid, tid;
 	uint32_t comm;     /* string id in the tasks' strings: the thread's last name */
-	uint32_t function; /* index into the names' functions: the leaf */
-	/* range in `frames`: the functions of the stack, leaf first; count 0: without stacks */
+	/* the leaf, as indices into the names' functions: by the source, and by its symbol */
+	uint32_t function, symbol;
+	/* range in `frames`: the functions of the stack, inlined ones included, leaf first; count
+	 * 0: without stacks */
 	uint32_t first, count;
 	double weight, samples;
+};
+
+/* The functions of a place that was named: functions.items[first] … [first + count), innermost
+ * first. */
+struct tally_live_place {
+	uint32_t first, count;
 };
 
 struct tally_live_sums {
 	struct tally_names *names;
 	bool with_stacks; /* keep sums by call chain; set before the first sample */
-	uint32_t frames_max; /* number of innermost frames to keep of a chain; 0: all */
+	/* number of innermost frames to keep of a chain, not counting inlined ones; 0: all */
+	uint32_t frames_max;
 	struct { struct tally_live_sum *items; size_t count, capacity; } sums;
 	struct { uint32_t *items; size_t count, capacity; } frames;
 	/* hash of event, tid and functions → index into `sums`; equal hashes take the next free
 	 * key */
 	struct tally_map index;
+	/* the places that were named, and their functions; emptied from time to time */
+	struct tally_place_table places;
+	struct { struct tally_live_place *items; size_t count, capacity; } named;
+	struct { uint32_t *items; size_t count, capacity; } functions;
 };
 
 /* Adds a sample of event number `event` (the caller numbers events).  The tasks of `names` must be

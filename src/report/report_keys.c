@@ -20,39 +20,43 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Returns the innermost frame of a place. */
-static const struct tally_place_frame *innermost(const struct tally_profile *profile,
-						 uint32_t place)
+static uint32_t source_file_of(struct tally_names *names, const struct tally_place_frame *frame)
 {
-	return &profile->recording->names.frames.items[profile->names[place].first];
-}
-
-uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place)
-{
-	struct tally_strings *strings = &profile->recording->names.strings;
-	const struct tally_place_frame *frame = innermost(profile, place);
 	bool known = frame->file != TALLY_STRING_NONE && frame->line;
 	return tally_strings_intern(
-		strings, known ? last_part(tally_strings_text(strings, frame->file)) : "[unknown]");
+		&names->strings,
+		known ? last_part(tally_strings_text(&names->strings, frame->file)) : "[unknown]");
 }
 
-uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place)
+/* `number`: the frame's number among those of the place. */
+static uint32_t source_line_of(const struct tally_profile *profile, uint32_t place, uint32_t number)
 {
 	struct tally_names *names = &profile->recording->names;
-	const struct tally_place_frame *frame = innermost(profile, place);
-	uint32_t function = tally_profile_function(profile, place);
+	const struct tally_place_name *name = &profile->names[place];
+	const struct tally_place_frame *frame = &names->frames.items[name->first + number];
 	char text[SOURCE_BYTES];
 	if (frame->file != TALLY_STRING_NONE && frame->line)
 		snprintf(text, sizeof(text), "%s:%" PRIu32,
 			 last_part(tally_strings_text(&names->strings, frame->file)), frame->line);
-	else if (names->functions.items[function].name != TALLY_STRING_NONE)
-		snprintf(text, sizeof(text), "%s+%" PRIu64, tally_names_plain_text(names, function),
-			 profile->names[place].offset);
+	else if (names->functions.items[frame->function].name != TALLY_STRING_NONE)
+		snprintf(text, sizeof(text), "%s+%" PRIu64,
+			 tally_names_plain_text(names, frame->function), name->offset);
 	else
 		snprintf(text, sizeof(text), "%s[%" PRIx64 "]",
-			 tally_names_short_object(names, function),
+			 tally_names_short_object(names, frame->function),
 			 profile->places.places.items[place].address);
 	return tally_strings_intern(&names->strings, text);
+}
+
+uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place)
+{
+	struct tally_names *names = &profile->recording->names;
+	return source_file_of(names, &names->frames.items[profile->names[place].first]);
+}
+
+uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place)
+{
+	return source_line_of(profile, place, 0);
 }
 
 /* ---- functions ----------------------------------------------------------- */
@@ -159,71 +163,73 @@ static struct tally_report_key function_key(const struct tally_report_builder *b
 	};
 }
 
+static const struct tally_place_frame *frame_at(const struct tally_report_builder *builder,
+						 uint32_t place, uint32_t number)
+{
+	return &builder->profile->recording->names.frames
+			.items[builder->profile->names[place].first + number];
+}
+
+static uint32_t code_at(const struct tally_report_builder *builder, uint32_t place, uint32_t number)
+{
+	return builder->code_of_function[frame_at(builder, place, number)->function];
+}
+
 static int make_function_keys(struct tally_report_builder *builder, struct tally_map *index)
 {
-	const struct tally_names *names = &builder->profile->recording->names;
 	int result = 0;
 	for (uint32_t code = 1; !result && code <= builder->code_max; code++) {
 		const struct tally_report_key key = function_key(builder, code);
-		builder->key_of_code[code] = TALLY_REPORT_NONE;
-		if (!is_inlined(&names->functions.items[builder->function_of_code[code]]))
-			result = intern_key(builder, index, &key, &builder->key_of_code[code]);
-	}
-	for (uint32_t place = 0; !result && place < builder->profile->places.places.count;
-	     place++) {
-		uint32_t function = tally_profile_function(builder->profile, place);
-		builder->key_of_place[place] =
-			builder->key_of_code[builder->code_of_function[function]];
+		result = intern_key(builder, index, &key, &builder->key_of_code[code]);
 	}
 	return result;
 }
 
 /* ---- with sources a function has several keys ---------------------------- */
 
-static int add_source(const struct tally_report_builder *builder, uint32_t place,
-		      struct tally_report_key *key)
+/* Finds the code of a frame's function and source; it is added, with its key, when new. */
+static int code_of_source(struct tally_report_builder *builder, struct tally_map *index,
+			  struct tally_map *pairs, uint32_t place, uint32_t number, uint32_t *head)
 {
 	const bool *by = builder->options->by;
-	key->file = by[TALLY_SORT_SOURCE_FILE] ? tally_report_source_file(builder->profile, place)
-					       : 0;
-	key->line = by[TALLY_SORT_SOURCE_LINE] ? tally_report_source_line(builder->profile, place)
-					       : 0;
-	return key->file == TALLY_STRING_NONE || key->line == TALLY_STRING_NONE ? -ENOMEM : 0;
+	uint32_t code = code_at(builder, place, number), key_number = 0;
+	struct tally_report_key key = function_key(builder, code);
+	bool added = false;
+	if (by[TALLY_SORT_SOURCE_FILE])
+		key.file = source_file_of(&builder->profile->recording->names,
+					  frame_at(builder, place, number));
+	if (by[TALLY_SORT_SOURCE_LINE])
+		key.line = source_line_of(builder->profile, place, number);
+	if (key.file == TALLY_STRING_NONE || key.line == TALLY_STRING_NONE ||
+	    intern_key(builder, index, &key, &key_number) < 0)
+		return -ENOMEM;
+	uint64_t *slot = tally_map_put(pairs, (uint64_t)code << 32 | key_number, &added);
+	if (!slot)
+		return -ENOMEM;
+	if (added) {
+		*slot = ++builder->head_max;
+		builder->key_of_code[*slot] = key_number;
+		builder->plain_of_code[*slot] = code;
+	}
+	*head = (uint32_t)*slot;
+	return 0;
 }
 
-/* Makes a code for each combination of function and key. */
+/* Makes a code for each combination of function and source. */
 static int make_source_keys(struct tally_report_builder *builder, struct tally_map *index)
 {
+	const struct tally_profile *profile = builder->profile;
 	struct tally_map pairs = { 0 };
 	int result = 0;
 	for (uint32_t code = 1; code <= builder->code_max; code++) {
 		builder->key_of_code[code] = TALLY_REPORT_NONE;
 		builder->plain_of_code[code] = code;
 	}
-	for (uint32_t place = 0; !result && place < builder->profile->places.places.count;
-	     place++) {
-		uint32_t code = builder->code_of_function[tally_profile_function(builder->profile,
-										 place)],
-			 number = 0;
-		struct tally_report_key key = function_key(builder, code);
-		bool added = false;
-		result = add_source(builder, place, &key);
-		if (!result)
-			result = intern_key(builder, index, &key, &number);
-		uint64_t *head = result ? NULL
-					: tally_map_put(&pairs, (uint64_t)code << 32 | number,
-							&added);
-		if (!head) {
-			result = -ENOMEM;
-			break;
-		}
-		if (added) {
-			*head = ++builder->head_max;
-			builder->key_of_code[*head] = number;
-			builder->plain_of_code[*head] = code;
-		}
-		builder->key_of_place[place] = number;
-		builder->head_of_place[place] = (uint32_t)*head;
+	for (uint32_t place = 0; !result && place < profile->places.places.count; place++) {
+		const struct tally_place_name *name = &profile->names[place];
+		for (uint32_t i = 0; !result && i < name->count; i++)
+			result = code_of_source(builder, index, &pairs, place, i,
+						&builder->head_of_frame[name->first + i]);
 	}
 	tally_map_release(&pairs);
 	return result;
@@ -233,8 +239,8 @@ static int make_frame_keys(struct tally_report_builder *builder)
 {
 	const bool *by = builder->options->by;
 	bool sources = by[TALLY_SORT_SOURCE_FILE] || by[TALLY_SORT_SOURCE_LINE];
-	size_t places = builder->profile->places.places.count,
-	       codes = builder->code_max + (sources ? places : 0);
+	size_t frames = builder->profile->recording->names.frames.count,
+	       codes = builder->code_max + (sources ? frames : 0);
 	struct tally_map index = { 0 };
 	const uint32_t missing = TALLY_REPORT_NONE - 1;
 	const struct tally_report_key none = {
@@ -245,13 +251,12 @@ static int make_frame_keys(struct tally_report_builder *builder)
 	};
 	builder->head_max = builder->code_max;
 	builder->key_of_code = malloc((codes + 1) * sizeof(*builder->key_of_code));
-	builder->key_of_place = malloc((places + 1) * sizeof(*builder->key_of_place));
 	if (sources) {
-		builder->head_of_place = malloc((places + 1) * sizeof(*builder->head_of_place));
+		builder->head_of_frame = malloc((frames + 1) * sizeof(*builder->head_of_frame));
 		builder->plain_of_code = malloc((codes + 1) * sizeof(*builder->plain_of_code));
 	}
-	if (!builder->key_of_code || !builder->key_of_place ||
-	    (sources && (!builder->head_of_place || !builder->plain_of_code)))
+	if (!builder->key_of_code ||
+	    (sources && (!builder->head_of_frame || !builder->plain_of_code)))
 		return -ENOMEM;
 	int result = tally_vector_push(&builder->keys, none);
 	if (!result)
@@ -261,12 +266,68 @@ static int make_frame_keys(struct tally_report_builder *builder)
 	return result;
 }
 
+/* ---- the keys of places -------------------------------------------------- */
+
+/* Adds the key to the list that began at `first`, unless it has it. */
+static int add_to_list(struct tally_report_builder *builder, size_t first, uint32_t key)
+{
+	for (size_t i = first; i < builder->key_lists.count; i++)
+		if (builder->key_lists.items[i] == key)
+			return 0;
+	return tally_vector_push(&builder->key_lists, key);
+}
+
+/* Sets the keys of a place, and notes which functions of its keys are inlined here. */
+static int set_place_keys(struct tally_report_builder *builder, uint32_t place)
+{
+	const struct tally_place_name *name = &builder->profile->names[place];
+	size_t first = builder->key_lists.count;
+	int result = 0;
+	for (uint32_t i = 0; !result && i < name->count; i++) {
+		uint32_t key = tally_report_frame_key(builder, place, i);
+		bool is_own = i + 1 == name->count;
+		uint32_t *function = &builder->functions_of_key[key].own;
+		if (!is_own)
+			function = &builder->functions_of_key[key].inlined;
+		if (*function == TALLY_REPORT_NONE)
+			*function = frame_at(builder, place, i)->function;
+		result = add_to_list(builder, first, key);
+	}
+	size_t count = builder->key_lists.count - first;
+	builder->keys_of_place[place] = (struct tally_place_keys){
+		.leaf = builder->key_lists.items[first],
+		.list = count > 1 ? (uint32_t)first + 1 : 0,
+		.more = (uint32_t)count - 1,
+	};
+	if (count == 1)
+		builder->key_lists.count = first;
+	return builder->key_lists.count >= TALLY_REPORT_NONE ? -ENOMEM : result;
+}
+
+static int make_place_keys(struct tally_report_builder *builder)
+{
+	size_t places = builder->profile->places.places.count;
+	int result = 0;
+	builder->keys_of_place = malloc((places + 1) * sizeof(*builder->keys_of_place));
+	builder->functions_of_key = malloc((builder->keys.count + 1) *
+					   sizeof(*builder->functions_of_key));
+	if (!builder->keys_of_place || !builder->functions_of_key)
+		return -ENOMEM;
+	memset(builder->functions_of_key, 0xff,
+	       builder->keys.count * sizeof(*builder->functions_of_key));
+	for (uint32_t place = 0; !result && place < places; place++)
+		result = set_place_keys(builder, place);
+	return result;
+}
+
 int tally_report_make_keys(struct tally_report_builder *builder)
 {
 	int result = make_codes(builder);
 	if (!result)
 		result = make_symbols(builder);
-	return result ? result : make_frame_keys(builder);
+	if (!result)
+		result = make_frame_keys(builder);
+	return result ? result : make_place_keys(builder);
 }
 
 void tally_report_release_keys(struct tally_report_builder *builder)
@@ -275,9 +336,11 @@ void tally_report_release_keys(struct tally_report_builder *builder)
 	free(builder->function_of_code);
 	free(builder->symbol_of_function);
 	free(builder->key_of_code);
-	free(builder->key_of_place);
-	free(builder->head_of_place);
+	free(builder->head_of_frame);
 	free(builder->plain_of_code);
+	free(builder->keys_of_place);
+	free(builder->functions_of_key);
+	tally_vector_release(&builder->key_lists);
 	tally_vector_release(&builder->keys);
 }
 

@@ -31,21 +31,35 @@ struct summer {
 	struct { uint32_t *items; size_t count, capacity; } keys;
 	/* a bit for the place's key; NULL: there are too many keys or places */
 	uint64_t *bits_of_place;
+	uint32_t keys_of_place_max; /* maximum number of keys of a place */
 	uint32_t root;
 	uint64_t longest; /* longest wait of the current row */
 };
 
 /* Returns the first function in the row's stack that has the key. */
-static uint32_t function_of_key(const struct tally_report_builder *builder, uint32_t row,
-				uint32_t key)
+static uint32_t first_function(const struct tally_report_builder *builder, uint32_t row,
+			       uint32_t key)
 {
-	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, row, &end);
+	const struct tally_profile *profile = builder->profile;
+	const uint8_t *end, *next = tally_row_stack(&profile->rows, row, &end);
 	while (next < end) {
 		uint32_t place = tally_stack_next_place(&next);
-		if (builder->key_of_place[place] == key)
-			return tally_profile_function(builder->profile, place);
+		const struct tally_place_name *name = &profile->names[place];
+		for (uint32_t i = 0; i < name->count; i++)
+			if (tally_report_frame_key(builder, place, i) == key)
+				return profile->recording->names.frames.items[name->first + i]
+					.function;
 	}
 	return UINT32_MAX;
+}
+
+/* Sets the entry's function, which is a symbol if one has the key, and whether it was inlined. */
+static void set_function(const struct tally_report_builder *builder, uint32_t row, uint32_t key,
+			 struct tally_report_entry *entry)
+{
+	entry->function = first_function(builder, row, key);
+	if (builder->options->by[TALLY_SORT_SYMBOL])
+		tally_report_set_inlining(entry, &builder->functions_of_key[key]);
 }
 
 static int meet(struct summer *summer, uint32_t key, uint32_t row)
@@ -54,9 +68,9 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	const struct tally_report_root *root = &builder->roots.items[summer->root];
 	const struct tally_report_key *names = &builder->keys.items[key];
 	struct tally_report_met met = {
-		.entry.function = function_of_key(builder, row, key),
-		.root = summer->root, .key = key, .shown = TALLY_REPORT_NONE,
+		.root = summer->root, .key = key, .shown = TALLY_REPORT_NONE
 	};
+	set_function(builder, row, key, &met.entry);
 	memcpy(met.entry.key, root->key, sizeof(root->key));
 	met.entry.key[TALLY_SORT_OBJECT] = names->object;
 	met.entry.key[TALLY_SORT_SYMBOL] = names->symbol;
@@ -85,18 +99,25 @@ static inline int count_key(struct summer *summer, const struct tally_row *row, 
 static inline int count_callers(struct summer *summer, const struct tally_row *row, uint32_t number,
 				uint32_t leaf)
 {
-	const uint32_t *key_of_place = summer->builder->key_of_place;
+	const struct tally_place_keys *keys_of_place = summer->builder->keys_of_place;
 	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
-	if (tally_vector_reserve(&summer->keys, (size_t)(end - next) + 1) < 0)
+	size_t keys_max = (size_t)(end - next) * summer->keys_of_place_max + 1;
+	if (tally_vector_reserve(&summer->keys, keys_max) < 0)
 		return -ENOMEM;
 	uint32_t *keys = summer->keys.items, *seen = summer->seen, stamp = number + 1;
 	size_t count = 0;
 	seen[leaf] = stamp;
 	while (next < end) {
-		uint32_t key = key_of_place[tally_stack_next_place(&next)];
-		keys[count] = key;
-		count += seen[key] != stamp;
-		seen[key] = stamp;
+		struct tally_place_keys of_place = keys_of_place[tally_stack_next_place(&next)];
+		keys[count] = of_place.leaf;
+		count += seen[of_place.leaf] != stamp;
+		seen[of_place.leaf] = stamp;
+		const uint32_t *more = summer->builder->key_lists.items + of_place.list;
+		for (uint32_t i = 0; i < of_place.more; i++) {
+			keys[count] = more[i];
+			count += seen[more[i]] != stamp;
+			seen[more[i]] = stamp;
+		}
 	}
 	int result = 0;
 	for (size_t i = 0; !result && i < count; i++)
@@ -124,7 +145,7 @@ static inline int sum_row(struct summer *summer, size_t at)
 	const struct tally_row *row = &builder->profile->rows.rows.items[number];
 	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, number, &end);
 	if (next < end)
-		key = builder->key_of_place[tally_stack_next_place(&next)];
+		key = builder->keys_of_place[tally_stack_next_place(&next)].leaf;
 	summer->longest = tally_profile_longest(builder->profile, number);
 	if (count_key(summer, row, number, key) < 0)
 		return -ENOMEM;
@@ -168,8 +189,13 @@ static int make_bits(struct summer *summer)
 	if (builder->keys.count > 64 || count > 0x80)
 		return 0;
 	summer->bits_of_place = malloc((count + 1) * sizeof(*summer->bits_of_place));
-	for (size_t i = 0; summer->bits_of_place && i < count; i++)
-		summer->bits_of_place[i] = (uint64_t)1 << builder->key_of_place[i];
+	for (uint32_t i = 0; summer->bits_of_place && i < count; i++) {
+		const struct tally_place_keys *keys = &builder->keys_of_place[i];
+		summer->bits_of_place[i] = (uint64_t)1 << keys->leaf;
+		for (uint32_t k = 0; k < keys->more; k++)
+			summer->bits_of_place[i] |= (uint64_t)1
+						    << builder->key_lists.items[keys->list + k];
+	}
 	return summer->bits_of_place ? 0 : -ENOMEM;
 }
 
@@ -182,6 +208,9 @@ static int sum_rows(struct tally_report_builder *builder)
 		.seen = calloc(builder->keys.count + 1, sizeof(*summer.seen)),
 	};
 	int result = summer.sums && summer.seen ? make_bits(&summer) : -ENOMEM;
+	for (size_t i = 0; i < builder->profile->places.places.count; i++)
+		if (builder->keys_of_place[i].more >= summer.keys_of_place_max)
+			summer.keys_of_place_max = builder->keys_of_place[i].more + 1;
 	if (!result && builder->options->tree != TALLY_TREE_NONE && !builder->options->children) {
 		builder->leaf_entry = malloc((builder->profile->rows.rows.count + 1) *
 					     sizeof(*builder->leaf_entry));

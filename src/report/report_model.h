@@ -2,8 +2,9 @@
  *
  * `self` counts samples in a function itself, `total` samples in it or in anything that it called.
  * Each sample counts once for each distinct key in its stack, even in a deep recursion.  Entries
- * are functions with a symbol; functions that were inlined into them (TALLY_FRAME_INLINED) are only
- * in call trees.  Source files and lines are those of the innermost frame.
+ * are functions of the source: one that was inlined into others is an entry as well, and its
+ * samples are not in the `self` of the functions around it.  The copies of a function, inlined or
+ * not, are one entry.
  */
 #ifndef TALLY_PROFILE_REPORT_MODEL_H
 #define TALLY_PROFILE_REPORT_MODEL_H
@@ -39,10 +40,15 @@ struct tally_branch_node {
 	struct tally_branch_node *child, *sibling;
 };
 
+/* Which of an entry's sampled copies were inlined (TALLY_FRAME_INLINED). */
+enum tally_inlining { TALLY_INLINED_NONE, TALLY_INLINED_SOME, TALLY_INLINED_ALL };
+
 struct tally_report_entry {
 	/* in the terms of sort_keys.h; 0 for keys that the report is not sorted by */
 	uint32_t key[TALLY_SORT_KEYS];
-	uint32_t function;             /* index into the names' functions: one of the entry's */
+	/* index into the names' functions: one of the entry's; its symbol unless all were inlined */
+	uint32_t function;
+	enum tally_inlining inlining;
 	uint64_t self, total;          /* periods */
 	uint64_t self_samples, total_samples;
 	uint64_t self_longest, total_longest; /* in a report of waits: the longest wait, ns */

@@ -76,18 +76,14 @@ struct packer {
 	struct tally_stack_sort sort;
 	uint32_t *code_of_place; /* code of a place's only frame; 0: it has several */
 	uint32_t frames_max;     /* maximum number of frames in a place */
-	bool heads;              /* frames of symbols have the codes of entries */
+	bool heads;              /* frames have the codes of entries */
 };
 
 /* Returns the code of a frame of a place. */
 static uint32_t frame_code(const struct packer *packer, uint32_t place, uint32_t frame)
 {
-	const struct tally_report_builder *builder = packer->builder;
-	const struct tally_place_name *name = &builder->profile->names[place];
-	if (packer->heads && builder->head_of_place && frame == name->count - 1)
-		return builder->head_of_place[place];
-	return builder->code_of_function
-		[builder->profile->recording->names.frames.items[name->first + frame].function];
+	uint32_t code = tally_report_frame_head(packer->builder, place, frame);
+	return packer->heads ? code : tally_report_plain_code(packer->builder, code);
 }
 
 static int init_packer(struct packer *packer, const struct tally_report_builder *builder,
@@ -123,25 +119,20 @@ static void release_packer(struct packer *packer)
 	packer->code_of_place = NULL;
 }
 
-/* Puts the frames of a place with inlined functions. */
+/* Puts the frames of a place with inlined functions, the outermost one first. */
 static void put_inlined(const struct packer *packer, struct tally_stack_packer *stack,
-			uint32_t place, bool outermost_first)
+			uint32_t place)
 {
-	uint32_t count = packer->builder->profile->names[place].count;
-	for (uint32_t i = 0; i < count; i++)
-		tally_stack_sort_put(
-			&packer->sort, stack,
-			frame_code(packer, place, outermost_first ? count - 1 - i : i));
+	for (uint32_t left = packer->builder->profile->names[place].count; left; left--)
+		tally_stack_sort_put(&packer->sort, stack, frame_code(packer, place, left - 1));
 }
 
-static inline void put_place(const struct packer *packer, struct tally_stack_packer *stack,
-			     uint32_t place, bool outermost_first)
+/* Puts the frames of a place that are around the first `skipped` ones, the innermost one first. */
+static inline void put_callers(const struct packer *packer, struct tally_stack_packer *stack,
+			       uint32_t place, uint32_t skipped)
 {
-	uint32_t code = packer->code_of_place[place];
-	if (code)
-		tally_stack_sort_put(&packer->sort, stack, code);
-	else
-		put_inlined(packer, stack, place, outermost_first);
+	for (uint32_t i = skipped; i < packer->builder->profile->names[place].count; i++)
+		tally_stack_sort_put(&packer->sort, stack, frame_code(packer, place, i));
 }
 
 static inline uint32_t previous_place(const uint8_t *start, const uint8_t **end)
@@ -188,16 +179,16 @@ static void put_downwards(const struct packer *packer, struct tally_stack_packer
 			  const uint8_t *start, const uint8_t *end)
 {
 	while ((end = put_simple(packer, stack, start, end)) > start)
-		put_inlined(packer, stack, previous_place(start, &end), true);
+		put_inlined(packer, stack, previous_place(start, &end));
 }
 
 static void put_upwards(const struct packer *packer, struct tally_stack_packer *stack,
 			const uint8_t *next, const uint8_t *end)
 {
 	if (next < end)
-		tally_stack_next_place(&next);
+		put_callers(packer, stack, tally_stack_next_place(&next), 1);
 	while (next < end)
-		put_place(packer, stack, tally_stack_next_place(&next), false);
+		put_callers(packer, stack, tally_stack_next_place(&next), 0);
 }
 
 static int pack_row(struct packer *packer, uint32_t row, bool from_leaf)

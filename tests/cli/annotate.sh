@@ -49,7 +49,10 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check "-M intel" contains 'dword ptr \['
 fi
 annotate
-check "the hottest function is the default" contains '^crunch '
+check "the hottest function is the default, also if it is inlined" contains '^mix (inlined into crunch) '
+check "… with its own instructions" eval 'contains "⋮ [0-9,]* instructions* of crunch" && lacks "inlined: mix"'
+annotate --no-inline
+check "… --no-inline: the hottest symbol" contains '^crunch '
 annotate --all-hot 2
 check "--all-hot shows several functions" test "$(grep -c '^[0-9.]*% ±.* \(is\|are\) in it' out)" = 2
 
@@ -154,7 +157,7 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	timeout 60 "$TALLY" record -q --no-pack -o tally.data -- ./hostile >out 2>err
 	mv hostile hostile.old
 	mkdir none # perf has stored a copy in ~/.debug
-	timeout 60 "$TALLY" annotate -i packed.data --buildid-dir none >out 2>err
+	timeout 60 "$TALLY" annotate --no-inline -i packed.data --buildid-dir none >out 2>err
 	check "if the program is gone, the code comes from the recording" contains ' L1:'
 	annotate --buildid-dir none
 	check "… or a message says that it is missing" contains 'no disassembly: .*is not on this machine'

@@ -87,7 +87,7 @@ each() {
 	halves=0
 	[ "$(ls parts.* | wc -l)" -ge 2 ] || { echo "not several: $(ls)"; return 1; }
 	for part in parts.*; do
-		"$TALLY" report --stdio --sort sym --no-children -i "$part" >named 2>&1
+		"$TALLY" report --stdio --no-inline --sort sym --no-children -i "$part" >named 2>&1
 		grep -q 'half' named && halves=$((halves + 1)) && continue
 		[ "$(sed -n 's/^\([0-9]*\) samples .*/\1/p' named)" -gt 20 ] && { echo "$part"; cat named; return 1; }
 	done 2>/dev/null

@@ -11,10 +11,10 @@ record() { timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.ou
 report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }
 perf_report() { perf report --stdio --no-group -g none --percent-limit 0 -t '|' -i perf.data "$@" 2>/dev/null >perf.txt; }
 
-# same NAME [total]: compares the sums of both for ./perf.data
+# same NAME [total]: compares the sums of both for ./perf.data.  perf's rows are symbols.
 same() {
 	perf_report --no-children -w 0,0,16 -F overhead,period,comm,dso,sym
-	"$TALLY" report -j --no-children -i perf.data >tally.json 2>err
+	"$TALLY" report -j --no-inline --no-children -i perf.data >tally.json 2>err
 	if "$here/compare_report.py" self perf.txt tally.json >out; then
 		ok "$1: self ($(tail -n 1 out))"
 	else
@@ -22,7 +22,7 @@ same() {
 	fi
 	[ $# -gt 1 ] || return
 	perf_report --children -w 0,0,0,16 -F overhead_children,overhead,period,comm,dso,sym
-	"$TALLY" report -j --children -i perf.data >tally.json 2>err
+	"$TALLY" report -j --no-inline --children -i perf.data >tally.json 2>err
 	if "$here/compare_report.py" total perf.txt tally.json >out; then
 		ok "$1: total ($(tail -n 1 out))"
 	else
@@ -136,7 +136,9 @@ int main(void)
 C
 if have cc && cc -O2 -g inlined.c -o inlined 2>/dev/null && record -e cpu-clock -F 999 -g ./inlined; then
 	check "call trees contain inlined functions, marked" eval 'report -g && grep -q "step (inlined)" out && grep -q "twice (inlined)" out'
-	check "inlined functions have no rows of their own: a row is a symbol" jq '{r["function"] for r in x} & {"step", "twice"} == set() and [r for r in x if r["function"] == "outer"][0]["self"] > .5 * e[0]["period"]'
+	check "inlined functions have rows of their own, marked" eval 'report && grep -q "step (inlined)$" out'
+	check "… SELF is theirs, and TOTAL of the functions around them" jq '(lambda step, twice, outer: step["self"] > .5 * e[0]["period"] and twice["self"] < .1 * e[0]["period"] and outer["total"] >= twice["total"] >= step["total"] >= step["self"] and step["kind"] == twice["kind"] == "inlined")(*[[r for r in x if r["function"] == f][0] for f in ("step", "twice", "outer")])'
+	check "… --no-inline counts them for the symbol" jq '{r["function"] for r in x} & {"step", "twice"} == set() and [r for r in x if r["function"] == "outer"][0]["self"] > .5 * e[0]["period"]' --no-inline
 	check "JSON gives inlined functions their kind" jq '[(b["function"], b["kind"]) for b in [r for r in x if r["function"] == "outer"][0]["tree"]][:2] == [("twice", "inlined"), ("step", "inlined")]' -g caller
 	check "--no-inline leaves them out" eval 'report -g --no-inline && grep -q outer out && ! grep -q "step" out'
 	check "folded stacks mark them with -a" eval '"$TALLY" fold -a perf.data >out && grep -q ";outer;twice_\[i\];step_\[i\] " out'

@@ -68,7 +68,7 @@ if run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock; then
 	run 0 "$TALLY" top --stdio -t $busy -n 1 -d 200ms -e cpu-clock -m 16 -i -z -v --force --children --all-cgroups --namespaces \
 		--no-bpf-event --num-thread-synthesize 2 --proc-map-timeout 100 --hide_kernel_symbols && grep -q SELF out
 	check "… perf's names of options are accepted"
-	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --max-stack 1 --percent-limit 0 &&
+	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-inline --max-stack 1 --percent-limit 0 &&
 		awk '/^[0-9 ]*[0-9.]+%/ { rows++; other += $1 != $2 } END { exit !rows || other }' out
 	check "top --max-stack 1: each function's total is its self"
 	run 0 "$TALLY" top --stdio -p $busy -n 1 -d 200ms -e cpu-clock -g --no-children && grep -qE '^ +SELF' out &&

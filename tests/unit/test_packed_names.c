@@ -156,11 +156,15 @@ static void code_is_found_by_its_function(void **state)
 	assert_string_equal(main_->main_file, "a.c");
 	assert_null(tally_packed_code_row(codes, main_, 0));
 	const struct tally_packed_code_row *row = tally_packed_code_row(codes, main_, 2);
-	assert_int_equal(row->line, 7);
-	assert_null(row->inlined);
+	const struct tally_line_frame *frames = codes->frames.items + row->first;
+	assert_int_equal(row->count, 1);
+	assert_int_equal(frames->line, 7);
 	row = tally_packed_code_row(codes, main_, 5);
-	assert_int_equal(row->line, 9);
-	assert_string_equal(row->inlined, "inner");
+	frames = codes->frames.items + row->first;
+	assert_int_equal(row->count, 2);
+	assert_int_equal(frames->line, 9);
+	assert_string_equal(frames->function, "inner");
+	assert_string_equal(frames[1].file, "a.c");
 	assert_null(tally_packed_code_row(codes, main_, 6));
 	assert_null(tally_packed_code_row(codes, inner, 0));
 	assert_string_equal(tally_packed_code_target(codes, main_, 0x2000)->name, "a.c");
@@ -194,6 +198,41 @@ static void code_that_is_cut_or_out_of_order_is_damage(void **state)
 	tally_packed_names_free(names);
 	tally_buffer_release(&code);
 	tally_buffer_release(&part);
+}
+
+/* Part 9 has the functions between an inlined one and the code's own. */
+static void code_has_all_that_was_inlined(void **state)
+{
+	(void)state;
+	struct tally_buffer code = { 0 }, around = { 0 }, section = { 0 };
+	struct tally_packed_names *names;
+	struct tally_packed_codes *codes;
+	make_code(&code, true);
+	PUT(&around, 1, 1);
+	for (size_t size = around.length; size; size--) {
+		tally_buffer_clear(&section);
+		make_names(&section, true);
+		tally_own_feature_add(&section, TALLY_OWN_CODE, code.bytes, code.length);
+		tally_own_feature_add(&section, TALLY_OWN_AROUND, around.bytes, size);
+		assert_int_equal(tally_packed_names_read(section.bytes, section.length, &names), 1);
+		int result = tally_packed_codes_read(section.bytes, section.length, names, &codes);
+		assert_int_equal(result, size == around.length ? 1 : -EBADMSG);
+		if (result == 1) {
+			const struct tally_packed_code *main_ = tally_packed_code_find(codes, 0);
+			const struct tally_packed_code_row *row = tally_packed_code_row(
+				codes, main_, 5);
+			const struct tally_line_frame *frames = codes->frames.items + row->first;
+			assert_int_equal(row->count, 3);
+			assert_string_equal(frames[0].function, "inner");
+			assert_string_equal(frames[1].function, "main");
+			assert_string_equal(frames[2].file, "a.c");
+		}
+		tally_packed_codes_free(codes);
+		tally_packed_names_free(names);
+	}
+	tally_buffer_release(&code);
+	tally_buffer_release(&around);
+	tally_buffer_release(&section);
 }
 
 static uint32_t map_file(struct tally_tasks *tasks, uint64_t inode)
@@ -454,6 +493,7 @@ int main(void)
 		cmocka_unit_test(functions_have_the_files_that_tell_them_apart),
 		cmocka_unit_test(code_is_found_by_its_function),
 		cmocka_unit_test(code_that_is_cut_or_out_of_order_is_damage),
+		cmocka_unit_test(code_has_all_that_was_inlined),
 		cmocka_unit_test(places_are_found_by_file_address_and_kind),
 		cmocka_unit_test(functions_without_symbols_keep_where_they_begin),
 		cmocka_unit_test(stacks_come_back_as_they_were),
