@@ -174,8 +174,9 @@ static void say_idle(const struct tally_command *command, const struct tally_pro
 	tally_command_say_idle(command, NULL, &idle, period);
 }
 
-/* The heaviest copies of a function that text and pages show. */
-enum { COPIES_MAX = 8 };
+/* Text and pages show so many copies of a function at most, the heaviest ones, and none that is
+ * lighter than this part of the heaviest one. */
+enum { COPIES_MAX = 8, COPY_PART = 100 };
 
 /* Copies of one function that are left out. */
 struct left_out {
@@ -215,18 +216,22 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 	if (request->functions)
 		wanted = request->functions;
 	struct left_out left_out = { 0 };
+	uint64_t heaviest = 0;
 	for (size_t i = 0, seen = 0, copies = 0; !result && i < hot.count; i++) {
+		const struct tally_annotation_weight *weight = &hot.items[i].weight;
 		struct tally_annotation one;
 		bool is_next = !i || hot.items[i].number != hot.items[i - 1].number;
 		seen += is_next;
 		copies = is_next ? 1 : copies + 1;
+		heaviest = is_next ? weight->period : heaviest;
 		if (is_next && i)
 			say_left_out(command, profile, &hot.items[i - 1], &left_out);
 		if (seen > wanted)
 			break;
-		if (copies > COPIES_MAX && !request->json) {
+		if (!request->json &&
+		    (copies > COPIES_MAX || weight->period < heaviest / COPY_PART)) {
 			left_out.count++;
-			left_out.samples += hot.items[i].weight.samples;
+			left_out.samples += weight->samples;
 			continue;
 		}
 		result = tally_annotation_make(profile, event, &hot.items[i], &request->making,

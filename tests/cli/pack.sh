@@ -60,11 +60,13 @@ if [ -n "$hide" ] && [ -n "$llvm" ]; then
 	ldd "$llvm" | grep -o '/[^ ]*' | while read -r library; do cp -nL "$library" root/t/lib/; done
 	cp -L "$llvm" root/t/lib/
 fi
-annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --all-hot 1 -i "$1" 2>annotate.err </dev/null | sed '/ of the [0-9,]* samples of /,/^$/d' >here; }
+# The first copy of the hottest function: other ones may be too light for the recording to carry their code.
+copy() { sed '/ of the [0-9,]* samples of /,/^$/d' | awk '{ blank = /^$/ ? blank + 1 : 0 } blank == 2 { exit } { print }'; }
+annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --all-hot 1 -i "$1" 2>annotate.err </dev/null | copy >here; }
 annotated() {
 	if [ -z "$hide" ] || [ -z "$llvm" ]; then skip "$1" "no namespaces or chroot for this user, or no libLLVM"; return; fi
 	cp "$2" root/w/
-	$hide annotate --stdio --no-source --all-hot 1 -i "/w/$2" 2>annotate.err </dev/null | sed '/ of the [0-9,]* samples of /,/^$/d' >there
+	$hide annotate --stdio --no-source --all-hot 1 -i "/w/$2" 2>annotate.err </dev/null | copy >there
 	rm -f "root/w/$2"
 	diff here there >out && grep -q '^[ 0-9.%+~-]* [0-9a-f]\{4,\} ' there && ok "$1" || { cat annotate.err there >>out; not_ok "$1"; }
 }
