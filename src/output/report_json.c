@@ -11,9 +11,11 @@ static const char *name_of(const struct tally_names *names, uint32_t number)
 							: NULL;
 	if (!function)
 		return NULL;
+	/* the tiers of a JIT's function are one function */
+	bool is_plain = function->plain != function->bare || function->kind == TALLY_FRAME_JIT;
 	if (function->name != TALLY_STRING_NONE)
-		return function->plain != function->bare ? tally_names_plain_text(names, number)
-							 : tally_names_text(names, number);
+		return is_plain ? tally_names_plain_text(names, number)
+				: tally_names_text(names, number);
 	bool is_told = function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED;
 	return is_told ? tally_names_plain_text(names, number) : NULL;
 }

@@ -43,6 +43,8 @@ def read_perf(path, fields):
         symbol = re.sub(r'^\[.\] ', '', row['sym'])
         where = JIT if re.match(r'\[JIT\] tid \d+$|jitted-\d+-\d+\.so$', row['dso']) else row['dso']
         value = float(row['total'].rstrip('%')) if 'total' in row else int(row['period'])
+        # the tiers of a function of V8 are one row
+        symbol = re.sub(r'^(JS|LazyCompile|Function|Script|Eval):[~^+*-]', r'\1:', symbol)
         rows[event, row['comm'], where, function_name(symbol)] += value
     return rows, periods
 
