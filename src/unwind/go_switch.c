@@ -105,8 +105,7 @@ enum tally_unwind_rule_kind tally_unwind_go_switch(struct tally_unwind_walk *wal
 	return switch_at(walk).kind;
 }
 
-/* Makes the other stack the current one, so that a missing word is looked for there. */
-static void change_stack(struct tally_unwind_walk *walk, uint64_t sp, uint64_t switched_at,
+void tally_unwind_change_stack(struct tally_unwind_walk *walk, uint64_t sp, uint64_t switched_at,
 			 bool is_in_go)
 {
 	walk->frame.registers[walk->layout->sp] = sp;
@@ -148,7 +147,7 @@ bool tally_unwind_step_from_c_to_go(struct tally_unwind_walk *walk)
 	if (!request->read_code || request->read_code(request->context, goroutine + WORD, &end,
 						      WORD) < WORD || depth > end)
 		return tally_unwind_stop(walk, TALLY_UNWIND_SWITCHED);
-	change_stack(walk, end - depth, sp + (uint64_t)first, false);
+	tally_unwind_change_stack(walk, end - depth, sp + (uint64_t)first, false);
 	return enter_by(walk, end - depth, tally_unwind_get(walk, walk->layout->fp), true);
 }
 
@@ -167,7 +166,7 @@ bool tally_unwind_step_from_go_to_c(struct tally_unwind_walk *walk)
 		return enter_by(walk, has_caller ? end : end - WORD,
 				tally_unwind_get(walk, walk->layout->fp), has_caller);
 	}
-	change_stack(walk, link, sp, true);
+	tally_unwind_change_stack(walk, link, sp, true);
 	if (!tally_unwind_load(&walk->frame, link, WORD, &outer))
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	/* crosscall2() saves C's rbp where its own rbp points. */

@@ -68,6 +68,9 @@ enum { WORD = TALLY_UNWIND_WORD, CACHE_LINE = 64, AHEAD = 1024 };
  * short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
 
+/* An address farther from sp than this is on another stack. */
+#define APART_BYTES ((uint64_t)8 << 20)
+
 /* ---- memory and registers ------------------------------------------------ */
 
 bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size,
@@ -109,8 +112,28 @@ bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint6
 	return true;
 }
 
+bool tally_unwind_is_linked_apart(const struct tally_unwind_walk *walk)
+{
+	enum { LOWEST = 1 << 16, ALIGNMENT = 7 };
+	uint64_t fp = tally_unwind_get(walk, walk->layout->fp),
+		 sp = tally_unwind_get(walk, walk->layout->sp);
+	return tally_unwind_knows(walk, walk->layout->fp) && walk->layout->top_of_pair &&
+	       fp >= LOWEST && !(fp & ALIGNMENT) && fp >> 47 == 0 &&
+	       fp - sp + APART_BYTES >= 2 * APART_BYTES;
+}
+
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 {
+	enum { FRAME_BYTES = 256 };
+	uint64_t fp = tally_unwind_get(walk, walk->layout->fp),
+		 sp = tally_unwind_get(walk, walk->layout->sp);
+	/* The frame pointer of code made at run time led to a function whose frame is elsewhere:
+	 * SBCL's threads have a stack for Lisp. */
+	if (walk->is_by_pointer && tally_unwind_is_linked_apart(walk) &&
+	    walk->frame.missed - fp + FRAME_BYTES < 2 * FRAME_BYTES) {
+		tally_unwind_change_stack(walk, fp, sp, false);
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	}
 	uint64_t size = walk->frame.stack_size, end = walk->frame.stack_address + size;
 	/* Just above the copy; or anywhere, once the walk left a signal handler's own stack for one
 	 * that was not copied. */

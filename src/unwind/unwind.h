@@ -171,8 +171,10 @@ enum { TALLY_UNWIND_SWITCH_BYTES = 16 };
 struct tally_unwind_extent {
 	uint64_t reached; /* sp of the outermost frame that was found */
 	uint64_t missed;  /* address of the word that the copy lacked; 0: nothing was missing */
-	/* Where the last switch between the stacks of a goroutine and of its thread (go_switch.c)
-	 * left TALLY_UNWIND_SWITCH_BYTES that differ from call to call; 0: there was none. */
+	/* The walk left the copied stack for another one: of a goroutine or its thread
+	 * (go_switch.c), or one that the frame pointer of code made at run time leads to.  This is
+	 * the address of TALLY_UNWIND_SWITCH_BYTES on the copied stack that differ from call to
+	 * call; 0: it did not. */
 	uint64_t switched_at;
 	bool is_in_go; /* that switch was a call of Go from C */
 };

@@ -120,6 +120,37 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
 }
 
+/* True if the frame pointer of code made at run time leads to another stack.  The task's memory, as
+ * it is now, has a return address there. */
+static bool leads_apart(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_request *request = walk->request;
+	uint64_t back, fp = tally_unwind_get(walk, walk->layout->fp);
+	return tally_unwind_is_linked_apart(walk) && request->read_code &&
+	       request->read_code(request->context, fp + WORD, &back, WORD) == WORD &&
+	       tally_unwind_is_left_by_call(walk, back);
+}
+
+/* Takes a step by the frame pointer of code made at run time, which is on another stack: a function
+ * of its runtime runs on the thread's stack, and the code itself has a stack of its own (Erlang). */
+static bool step_apart(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, fp = tally_unwind_get(walk, layout->fp),
+		 sp = tally_unwind_get(walk, layout->sp);
+	tally_unwind_change_stack(walk, fp, sp, false);
+	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
+	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	if (!tally_unwind_is_left_by_call(walk, registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	registers[layout->sp] = fp + 2 * WORD;
+	walk->is_by_pointer = true;
+	return tally_unwind_enter(walk, registers,
+				  1ull << layout->fp | 1ull << layout->pc | 1ull << layout->sp,
+				  false);
+}
+
 /* Takes a step by the frame pointer.  `sp_slot` is the address where the caller's rsp is stored; 0:
  * the caller's rsp is right above the pair. */
 static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
@@ -132,6 +163,8 @@ static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 	 * may be zero by chance. */
 	if (tally_unwind_knows(walk, layout->fp) && !fp && walk->is_by_pointer)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	if (!walk->is_exact && is_made_code(walk) && leads_apart(walk))
+		return step_apart(walk);
 	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES ||
 	    fp % WORD != 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);

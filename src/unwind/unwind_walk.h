@@ -54,6 +54,9 @@ static inline bool tally_unwind_stop(struct tally_unwind_walk *walk, enum tally_
 /* Finds the place of the current frame, once.  Returns false when nothing is mapped there. */
 bool tally_unwind_locate(struct tally_unwind_walk *walk);
 
+/* True if the frame pointer leads to another stack than the copied one. */
+bool tally_unwind_is_linked_apart(const struct tally_unwind_walk *walk);
+
 /* Ends the walk because a word of the stack that the rules name could not be read.  The end says
  * whether the copy was too short or the rules are bad.  Returns false. */
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk);
@@ -79,6 +82,10 @@ bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
 /* go_switch.c */
 bool tally_unwind_step_from_c_to_go(struct tally_unwind_walk *walk); /* TALLY_RULE_GO_TO_C */
 bool tally_unwind_step_from_go_to_c(struct tally_unwind_walk *walk); /* TALLY_RULE_C_TO_GO */
+/* Makes the stack around `sp` the current one, so that a missing word is looked for there.  The
+ * others are members of tally_unwind_extent. */
+void tally_unwind_change_stack(struct tally_unwind_walk *walk, uint64_t sp, uint64_t switched_at,
+			       bool is_in_go);
 /* Returns which of these rules holds behind a call in a Go object; TALLY_RULE_NONE: neither. */
 enum tally_unwind_rule_kind tally_unwind_go_switch(struct tally_unwind_walk *walk);
 
