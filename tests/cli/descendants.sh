@@ -7,20 +7,21 @@ set -u
 cp "$TALLY" "$scratch/tally" && cp "$WORKERS" "$scratch/workers" && chmod 755 "$scratch" "$scratch/tally" "$scratch/workers" || exit 1
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch
-mkfifo ctl ack
+mkfifo -m 666 ctl ack
 exec 7<>ack
-# attached COMMAND… -- OPTION…: attaches the command to the server, which then begins to work; the
-# output is in ./out.
+# attached COMMAND…: attaches the command to $server, which then begins to work, or ends; the output
+# is in ./out.
+server='./workers 200'
 attached() {
 	mkfifo hold said
-	./workers "$ms" <hold >said &
+	$server <hold >said 8>&- &
 	master=$!
 	exec 8>hold
-	read -r -t 20 _ <said
-	timeout 60 "$@" --control fifo:ctl,ack -p $master 8>&- >out 2>&1 &
+	read -r -t 100 _ <said
+	timeout 300 "$@" --control fifo:ctl,ack -p $master 8>&- >out 2>&1 &
 	tool=$!
 	echo ping >ctl
-	IFS= read -r -t 60 _ <&7
+	IFS= read -r -t 100 _ <&7
 	exec 8>&-
 	wait $tool
 	status=$?
@@ -33,7 +34,6 @@ functions() { timeout 60 ./tally report --stdio -i "$1" --sort sym --no-children
 # COUNT NAME: milliseconds that stat counted
 counted() { sed -n 's/^\([0-9.]*\),msec,task-clock.*/\1/p' out | cut -d. -f1; }
 
-ms=200
 ./tally record -q -o probe -e cpu-clock true 2>out || skip_all "the kernel refuses: $(head -n 1 out)"
 attached ./tally record -e cpu-clock -g -o all && has "process $master has 3 child processes, which are recorded as well; --no-descendants leaves them out" &&
 	timeout 60 ./tally fold -i all >folded 2>>out
@@ -51,14 +51,13 @@ attached ./tally record -e cpu-clock -o alone -i
 check "so does -i" eval 'has "which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
 
 # A child created while events are being opened has inherited them: it must not be sampled twice.
-most=0
+most=0 server='./workers 20 12'
 for try in 1 2 3; do
-	./workers 20 40 & master=$!
-	timeout 60 ./tally record -q -e cpu-clock -o churn -p $master >out 2>&1
-	wait $master
+	attached ./tally record -q -e cpu-clock -o churn
 	timeout 60 ./tally script --stdio -F tid,event -i churn 2>>out | awk '/cpu-clock/ { n[$1]++ } END { for (t in n) print n[t] }' | sort -n | tail -n 1 >count
 	[ "$(cat count)" -le $most ] || most=$(cat count)
 done
+server='./workers 200'
 check "short-lived children are sampled once each: 20 ms give 20 samples" eval '[ "$most" -ge 12 ] && [ "$most" -le 30 ]'
 
 # ---- stat ----------------------------------------------------------------------------------------------------------
@@ -81,18 +80,19 @@ check "… unless --no-descendants leaves them out" eval '! grep -q "_works\|spe
 wait $master
 
 # ---- another user's ------------------------------------------------------------------------------------------------
-nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 mkdir -m 777 theirs
 if [ "$(id -u)" = 0 ] && $nobody ./tally record -q -e cpu-clock:u -o theirs/probe true 2>err; then
-	sh -c "sleep 60 & echo \$! >child; exec $nobody ./workers 400" </dev/null >said & master=$!
-	until grep -q ready said; do sleep 0.01; done
-	timeout 60 $nobody ./tally record -e cpu-clock:u -o theirs/data -p $master --duration 0.3 >out 2>&1
+	cat >theirs.sh <<-SH
+		sleep 600 <&- >&- & echo \$! >child
+		exec $nobody ./workers 200
+	SH
+	server='sh theirs.sh'
+	attached $nobody ./tally record -e cpu-clock:u -o theirs/data --duration 1
 	status=$?
 	kill "$(cat child)"
 	timeout 60 ./tally script --stdio -i theirs/data >lines 2>>out
 	check "a message says that a child of another user is left out" \
 		eval '[ $status = 0 ] && has "1 of their threads" && grep -q "_works\|spend" lines'
-	wait $master
 else
 	skip "a message says that a child of another user is left out" "needs root, and a user who may sample"
 fi

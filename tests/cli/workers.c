@@ -3,7 +3,9 @@
  *     workers MS   starts two workers, the second of which starts a third; prints "ready" and waits
  *                  until standard input ends; then each worker takes MS ms of CPU time in its own
  *                  function, and all end
- *     workers MS N starts N workers, four at a time; each takes MS ms of CPU time and ends */
+ *     workers MS N prints "ready"; starts workers, four at a time, until standard input ends, and
+ *                  then N more; each takes MS ms of CPU time and ends */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -53,10 +55,19 @@ static pid_t start(void (*work)(long), long ms, const int ready[2], const int ho
 	_exit(own < 0 || (own && waitpid(own, status, 0) != own));
 }
 
+static int has_ended(int input)
+{
+	struct pollfd end = { .fd = input };
+	return poll(&end, 1, 0) > 0;
+}
+
 static int churn(long ms, int count)
 {
 	int status = 0;
-	for (int i = 0; i < count; i++) {
+	puts("ready");
+	fflush(stdout);
+	for (int i = 0; count > 0; i++) {
+		count -= has_ended(STDIN_FILENO);
 		pid_t pid = fork();
 		if (!pid) {
 			first_works(ms);
