@@ -56,8 +56,8 @@ if [ $works -ne 0 ]; then
 	exit 0
 fi
 level=$(cat /proc/sys/kernel/perf_event_paranoid)
-if [ "$(id -u)" = 0 ] && [ "$level" -ge 1 ] && setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
-	setpriv --reuid 65534 --regid 65534 --clear-groups ./tally doctor >out 2>&1
+if [ "$(id -u)" = 0 ] && [ "$level" -ge 1 ] && $nobody true 2>/dev/null; then
+	$nobody ./tally doctor >out 2>&1
 	has "kernel.perf_event_paranoid is $level, which leaves whole CPUs to CAP_PERFMON" &&
 		has 'sudo sysctl kernel.perf_event_paranoid=0'
 	check "the report tells an unprivileged user which paranoid level is needed" "$(answer [ $? = 0 ])"

@@ -54,9 +54,9 @@ fi
 
 # ---- who may -------------------------------------------------------------------------------------------------------
 
-if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 1 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 1 ] && $nobody true 2>/dev/null; then
 	chmod 755 . && cp "$TALLY" ./tally && mkdir -m 777 theirs
-	setpriv --reuid=65534 --clear-groups timeout 60 ./tally record --off-cpu -o theirs/waits.data -- sleep 0.01 >out 2>err
+	$nobody timeout 60 ./tally record --off-cpu -o theirs/waits.data -- sleep 0.01 >out 2>err
 	exited=$?
 	check "a user who may not see the kernel is told that waits need it" \
 		eval '[ "$exited" = 1 ] && grep -q "offcpu-time.*perf_event_paranoid" err && [ ! -e theirs/waits.data ]'
@@ -151,7 +151,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	exited=$?
 	check "a recording without wakers says so" eval '[ "$exited" = 1 ] && grep -q "no recorded wakers" err'
 	# A user who may sample the kernel, but not list tracepoints.
-	perfmon="setpriv --reuid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon"
+	perfmon="$nobody --inh-caps=+perfmon --ambient-caps=+perfmon"
 	chmod 755 . && cp -f "$TALLY" ./tally && mkdir -p -m 777 ours
 	if [ "$(id -u)" = 0 ] && $perfmon ./tally record -q -e cpu-clock -o ours/probe true 2>err && ! $perfmon ls /sys/kernel/tracing/events >out 2>&1; then
 		timeout 60 $perfmon ./tally record --off-cpu -o ours/less.data -- sleep 0.1 >out 2>err

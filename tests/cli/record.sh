@@ -21,7 +21,6 @@ said() { sed -n 's/^tally: \([0-9,]*\) samples\{0,1\} in .*/\1/p' out | tr -d ,;
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
 spin='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
 
-nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 is_root=no; [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null && is_root=yes
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
 may_all=no; { [ "$(id -u)" = 0 ] || [ "$paranoid" -le 0 ] 2>/dev/null; } && may_all=yes

@@ -1,5 +1,5 @@
-/* refuse_perf EPERM|ENOSYS|EACCES|KILL command…: runs the command under a seccomp filter that
- * refuses perf_event_open(2) in this way, as containers do. */
+/* refuse_perf EPERM|ENOSYS|EACCES|KILL|MEMORY command…: runs the command under a seccomp filter that
+ * refuses perf_event_open(2) in this way, or process_vm_readv(2), as containers do. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,33 +10,39 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int action_of(const char *name, unsigned *out)
+struct refusal {
+	const char *name;
+	unsigned action;
+	unsigned call;
+};
+
+/* Returns the refusal of that name, or NULL. */
+static const struct refusal *refusal_of(const char *name)
 {
-	static const struct { const char *name; unsigned action; } actions[] = {
-		{ "EPERM", SECCOMP_RET_ERRNO | EPERM },
-		{ "ENOSYS", SECCOMP_RET_ERRNO | ENOSYS },
-		{ "EACCES", SECCOMP_RET_ERRNO | EACCES },
-		{ "KILL", SECCOMP_RET_KILL_PROCESS },
+	static const struct refusal refusals[] = {
+		{ "EPERM", SECCOMP_RET_ERRNO | EPERM, SYS_perf_event_open },
+		{ "ENOSYS", SECCOMP_RET_ERRNO | ENOSYS, SYS_perf_event_open },
+		{ "EACCES", SECCOMP_RET_ERRNO | EACCES, SYS_perf_event_open },
+		{ "KILL", SECCOMP_RET_KILL_PROCESS, SYS_perf_event_open },
+		{ "MEMORY", SECCOMP_RET_ERRNO | EPERM, SYS_process_vm_readv },
 	};
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (!strcmp(actions[i].name, name)) {
-			*out = actions[i].action;
-			return 1;
-		}
-	return 0;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (!strcmp(refusals[i].name, name))
+			return &refusals[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned action;
-	if (argc < 3 || !action_of(argv[1], &action)) {
-		fprintf(stderr, "usage: refuse_perf EPERM|ENOSYS|EACCES|KILL command…\n");
+	const struct refusal *refusal = argc < 3 ? NULL : refusal_of(argv[1]);
+	if (!refusal) {
+		fprintf(stderr, "usage: refuse_perf EPERM|ENOSYS|EACCES|KILL|MEMORY command…\n");
 		return 125;
 	}
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusal->call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, refusal->action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
