@@ -57,19 +57,48 @@ static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct ta
 	return !result;
 }
 
-/* Returns the symbols of a process's perf map: from those held while recording (names->perf_maps),
- * else from the file where it is now.  NULL: there is none, or none that can be trusted.  Counts
- * problems in the names' gaps. */
-static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t pid)
+/* Appends the text of a process's perf map: of those held while recording (names->perf_maps), else
+ * of the file where it is now.  Returns 1, 0 if there is none that can be trusted, or -errno. */
+static int perf_map_text(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
+{
+	int found = names->perf_maps ? tally_perf_maps_text(names->perf_maps, pid, text,
+							    PERF_MAP_BYTES_MAX)
+				     : 0;
+	return found ? found : read_where_it_lies(names, pid, text);
+}
+
+/* Appends the texts of a file's process and of the processes that it was copied from by forks, the
+ * oldest first: later lines win. */
+static int perf_map_texts(struct tally_names *names, uint32_t file, struct tally_buffer *text)
+{
+	enum { FORKS_MAX = 16 };
+	uint32_t files[FORKS_MAX];
+	size_t count = 0;
+	int found = 0;
+	for (uint32_t at = file + 1; at && count < FORKS_MAX;
+	     at = names->tasks->files.items[at - 1].origin)
+		files[count++] = at - 1;
+	while (count && found >= 0) {
+		struct tally_buffer map = { .maximum = PERF_MAP_BYTES_MAX };
+		int one = perf_map_text(names, names->tasks->files.items[files[--count]].pid, &map);
+		if (one > 0 && !map.failed)
+			tally_buffer_append(text, map.bytes, map.length);
+		if (one > 0)
+			tally_buffer_char(text, '\n'); /* the last line may be incomplete */
+		tally_buffer_release(&map);
+		found = one < 0 ? one : found | one;
+	}
+	return found;
+}
+
+/* Returns the symbols of the perf maps for memory that belongs to a process.  NULL: there are
+ * none.  Counts problems in the names' gaps. */
+static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t file)
 {
 	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
 	struct tally_symbols *symbols = NULL;
 	size_t skipped = 0;
-	int found = names->perf_maps
-			    ? tally_perf_maps_text(names->perf_maps, pid, &text, PERF_MAP_BYTES_MAX)
-			    : 0;
-	if (!found)
-		found = read_where_it_lies(names, pid, &text);
+	int found = perf_map_texts(names, file, &text);
 	if (found > 0 && !text.failed &&
 	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped,
 					&symbols, NULL) < 0)
@@ -260,7 +289,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
-		table->symbols = perf_map_load(names, file->pid);
+		table->symbols = perf_map_load(names, file_id);
 		path = table->symbols ? TALLY_JIT_MAP : TALLY_JIT_UNNAMED;
 	} else if (!file->pid && listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;

@@ -381,7 +381,10 @@ const char *tally_names_mapped_object(const struct tally_names *names, uint32_t 
 	    names->functions.items[function].kind != TALLY_FRAME_JIT ||
 	    names->functions.items[function].file >= tasks->files.count)
 		return tally_names_object(names, function);
-	uint32_t file = names->functions.items[function].file, pid = tasks->files.items[file].pid;
+	uint32_t file = names->functions.items[function].file;
+	while (tasks->files.items[file].origin)
+		file = tasks->files.items[file].origin - 1;
+	uint32_t pid = tasks->files.items[file].pid;
 	const char *path = tally_tasks_path(tasks, file);
 	if (!pid || tally_is_memfd(path) || tally_jits_is_dump(path))
 		return path;

@@ -145,7 +145,9 @@ static int index_object(struct tally_packed_names *packed, uint32_t number)
 static int read_object(struct tally_packed_names *packed, struct tally_reader *reader)
 {
 	struct tally_packed_object object = { .first = (uint32_t)packed->places.count };
-	object.is_kernel = tally_reader_uleb(reader) & 1;
+	uint64_t flags = tally_reader_uleb(reader);
+	object.is_kernel = flags & 1;
+	object.is_inherited = flags & TALLY_PACKED_INHERITED;
 	object.path = take_string(packed, reader);
 	object.pid = tally_reader_uleb32(reader);
 	object.major = tally_reader_uleb32(reader);
@@ -264,7 +266,7 @@ static bool is_object_of(const struct tally_packed_object *object,
 {
 	bool ids_differ = object->build_id.size && file->build_id.size &&
 			  !tally_build_id_equal(&object->build_id, &file->build_id);
-	return object->pid == file->pid && object->inode == file->inode &&
+	return object->pid == file->pid && object->is_inherited == (file->origin != 0) && object->inode == file->inode &&
 	       object->major == file->major && object->minor == file->minor &&
 	       object->inode_generation == file->inode_generation && !ids_differ &&
 	       !strcmp(object->path, path);

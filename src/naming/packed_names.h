@@ -42,10 +42,12 @@ struct tally_packed_place {
 	uint8_t before;
 };
 
+enum { TALLY_PACKED_INHERITED = 2 }; /* beside 1 for the kernel */
+
 /* An object with places: a file, known by its path and what else records say of it, or the
  * kernel. */
 struct tally_packed_object {
-	bool is_kernel;
+	bool is_kernel, is_inherited; /* is_inherited: a fork copied the memory */
 	const char *path;
 	uint32_t pid, major, minor;
 	uint64_t inode, inode_generation;

@@ -452,7 +452,7 @@ static void put_object(struct packer *packer, const struct known_place *first, s
 							 : &packer->names->tasks->files.items[id];
 	struct tally_buffer *out = &packer->places;
 	uint64_t address = 0;
-	tally_own_put_number(out, is_kernel);
+	tally_own_put_number(out, is_kernel + (file->origin ? TALLY_PACKED_INHERITED : 0u));
 	put_string(packer,
 		   is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(packer->names->tasks, id));
 	tally_own_put_number(out, file->pid);

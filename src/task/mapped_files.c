@@ -33,7 +33,7 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 {
 	return a->path == b->path && a->major == b->major && a->minor == b->minor &&
 	       a->inode == b->inode && a->inode_generation == b->inode_generation &&
-	       a->pid == b->pid && a->is_kernel == b->is_kernel && a->is_symbol == b->is_symbol &&
+	       a->pid == b->pid && a->origin == b->origin && a->is_kernel == b->is_kernel && a->is_symbol == b->is_symbol &&
 	       a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
@@ -44,6 +44,7 @@ static uint64_t key_of(const struct tally_mapped_file *file)
 		       tally_hash64(file->inode + 1) ^
 		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^
 		       file->inode_generation ^ tally_hash64(file->symbol_start + 3);
+	key ^= file->pid ? tally_hash64((uint64_t)file->origin + 4) : 0;
 	for (unsigned i = 0; i < file->build_id.size; i++)
 		key = tally_hash64(key ^ file->build_id.bytes[i]);
 	return key;
@@ -111,6 +112,14 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 	return tally_mapped_files_intern(tasks, &file);
 }
 
+uint32_t tally_mapped_files_inherit(struct tally_tasks *tasks, uint32_t number, uint32_t pid)
+{
+	struct tally_mapped_file file = tasks->files.items[number];
+	file.pid = file.seen.pid = pid;
+	file.origin = number + 1;
+	return tally_mapped_files_intern(tasks, &file);
+}
+
 int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 			 const struct tally_build_id *id)
 {
@@ -163,6 +172,10 @@ uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limi
 	mark(numbers, &tasks->kernel);
 	for (size_t i = 0; i < tasks->processes.count; i++)
 		mark(numbers, &tasks->processes.items[i]);
+	/* A file's origin has a lower number than the file. */
+	for (size_t i = count; i-- > 0;)
+		if (numbers[i] == MAPPED && tasks->files.items[i].origin)
+			numbers[tasks->files.items[i].origin - 1] = MAPPED;
 	for (uint32_t i = 0; i < count; i++)
 		if (numbers[i] == UNMAPPED)
 			oldest[unmapped++] = i;
@@ -242,11 +255,20 @@ static uint32_t renamed(const struct kept *kept, const struct tally_strings *old
 	return id < old->count ? kept->renamed[id] : id;
 }
 
+/* A forgotten origin is none. */
+static uint32_t renumbered_origin(const struct tally_mapped_file *file, const uint32_t *numbers)
+{
+	return file->origin && numbers[file->origin - 1] != TALLY_FILE_NONE
+		       ? numbers[file->origin - 1] + 1
+		       : 0;
+}
+
 static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const uint32_t *numbers)
 {
 	for (size_t i = 0; i < tasks->files.count; i++) {
 		struct tally_mapped_file file = tasks->files.items[i];
 		file.path = renamed(kept, &tasks->strings, file.path);
+		file.origin = renumbered_origin(&file, numbers);
 		if (numbers[i] != TALLY_FILE_NONE &&
 		    mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
 			return false;
@@ -292,6 +314,8 @@ static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32
 			continue;
 		tasks->files.items[count] = tasks->files.items[i];
 		tasks->files.items[count].path = renamed(kept, old, tasks->files.items[i].path);
+		tasks->files.items[count].origin = renumbered_origin(&tasks->files.items[i],
+								     numbers);
 		count++;
 	}
 	tasks->files.count = count;

@@ -14,6 +14,9 @@ uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap);
 
+/* Returns the file of a forked child's copy of memory that belongs to its parent. */
+uint32_t tally_mapped_files_inherit(struct tally_tasks *tasks, uint32_t number, uint32_t pid);
+
 /* Chooses which files to forget: files that no process maps, the least recently mapped first, until
  * `limit` files are left or no more can go.  Returns each file's new number, or TALLY_FILE_NONE if
  * it goes.  The caller frees the array.  Returns NULL without memory. */

@@ -270,6 +270,11 @@ int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_task
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:
 		return is_made_code(tasks, &record->mmap) ? see_code(maps, record->mmap.pid) : 0;
+	case TALLY_RECORD_FORK:
+		return record->task.pid != record->task.parent_pid &&
+				       tally_tasks_has_made_code(tasks, record->task.pid)
+			       ? see_code(maps, record->task.pid)
+			       : 0;
 	case TALLY_RECORD_EXIT:
 		if (record->task.pid == record->task.tid)
 			see_end(maps, record->task.pid);

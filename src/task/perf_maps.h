@@ -43,7 +43,7 @@ struct tally_perf_maps {
 	uint64_t began_ns; /* when the first record was taken, CLOCK_REALTIME */
 };
 
-/* Takes MMAP and EXIT records, after the tasks did.  Returns 0 or -ENOMEM. */
+/* Takes MMAP, FORK and EXIT records, after the tasks did.  Returns 0 or -ENOMEM. */
 int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks,
 			   const struct tally_record *record);
 

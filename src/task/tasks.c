@@ -88,12 +88,17 @@ static void drop_mappings(struct tally_process *process)
 	process->count = process->capacity = 0;
 }
 
-/* Gives a process its own mappings before they change.  If a recording forks large processes
- * without end, copies stop at some point and the processes start empty: memory must grow with the
- * file's size, not with its square. */
-static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
+/* If a recording forks large processes without end, copies stop at some point: memory must grow with
+ * the file's size, not with its square. */
+static bool may_copy(const struct tally_tasks *tasks, size_t count)
 {
 	const uint64_t free_copies = 1 << 20, copies_per_map = 64;
+	return tasks->maps_copied + count <= free_copies + copies_per_map * tasks->maps_seen;
+}
+
+/* Gives a process its own mappings before they change; none when too many were copied. */
+static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
+{
 	if (!process->shares)
 		return 0;
 	if (*process->shares == 1) {
@@ -101,15 +106,18 @@ static int own_mappings(struct tally_tasks *tasks, struct tally_process *process
 		process->shares = NULL;
 		return 0;
 	}
-	struct tally_process own = { .pid = process->pid, .has_hotspot = process->has_hotspot };
-	tasks->maps_copied += process->count;
-	if (tasks->maps_copied <= free_copies + copies_per_map * tasks->maps_seen) {
+	struct tally_process own = { .pid = process->pid,
+				     .has_hotspot = process->has_hotspot,
+				     .has_made_code = process->has_made_code,
+				     .program = process->program };
+	if (may_copy(tasks, process->count)) {
 		if (tally_vector_reserve_((void **)&own.mappings, &own.capacity, process->count + 2,
 					  sizeof(*own.mappings)) < 0)
 			return -ENOMEM;
 		memcpy(own.mappings, process->mappings, process->count * sizeof(*own.mappings));
 		own.count = process->count;
 	}
+	tasks->maps_copied += process->count;
 	drop_mappings(process);
 	*process = own;
 	return 0;
@@ -168,20 +176,140 @@ static bool is_hotspot(const char *path)
 	return slash && !strcmp(slash, "/libjvm.so");
 }
 
+/* ---- code that is copied ------------------------------------------------- */
+
+/* Programs copy their code to memory with large pages, at the same addresses: node
+ * --use-largepages, libhugetlbfs, BOLT's hugify.  The record of such memory has no file, but the
+ * code is still the file's. */
+
+static bool is_of_large_pages(const char *path)
+{
+	return tally_is_memfd(path) || !strncmp(path, "/dev/hugepages/", 15) ||
+	       strstr(path, "libhugetlbfs");
+}
+
+/* Returns the first of the mappings that cover all of another one, if they are one piece of one
+ * file; NULL: none. */
+static const struct tally_mapping *find_covered(const struct tally_process *process,
+						const struct tally_mapping *by, bool has_offsets)
+{
+	const struct tally_mapping *maps = process->mappings;
+	size_t first = lower_bound(process, by->start), last = first;
+	if (first == process->count || maps[first].start > by->start)
+		return NULL;
+	for (; maps[last].end < by->end; last++) {
+		const struct tally_mapping *map = &maps[last], *next = map + 1;
+		if (last + 1 == process->count || next->start != map->end ||
+		    next->file != map->file || next->program != map->program ||
+		    (has_offsets &&
+		     next->file_offset != map->file_offset + (next->start - map->start)))
+			return NULL;
+	}
+	return &maps[first];
+}
+
+/* A program's own code is never unmapped.  A library's may be, and its addresses may be used for
+ * other code; but hardly for a mapping of just its size, or of whole large pages. */
+static bool is_copy(const struct tally_tasks *tasks, const struct tally_mapping *mapping,
+		    const struct tally_mapping *covered)
+{
+	const uint64_t large_page = 2 << 20;
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file],
+				       *old = &tasks->files.items[covered->file];
+	const char *path = tally_tasks_path(tasks, mapping->file);
+	bool is_file = !old->pid && tally_tasks_path(tasks, covered->file)[0] == '/';
+	if (!is_file || mapping->file == covered->file)
+		return false;
+	if (covered->is_program)
+		return file->pid || is_of_large_pages(path);
+	bool is_whole = mapping->start == covered->start && mapping->end == covered->end;
+	return file->pid && covered->executable &&
+	       (is_whole || (mapping->start | mapping->end) % large_page == 0);
+}
+
+/* Memory of a forked child is still its parent's when the child changes its protection. */
+static bool is_inherited(const struct tally_tasks *tasks, const struct tally_mapping *mapping,
+			 const struct tally_mapping *covered)
+{
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file],
+				       *old = &tasks->files.items[covered->file];
+	return file->pid && old->origin && old->pid == file->pid && old->path == file->path;
+}
+
+static void keep_code(const struct tally_tasks *tasks, const struct tally_process *process,
+		      struct tally_mapping *mapping)
+{
+	const struct tally_mapping *covered;
+	if (!tasks->files.items[mapping->file].pid &&
+	    !is_of_large_pages(tally_tasks_path(tasks, mapping->file)))
+		return;
+	covered = find_covered(process, mapping, true);
+	if (covered && covered->program == process->program && is_copy(tasks, mapping, covered)) {
+		mapping->file = covered->file;
+		mapping->file_offset = covered->file_offset + (mapping->start - covered->start);
+		mapping->is_program = covered->is_program;
+		return;
+	}
+	covered = find_covered(process, mapping, false);
+	if (covered && is_inherited(tasks, mapping, covered))
+		mapping->file = covered->file;
+}
+
+/* A process may have copied its code before it was recorded: then the copy lies in a gap of the
+ * file's code. */
+static void close_gap(const struct tally_tasks *tasks, struct tally_process *process,
+		      const struct tally_mapping *behind)
+{
+	size_t at = lower_bound(process, behind->start);
+	struct tally_mapping *copy = at >= 2 ? &process->mappings[at - 1] : NULL,
+			     *before = at >= 2 ? &process->mappings[at - 2] : NULL;
+	if (!copy || !copy->executable || !before->executable || before->file != behind->file ||
+	    before->program != behind->program || before->end != copy->start ||
+	    copy->end != behind->start || !tasks->files.items[copy->file].pid ||
+	    before->file_offset + (behind->start - before->start) != behind->file_offset)
+		return;
+	copy->file = behind->file;
+	copy->file_offset = before->file_offset + (copy->start - before->start);
+	copy->is_program = before->is_program;
+}
+
+/* Gives a forked child's copies of code that its parent made files of their own: the child may have
+ * a perf map of its own for them. */
+static int inherit_code(struct tally_tasks *tasks, struct tally_process *child)
+{
+	if (!child->has_made_code || !may_copy(tasks, child->count))
+		return 0;
+	if (own_mappings(tasks, child) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < child->count; i++) {
+		struct tally_mapping *mapping = &child->mappings[i];
+		if (!mapping->executable || !tasks->files.items[mapping->file].pid)
+			continue;
+		mapping->file = tally_mapped_files_inherit(tasks, mapping->file, child->pid);
+		if (mapping->file == TALLY_FILE_NONE)
+			return -ENOMEM;
+	}
+	child->generation = ++tasks->generation;
+	return 0;
+}
+
+/* ---- records of mappings ------------------------------------------------- */
+
 /* Notes the name of the thread that started the program: the kernel maps a program first, right
- * after the COMM record of its exec. */
-static void note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_id)
+ * after the COMM record of its exec.  Returns true for a program. */
+static bool note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_id)
 {
 	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | pid);
 	struct tally_thread *thread = slot ? &tasks->threads.items[*slot] : NULL;
 	struct tally_mapped_file *file = &tasks->files.items[file_id];
 	if (!thread || !thread->awaits_program)
-		return;
+		return false;
 	thread->awaits_program = false;
 	const char *comm = tally_strings_text(&tasks->strings, thread->comm);
 	bool is_other = file->started_as[0] && strcmp(file->started_as, comm) != 0;
 	file->is_started_variously |= is_other;
 	snprintf(file->started_as, sizeof(file->started_as), "%s", comm);
+	return !file->pid;
 }
 
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
@@ -206,14 +334,20 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 		return -ENOMEM;
 	tasks->maps_seen++;
 	if (mapping.executable && !is_kernel)
-		note_program(tasks, mmap->pid, mapping.file);
+		mapping.is_program = note_program(tasks, mmap->pid, mapping.file);
 	if (own_mappings(tasks, process) < 0)
 		return -ENOMEM;
 	process->generation = ++tasks->generation;
 	process->has_hotspot |= mapping.executable &&
 				is_hotspot(tally_tasks_path(tasks, mapping.file));
+	mapping.program = process->program;
+	keep_code(tasks, process, &mapping);
+	bool is_made = mapping.executable && tasks->files.items[mapping.file].pid;
+	process->has_made_code |= is_made && !is_kernel;
 	if (add_mapping(process, &mapping) < 0)
 		return -ENOMEM;
+	if (mapping.executable && !is_made && !is_kernel)
+		close_gap(tasks, process, &mapping);
 	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
 }
 
@@ -254,7 +388,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	tally_jits_forget(tasks, to_pid);
 	tasks->generation++;
 	to->generation = 0;
-	to->has_hotspot = false;
+	to->has_hotspot = to->has_made_code = false;
 	if (!from || !from->count)
 		return 0;
 	if (!from->shares) {
@@ -266,7 +400,8 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	++*from->shares;
 	*to = *from;
 	to->pid = to_pid;
-	return tally_jits_fork(tasks, from_pid, to_pid, time_ns);
+	int result = inherit_code(tasks, to);
+	return result ? result : tally_jits_fork(tasks, from_pid, to_pid, time_ns);
 }
 
 /* ---- threads ------------------------------------------------------------- */
@@ -305,8 +440,10 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 	bool is_exec = record->header.misc & TALLY_MISC_COMM_EXEC;
 	if (is_exec)
 		tally_jits_forget(tasks, record->comm.pid);
-	if (is_exec && process)
-		process->has_hotspot = false;
+	if (is_exec && process) {
+		process->has_hotspot = process->has_made_code = false;
+		process->program++;
+	}
 	/* For a process that ran before the recording, the recorder writes its name and then its
 	 * mappings. */
 	tasks->threads.items[thread].awaits_program |= is_exec ||
@@ -448,6 +585,12 @@ bool tally_tasks_has_hotspot(const struct tally_tasks *tasks, uint32_t pid)
 {
 	const struct tally_process *process = find_process(tasks, pid);
 	return process && process->has_hotspot;
+}
+
+bool tally_tasks_has_made_code(const struct tally_tasks *tasks, uint32_t pid)
+{
+	const struct tally_process *process = find_process(tasks, pid);
+	return process && process->has_made_code;
 }
 
 void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid)

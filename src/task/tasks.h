@@ -70,6 +70,8 @@ struct tally_mapped_file {
 	struct tally_build_id build_id;
 	/* owner of memory that belongs to one process (anonymous memory, JIT code); otherwise 0 */
 	uint32_t pid;
+	/* of such memory: 1 + file of the process from which a fork copied it; 0: its own */
+	uint32_t origin;
 	bool is_kernel;
 	/* from a KSYMBOL record: kernel code that was made at run time; `path` is its name */
 	bool is_symbol;
@@ -97,6 +99,8 @@ struct tally_mapping {
 	uint64_t file_offset;
 	uint32_t file;
 	bool executable;
+	bool is_program; /* code of the file that the process executed */
+	uint8_t program; /* the process's number when it was mapped */
 };
 
 struct tally_process {
@@ -108,6 +112,8 @@ struct tally_process {
 	/* number of processes that share these mappings since a fork; NULL: one */
 	uint32_t *shares;
 	bool has_hotspot; /* it mapped libjvm.so, so its code without a file is HotSpot's */
+	bool has_made_code; /* it maps memory without a file executable */
+	uint8_t program; /* changes when it executes another program */
 };
 
 struct tally_thread {
@@ -158,6 +164,9 @@ uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid);
 
 /* True when the process is a HotSpot JVM. */
 bool tally_tasks_has_hotspot(const struct tally_tasks *tasks, uint32_t pid);
+
+/* True when the process maps memory without a file executable, or a fork copied such memory. */
+bool tally_tasks_has_made_code(const struct tally_tasks *tasks, uint32_t pid);
 
 /* Call it when a process's addresses change their meaning while its mappings stay. */
 void tally_tasks_remapped(struct tally_tasks *tasks, uint32_t pid);

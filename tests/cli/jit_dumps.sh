@@ -153,4 +153,10 @@ steps dump . load parents 0 fork dump . load childs 0 run 0 end
 check "... and its own code replaces the parent's" have_equal childs
 steps map load parents 0 fork run 0 end
 check "a child's code is named by its parent's perf map" have_equal parents
+steps map load parents 0 fork map load childs 1 run 0 run 1 end
+check "a child has its parent's map and its own" have_equal parents childs
+steps map load parents 0 fork map load childs 0 run 0 end run 0
+check "... in which it renames inherited code, for itself alone" have_equal childs parents
+steps map load parents 0 fork protect run 0 end
+check "inherited code that the child protects keeps its name" have_equal parents
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Code of files that are on no disk: programs and libraries in memfds have their names, and the
-# stacks through them are whole.  TAP; $TALLY is the binary.
+# Code of files that are on no disk: programs and libraries in memfds, and code that a program copied
+# to other memory at its addresses, have their names, and the stacks through them are whole.  TAP;
+# $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -82,4 +83,88 @@ check "... and its stacks are whole" grep -Eq '(^|;)_start;.*;main;work;in_progr
 record library.data -- ./memfd load ./in_one.so
 timeout 60 "$TALLY" fold -i library.data >out 2>err
 check "a library in a memory file has names and callers" grep -Eq '(^|;)_start;.*;main;work;in_one ' out
+
+# Code that is copied to memory without a file, at the same addresses, as for large pages.
+cat >copy.c <<'C'
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* Copies the executable mapping of a file whose name ends so: in place, by mremap(2), to shared
+ * memory, or to a memfd. */
+void copy_code(const char *end_of_name, const char *how)
+{
+	char line[512], access[8], path[256];
+	unsigned long start, end;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		*path = 0;
+		sscanf(line, "%lx-%lx %7s %*s %*s %*s %255s", &start, &end, access, path);
+		size_t length = strlen(path), wanted = strlen(end_of_name);
+		if (access[2] == 'x' && length > wanted && !strcmp(path + length - wanted, end_of_name))
+			break;
+		start = 0;
+	}
+	size_t size = end - start;
+	char *at = (char *)start;
+	int kind = MAP_ANONYMOUS | (strcmp(how, "shared") ? MAP_PRIVATE : MAP_SHARED), fd = -1;
+	if (!start)
+		abort();
+	char *copy = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(copy, at, size);
+	if (!strcmp(how, "mremap")) {
+		mprotect(copy, size, PROT_READ | PROT_EXEC);
+		if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+			abort();
+		mprotect(at, size, PROT_READ | PROT_WRITE | PROT_EXEC);
+		return;
+	}
+	if (!strcmp(how, "memfd")) {
+		fd = memfd_create("large_pages", 0);
+		kind = MAP_PRIVATE;
+		if (write(fd, copy, size) != (ssize_t)size)
+			abort();
+	}
+	if (mmap(at, size, PROT_READ | PROT_WRITE | PROT_EXEC, kind | MAP_FIXED, fd, 0) != at)
+		abort();
+	memcpy(at, copy, size);
+	mprotect(at, size, PROT_READ | PROT_EXEC);
+}
+C
+cat >copied.c <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+void copy_code(const char *, const char *);
+void work(double);
+int main(int count, char **words) /* FILE HOW */
+{
+	copy_code(words[1], words[2]);
+	if (count > 3) { /* says that the code is copied, and waits for the recorder */
+		write(1, "\n", 1);
+		sleep(1);
+	}
+	work(0.4);
+	return 0;
+}
+C
+library in_library && mv in_library.so libwork.so
+cc -O2 -g -shared -fPIC copy.c -o libcopy.so &&
+	cc -O2 -g -DLEAF=in_program copied.c spin.c -o inside -L. -lcopy -Wl,-rpath,"$PWD" &&
+	cc -O2 -g copied.c -o outside -L. -lcopy -lwork -Wl,-rpath,"$PWD" && ./inside /inside anonymous
+if [ $? = 0 ]; then
+	for how in anonymous mremap shared memfd; do
+		record copied.data -- ./inside /inside $how
+		timeout 60 "$TALLY" fold -i copied.data >out 2>err
+		check "a program that copied its code keeps its names and stacks ($how)" grep -Eq '(^|;)_start;.*;main;work;in_program ' out
+		"$TALLY" report --stdio -i copied.data --percent-limit 5 >out 2>&1
+		check "... and nothing is unnamed" eval '! grep -Eq "hint|warning|JIT" out'
+	done
+	record library.data -- ./outside /libwork.so anonymous
+	timeout 60 "$TALLY" fold -i library.data >out 2>err
+	check "a library whose code was copied keeps its names and stacks" grep -Eq '(^|;)_start;.*;main;work;in_library ' out
+else
+	skip "code that was copied keeps its names" "this machine doesn't let programs copy their code"
+fi
 done_testing
