@@ -73,6 +73,7 @@ void tally_annotate_json(const struct tally_annotation *annotation,
 	tally_json_double(json, "percent", tally_annotation_total_percent(annotation));
 	tally_json_double(json, "error", tally_annotation_total_error(annotation));
 	tally_json_text(json, "samples_name", AIMS[annotation->aim]);
+	tally_json_text(json, "charged", annotation->is_charged ? "before" : "address");
 	tally_json_text(json, "missing", annotation->missing[0] ? annotation->missing : NULL);
 	tally_json_u64(json, "patched_bytes", annotation->poked);
 	tally_json_array(json, "instructions");

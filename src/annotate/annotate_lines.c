@@ -7,16 +7,16 @@
 
 const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 {
-	switch (annotation->aim) {
-	case TALLY_AIM_NEXT:
-		return "a clock's sample points to the next instruction: the time may belong to "
-		       "the one before";
-	case TALLY_AIM_SKID:
-		return "samples point some instructions past their cause (skid); EVENT:pp is more "
-		       "precise";
-	case TALLY_AIM_EXACT: break;
-	}
-	return "";
+	if (annotation->aim == TALLY_AIM_EXACT)
+		return "";
+	if (annotation->is_charged)
+		return "samples count for the instruction before their address, which took the "
+		       "time (--raw-addresses: as recorded)";
+	return annotation->aim == TALLY_AIM_NEXT
+		       ? "samples count for their address, which is behind the instruction that "
+			 "took the time"
+		       : "samples count for their address, which is some instructions behind "
+			 "their cause (skid)";
 }
 
 void tally_annotate_copies_text(const struct tally_annotation *annotation,

@@ -170,9 +170,9 @@ static void put_head(const struct writer *writer)
 		tally_number(annotation->weight.samples),
 		annotation->weight.samples == 1 ? "is" : "are");
 	tally_annotate_copies_text(annotation, &note);
-	if (annotation->aim != TALLY_AIM_EXACT)
-		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
 	put_note(writer, tally_buffer_string(&note));
+	if (annotation->aim != TALLY_AIM_EXACT)
+		put_note(writer, tally_annotate_aim_text(annotation));
 	if (writer->view->taken) {
 		tally_buffer_clear(&note);
 		tally_buffer_printf(&note, "samples other than %s are left out",

@@ -102,6 +102,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
 	TALLY_FILTER_OPTIONS(struct request, filter),
 	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
 	TALLY_IDLE_OPTION(struct request, shows_idle),
 	TALLY_FULL_NAMES_OPTION(struct request, names),
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
@@ -456,9 +457,11 @@ const struct tally_command tally_command_annotate = {
 		"Percentages are shares of the function's samples; the value after ± is the "
 		"sampling error: in 95 of 100\n"
 		"recordings the true share is within it.\n"
-		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, "
-		"task-clock) point to the instruction\n"
-		"that was next when the interrupt came: the time may belong to the one before.\n\n"
+		"Jumps within the function are drawn at the left.\n\n"
+		"An interrupt comes between two instructions, so a sample of a clock or of a "
+		"hardware event has the address of the\n"
+		"next one.  It counts for the one before, which took the time; "
+		"--raw-addresses shows what was recorded.\n\n"
 		"libLLVM disassembles (on Debian: libllvm14 or later); without it only source "
 		"lines are shown.\n\n"
 		"  tally record -- ./program && tally annotate\n"

@@ -137,6 +137,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_LEAF_OPTIONS(struct request, input.filter),
 	TALLY_IDLE_OPTION(struct request, input.shows_idle),
 	TALLY_NAME_OPTIONS('k', struct request, input.names),
+	TALLY_RAW_ADDRESSES_OPTION(struct request, input.names),
 	TALLY_FULL_NAMES_OPTION(struct request, input.names),
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 if it holds: 'parse > +2' (see below); repeatable",

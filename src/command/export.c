@@ -53,6 +53,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
 	TALLY_IDLE_OPTION(struct request, shows_idle),
 	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
 	TALLY_FULL_NAMES_OPTION(struct request, names),
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
 	  TALLY_SET(struct request, no_inlines) },

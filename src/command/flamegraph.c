@@ -74,6 +74,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS(struct flamegraph, input.filter),
 	TALLY_FILTER_STACK_OPTION(struct flamegraph, input.filter.frames_max),
 	TALLY_NAME_OPTIONS('k', struct flamegraph, input.names),
+	TALLY_RAW_ADDRESSES_OPTION(struct flamegraph, input.names),
 	TALLY_FULL_NAMES_OPTION(struct flamegraph, input.names),
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "widths show samples, or period: the time or events that\nsamples stand for (period, "

@@ -47,6 +47,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_STACK_OPTION(struct fold, input.filter.frames_max),
 	TALLY_IDLE_OPTION(struct fold, input.shows_idle),
 	TALLY_NAME_OPTIONS(0, struct fold, input.names),
+	TALLY_RAW_ADDRESSES_OPTION(struct fold, input.names),
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
 	  "waits (record --off-cpu), with the waker after each stack",
 	  TALLY_SET(struct fold, input.with_wakers), TALLY_ALSO(struct fold, input.arranges_waits),

@@ -12,6 +12,12 @@
 	  "show functions' parameters even if the name is unique", \
 	  TALLY_SET(type, member.full_names) }
 
+/* For views with lines or inlined functions, all but `script`. */
+#define TALLY_RAW_ADDRESSES_OPTION(type, member) \
+	{ 0, "raw-addresses", TALLY_ARGUMENT_NONE, NULL, \
+	  "lines of the recorded addresses, not of the instructions before them", \
+	  TALLY_SET(type, member.raw_addresses) }
+
 /* Rows of an option table. `kernel` is the letter of --vmlinux, perf's 'k' or 0 if the command uses
  * that otherwise. */
 #define TALLY_NAME_OPTIONS(kernel, type, member) \

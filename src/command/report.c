@@ -146,6 +146,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
 	TALLY_FILTER_OPTIONS(struct request, filter),
 	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
 	TALLY_FULL_NAMES_OPTION(struct request, names),
 	TALLY_IDLE_OPTION(struct request, shows_idle),
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,

@@ -36,13 +36,11 @@ static void code_of_object(struct tally_function_code *code, const struct tally_
 {
 	const uint16_t one = 1;
 	bool is_little_here = *(const uint8_t *)&one;
-	struct stat status;
 	size_t available = 0;
 	code->machine = tally_object_machine(object);
 	code->is_64bit = tally_object_is_64bit(object);
 	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
-	if (!stat(tally_object_path(object), &status))
-		code->file_time_s = status.st_mtim.tv_sec;
+	code->object = object;
 	code->bytes = tally_object_bytes_at(object, address, &available);
 	code->size = available < size ? available : (size_t)size;
 	if (!code->bytes)
@@ -438,8 +436,8 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 	return 0;
 }
 
-static int find_in_files(struct tally_names *names, const struct tally_place *place,
-			 struct tally_function_code *out)
+static int find_unpoked(struct tally_names *names, const struct tally_place *place,
+			struct tally_function_code *out)
 {
 	struct known known;
 	uint64_t address = 0, start = 0, end = 0;
@@ -518,13 +516,26 @@ static int write_pokes(const struct tally_names *names, struct tally_function_co
 	return 0;
 }
 
+int tally_function_code_find_in_files(struct tally_names *names, const struct tally_place *place,
+				      struct tally_function_code *out)
+{
+	int result = find_unpoked(names, place, out);
+	if (!result && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)
+		result = write_pokes(names, out);
+	return result;
+}
+
 int tally_function_code_find(struct tally_names *names, const struct tally_place *place,
 			     struct tally_function_code *out)
 {
-	int result = find_in_files(names, place, out);
-	if (!result && !out->size)
+	struct stat status;
+	int result = tally_function_code_find_in_files(names, place, out);
+	if (!result && out->object && !stat(tally_object_path(out->object), &status))
+		out->file_time_s = status.st_mtim.tv_sec;
+	bool is_missing = !result && !out->size;
+	if (is_missing)
 		find_packed(names, place, out);
-	if (!result && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)
+	if (is_missing && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)
 		result = write_pokes(names, out);
 	return result;
 }

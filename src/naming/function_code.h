@@ -25,6 +25,7 @@ struct tally_function_code {
 	/* 0: the code was not found; `missing` says why */
 	size_t size;
 	const struct tally_packed_code *packed; /* the code is the recording's; NULL: a file's */
+	const struct tally_object *object;      /* the file that has the code; NULL: none */
 	uint8_t *kept;        /* bytes owned by this function; NULL: none */
 	/* bytes that the kernel wrote over while it was recorded; `bytes` has their last values */
 	size_t poked;
@@ -42,6 +43,10 @@ struct tally_function_code {
  * or -ENOMEM.  Release `out` in both cases. */
 int tally_function_code_find(struct tally_names *names, const struct tally_place *place,
 			     struct tally_function_code *out);
+/* The same without the recording's own code, and without `file_time_s`.  Uses nothing of other
+ * files, so threads may name different files by it. */
+int tally_function_code_find_in_files(struct tally_names *names, const struct tally_place *place,
+				      struct tally_function_code *out);
 void tally_function_code_release(struct tally_function_code *code);
 
 /* Returns the name of the symbol at an address, such as "memcpy", and the address's offset from its

@@ -36,7 +36,11 @@ enum { TALLY_PERF_MAP_PATH_BYTES = 32 }; /* "/tmp/perf-4294967295.map" */
 struct tally_place {
 	uint32_t file;    /* file id of the tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
 	/* bytes that `address` lies before the return address, to be in the call: 1 or 0 */
-	uint32_t before;
+	uint16_t before;
+	/* a sample's own address, in front of which the time was spent (naming/causes.h) */
+	bool is_late;
+	/* of a late place: binary logarithm of its samples' weight; no part of what it is */
+	uint8_t heat;
 	/* offset in the file; raw address in the kernel, in JIT code and in no file */
 	uint64_t address;
 };
@@ -98,6 +102,10 @@ struct tally_place_frame {
 struct tally_place_name {
 	uint32_t first, count;
 	uint64_t offset; /* distance of the place from the start of its symbol */
+	/* A late place: bytes from it to the instruction that is charged, whose file, line and
+	 * inlined functions the frames have. */
+	int64_t moved;
+	bool is_charged; /* false: not a late place, or its code is not known */
 };
 
 /* Objects that each have at least 2 % of the samples without a name, if they have at least 5 %
@@ -143,6 +151,7 @@ struct tally_name_sources {
 	void *fetching_context;
 	bool modules;         /* name the kernel's modules by their files instead of kallsyms */
 	bool full_names;      /* views always show parameters */
+	bool raw_addresses;   /* no sample's place is late: lines are those of its address */
 	bool verbose;         /* warnings are followed by their details */
 	/* copy of the recorded kernel's /proc/kallsyms; NULL: this machine's, if it runs that
 	 * kernel */

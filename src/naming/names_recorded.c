@@ -174,14 +174,18 @@ uint32_t tally_names_recorded_function(struct tally_names *names, const struct t
 static int name_place(struct tally_names *names, const struct tally_place *place,
 		      const struct tally_packed_place *packed, struct tally_place_name *out)
 {
+	bool is_charged = place->is_late && packed->late_count;
 	uint32_t file = tally_names_file(names, place),
-		 skipped = tally_names_reads_lines(names) ? 0 : packed->count - 1;
+		 first = is_charged ? packed->late_first : packed->first,
+		 count = is_charged ? packed->late_count : packed->count,
+		 skipped = tally_names_reads_lines(names) ? 0 : count - 1;
 	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
-					  .count = packed->count - skipped,
-					  .offset = packed->offset };
-	for (uint32_t i = skipped; i < packed->count; i++) {
-		const struct tally_packed_frame *from =
-			&names->packed->frames.items[packed->first + i];
+					  .count = count - skipped,
+					  .offset = packed->offset,
+					  .is_charged = is_charged,
+					  .moved = is_charged ? packed->moved : 0 };
+	for (uint32_t i = skipped; i < count; i++) {
+		const struct tally_packed_frame *from = &names->packed->frames.items[first + i];
 		bool has_file = from->file && tally_names_reads_lines(names);
 		struct tally_place_frame frame = {
 			.function = intern_function(names, file, from->function),

@@ -15,6 +15,7 @@
 #include "naming/names.h"
 
 #include "base/vector.h"
+#include "naming/causes.h"
 #include "naming/kernel_modules.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
@@ -57,6 +58,8 @@ struct job {
 	struct tally_line_answer *answers;
 	/* frames of the answers from a JIT's dump; NULL: none */
 	struct tally_line_frame *jit_frames;
+	/* the late places with a line; `index` is that of the arrays above */
+	struct { struct tally_late *items; size_t count, capacity; } late;
 	struct { struct fresh_text *items; size_t count, capacity; } fresh;
 	int result;
 };
@@ -121,39 +124,156 @@ static int see_names(struct job *job)
 	return result;
 }
 
+/* Addresses in ascending order, and what they mean.  A job's own arrays, or a part of them. */
+struct asked {
+	uint64_t *addresses;
+	const struct tally_symbol **symbols;
+	struct tally_line_answer *answers;
+	size_t count;
+};
+
 /* The kernel's lines come from its file, whose addresses may differ from those of its table. */
-static int find_lines(struct job *job)
+static int find_file_lines(struct job *job, const struct asked *asked)
 {
 	const struct tally_names *names = job->names;
 	uint64_t moved = job->table->is_kernel
 				 ? (uint64_t)(names->kernel_shift - names->vmlinux_shift)
 				 : 0;
-	for (size_t i = 0; moved && i < job->count; i++)
-		job->addresses[i] += moved;
-	int result = tally_lines_find(job->table->lines, job->addresses, job->count, job->answers);
-	for (size_t i = 0; moved && i < job->count; i++)
-		job->addresses[i] -= moved;
+	for (size_t i = 0; moved && i < asked->count; i++)
+		asked->addresses[i] += moved;
+	int result = tally_lines_find(job->table->lines, asked->addresses, asked->count,
+				      asked->answers);
+	for (size_t i = 0; moved && i < asked->count; i++)
+		asked->addresses[i] -= moved;
 	return result;
 }
 
 /* A JIT's dump has lines, but not what was inlined. */
+static void find_jit_line(struct job *job, size_t i, uint64_t address)
+{
+	const struct tally_jit_line *line = tally_jit_dump_line(job->table->dump, address);
+	if (!line)
+		return;
+	job->jit_frames[i] = (struct tally_line_frame){ .file = line->file,
+							.line = line->line,
+							.column = line->column };
+	job->answers[i] = (struct tally_line_answer){ &job->jit_frames[i], 1 };
+}
+
 static int find_jit_lines(struct job *job)
 {
 	job->jit_frames = calloc(job->count, sizeof(*job->jit_frames));
 	if (!job->jit_frames)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->count; i++) {
-		const struct tally_jit_line *line = tally_jit_dump_line(job->table->dump,
-									job->addresses[i]);
-		if (!line)
-			continue;
-		job->jit_frames[i] = (struct tally_line_frame){ .file = line->file,
-								.line = line->line,
-								.column = line->column };
-		job->answers[i] = (struct tally_line_answer){ &job->jit_frames[i], 1 };
-	}
+	for (size_t i = 0; i < job->count; i++)
+		find_jit_line(job, i, job->addresses[i]);
 	return 0;
 }
+
+static int find_lines(struct job *job, const struct asked *asked)
+{
+	if (job->table->lines && find_file_lines(job, asked) < 0)
+		return -ENOMEM;
+	return job->table->is_kernel
+		       ? tally_kernel_module_lines(job->names, job->table, asked->addresses,
+						   asked->symbols, asked->count, asked->answers)
+		       : 0;
+}
+
+/* ---- late places --------------------------------------------------------- */
+
+static int by_cause(const void *a_, const void *b_)
+{
+	const struct tally_late *a = a_, *b = b_;
+	uint64_t x = a->address + (uint64_t)a->moved, y = b->address + (uint64_t)b->moved;
+	return x < y ? -1 : x > y;
+}
+
+/* Asks for the lines of the causes that have none yet, `back` bytes before them.  Sets `from` to
+ * the late place of each address.  Returns 1, 0 if all have lines, or -ENOMEM. */
+static int ask_causes(struct job *job, uint64_t back, const bool *has_line, struct asked *asked,
+		      size_t *from)
+{
+	asked->count = 0;
+	for (size_t i = 0; i < job->late.count; i++) {
+		const struct tally_late *late = &job->late.items[i];
+		const struct tally_symbol *symbol = job->symbols[late->index];
+		uint64_t address = late->address + (uint64_t)late->moved - back;
+		if (has_line[i] || (back && (!symbol || address < symbol->start)))
+			continue;
+		from[asked->count] = i;
+		asked->symbols[asked->count] = symbol;
+		asked->addresses[asked->count++] = address;
+	}
+	memset(asked->answers, 0, asked->count * sizeof(*asked->answers));
+	return asked->count && find_lines(job, asked) < 0 ? -ENOMEM : (int)(asked->count != 0);
+}
+
+/* Replaces the lines of the late places by those of their causes.  A compiler gives some
+ * instructions no line.  A jump, such as that of a switch, gets the line of the code before; a load
+ * that of the code behind, which waits for it. */
+static int find_lines_of_causes(struct job *job)
+{
+	enum { BACK_MAX = 32 };
+	size_t count = job->late.count;
+	struct asked asked = { .addresses = calloc(count + 1, sizeof(*asked.addresses)),
+			       .symbols = calloc(count + 1, sizeof(*asked.symbols)),
+			       .answers = calloc(count + 1, sizeof(*asked.answers)) };
+	size_t *from = calloc(count + 1, sizeof(*from));
+	bool *has_line = calloc(count + 1, sizeof(*has_line));
+	int more = asked.addresses && asked.symbols && asked.answers && from && has_line ? 1
+											  : -ENOMEM;
+	qsort(job->late.items, count, sizeof(*job->late.items), by_cause);
+	for (uint64_t back = 0; more > 0 && back <= BACK_MAX; back++) {
+		more = ask_causes(job, back, has_line, &asked, from);
+		for (size_t i = 0; more > 0 && i < asked.count; i++) {
+			has_line[from[i]] = asked.answers[i].count && asked.answers[i].frames->line;
+			const struct tally_late *late = &job->late.items[from[i]];
+			struct tally_line_answer *answer = &job->answers[late->index];
+			if (has_line[from[i]])
+				*answer = asked.answers[i];
+			has_line[from[i]] |= !late->is_jump && answer->count &&
+					     answer->frames->line;
+		}
+	}
+	free(asked.addresses);
+	free(asked.symbols);
+	free(asked.answers);
+	free(has_line);
+	free(from);
+	return more < 0 ? more : 0;
+}
+
+static void find_jit_lines_of_causes(struct job *job)
+{
+	for (size_t i = 0; i < job->late.count; i++) {
+		const struct tally_late *late = &job->late.items[i];
+		find_jit_line(job, late->index, late->address + (uint64_t)late->moved);
+	}
+}
+
+/* Charges the late places to their causes.  Without lines these don't matter. */
+static int charge(struct job *job)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		struct tally_late late = { .address = job->addresses[i],
+					   .place = &job->places[job->sorted[i].index],
+					   .index = (uint32_t)i };
+		if (late.place->is_late && job->answers[i].count &&
+		    tally_vector_push(&job->late, late) < 0)
+			return -ENOMEM;
+	}
+	if (!job->late.count)
+		return 0;
+	int result = tally_causes_find(job->names, job->late.items, job->late.count);
+	if (!result && job->table->dump)
+		find_jit_lines_of_causes(job);
+	else if (!result)
+		result = find_lines_of_causes(job);
+	return result;
+}
+
+/* ---- a job --------------------------------------------------------------- */
 
 static int run(struct job *job)
 {
@@ -179,11 +299,8 @@ static int run(struct job *job)
 			tally_name_table_lacks(job->names, job->table);
 	if (lines && job->table->dump && find_jit_lines(job) < 0)
 		return -ENOMEM;
-	if (lines && job->table->lines && find_lines(job) < 0)
-		return -ENOMEM;
-	if (lines && job->table->is_kernel &&
-	    tally_kernel_module_lines(job->names, job->table, job->addresses, job->symbols,
-				      job->count, job->answers) < 0)
+	const struct asked all = { job->addresses, job->symbols, job->answers, job->count };
+	if (lines && (find_lines(job, &all) < 0 || charge(job) < 0))
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
 		/* the few lines that come later are kept when the table is released */
@@ -411,11 +528,18 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		if (tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
 	}
+	for (size_t i = 0; i < job->late.count; i++) {
+		const struct tally_late *late = &job->late.items[i];
+		struct tally_place_name *name = &out[job->sorted[late->index].index];
+		name->moved = late->moved;
+		name->is_charged = late->is_charged;
+	}
 	return 0;
 }
 
 static void release_job(struct job *job)
 {
+	tally_vector_release(&job->late);
 	for (size_t i = 0; i < job->fresh.count; i++)
 		free(job->fresh.items[i].readable);
 	tally_vector_release(&job->fresh);

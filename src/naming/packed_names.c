@@ -194,6 +194,34 @@ static int read_texts(struct tally_packed_names *packed, const void *section, si
 	return 0;
 }
 
+/* Reads part 10: the causes of late places. */
+static int read_causes(struct tally_packed_names *packed, const void *section, size_t size)
+{
+	struct tally_reader reader;
+	uint64_t number = 0;
+	tally_buffer_clear(&packed->scratch);
+	int result = tally_own_feature_get(section, size, TALLY_OWN_CAUSES, &packed->scratch);
+	if (result <= 0)
+		return result;
+	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
+	while (tally_reader_left(&reader)) {
+		uint64_t further = tally_reader_uleb(&reader), step = tally_reader_uleb(&reader),
+			 inner = tally_reader_uleb(&reader);
+		if (reader.failed || further >= packed->places.count - number ||
+		    inner >= tally_reader_left(&reader))
+			return -EBADMSG;
+		number += further;
+		struct tally_packed_place *place = &packed->places.items[number];
+		place->moved = (int64_t)(step & 1 ? ~(step >> 1) : step >> 1);
+		place->late_first = (uint32_t)packed->frames.count;
+		place->late_count = (uint32_t)inner + 1;
+		result = read_frames(packed, &reader, place->late_count);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
 static int read_part(struct tally_packed_names *packed, const void *section, size_t size,
 		     enum tally_own_part part)
 {
@@ -232,6 +260,9 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 	if (result)
 		goto out;
 	result = read_texts(packed, section, size, TALLY_OWN_DECLARED);
+	if (result)
+		goto out;
+	result = read_causes(packed, section, size);
 	if (!result)
 		result = 1;
 out:

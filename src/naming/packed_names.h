@@ -39,6 +39,10 @@ struct tally_packed_place {
 	uint64_t address;
 	uint64_t offset;       /* distance from the start of its symbol */
 	uint32_t first, count; /* range of frames, innermost first; count is never 0 */
+	/* for a late place: as in struct tally_place_name, and the range of its frames; none: it
+	 * is not charged to another instruction */
+	int64_t moved;
+	uint32_t late_first, late_count;
 	uint8_t before;
 };
 

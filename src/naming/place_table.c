@@ -10,7 +10,8 @@ uint32_t tally_place_table_intern(struct tally_place_table *table, const struct 
 	if (table->merges_unknown && place->file == TALLY_FILE_NONE &&
 	    place->address != TALLY_PLACE_CUT && !tally_place_is_waker(place))
 		place = &unknown;
-	uint64_t key = tally_hash64(place->address << 1 | place->before) + place->file;
+	uint64_t kind = (uint64_t)place->is_late << 1 | place->before,
+		 key = tally_hash64(place->address << 2 | kind) + place->file;
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&table->index, key, &added);
@@ -27,14 +28,14 @@ uint32_t tally_place_table_intern(struct tally_place_table *table, const struct 
 			continue;
 		const struct tally_place *there = &table->places.items[*slot];
 		if (there->file == place->file && there->address == place->address &&
-		    there->before == place->before)
+		    there->before == place->before && there->is_late == place->is_late)
 			return (uint32_t)*slot;
 	}
 }
 
 uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks,
 				   uint32_t pid, bool kernel, uint64_t maps, uint64_t address,
-				   uint32_t before)
+				   enum tally_address_aim aim)
 {
 	uint64_t era = maps >> TALLY_PLACE_STATE_BITS;
 	/* `meaning` has no room for the high bits of the generation: when they change, all
@@ -47,10 +48,12 @@ uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct
 			return UINT32_MAX;
 		table->era = era;
 	}
+	uint16_t before = aim == TALLY_ADDRESS_OF_RETURN;
 	struct tally_place place = tally_place_of(tasks, pid, kernel, address - before);
 	place.before = before;
+	place.is_late = aim == TALLY_ADDRESS_LATE;
 	uint32_t number = tally_place_table_intern(table, &place),
-		 meaning = tally_place_meaning(kernel, maps, before);
+		 meaning = tally_place_meaning(kernel, maps, aim);
 	if (number != UINT32_MAX)
 		*tally_place_table_remembered(table, address,
 					      meaning) = (struct tally_place_memory){

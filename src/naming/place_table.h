@@ -17,7 +17,14 @@ struct tally_place_memory {
 	uint32_t place;
 };
 
-enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 29 /* in `meaning` */ };
+enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 28 /* in `meaning` */ };
+
+/* What an address tells. */
+enum tally_address_aim {
+	TALLY_ADDRESS_EXACT,
+	TALLY_ADDRESS_OF_RETURN, /* the call is in front of it */
+	TALLY_ADDRESS_LATE,      /* the place is late (struct tally_place) */
+};
 
 struct tally_place_table {
 	struct { struct tally_place *items; size_t count, capacity; } places;
@@ -36,7 +43,7 @@ uint32_t tally_place_table_intern(struct tally_place_table *table, const struct 
  * it. */
 uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks,
 				   uint32_t pid, bool kernel, uint64_t maps, uint64_t address,
-				   uint32_t before);
+				   enum tally_address_aim aim);
 
 static inline struct tally_place_memory *tally_place_table_remembered(
 	const struct tally_place_table *table, uint64_t address, uint32_t meaning)
@@ -46,30 +53,29 @@ static inline struct tally_place_memory *tally_place_table_remembered(
 }
 
 /* Packs what an address's place depends on: the low bits of the maps' generation, the kernel flag
- * and `before`. */
-static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, uint32_t before)
+ * and the aim. */
+static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, enum tally_address_aim aim)
 {
 	uint64_t states = (uint64_t)1 << TALLY_PLACE_STATE_BITS;
-	return (uint32_t)(maps & (states - 1)) << 2 | (uint32_t)kernel << 1 | (before & 1);
+	return (uint32_t)(maps & (states - 1)) << 3 | (uint32_t)kernel << 2 | (uint32_t)aim;
 }
 
 /* Returns the number of an address's place in the current maps of a process (`kernel`: of the
- * kernel); `maps` is the generation of these maps.  `before` is 1 for a return address, otherwise
- * 0: it is subtracted from the address, which then lies in the call instruction.  Returns
- * UINT32_MAX when memory is out. */
+ * kernel); `maps` is the generation of these maps.  1 is subtracted from a return address, which
+ * then lies in the call instruction.  Returns UINT32_MAX when memory is out. */
 static inline uint32_t tally_place_table_find(struct tally_place_table *table,
 					      const struct tally_tasks *tasks, uint32_t pid,
 					      bool kernel, uint64_t maps, uint64_t address,
-					      uint32_t before)
+					      enum tally_address_aim aim)
 {
-	uint32_t meaning = tally_place_meaning(kernel, maps, before);
+	uint32_t meaning = tally_place_meaning(kernel, maps, aim);
 	if (__builtin_expect(table->memory && table->era == maps >> TALLY_PLACE_STATE_BITS, 1)) {
 		const struct tally_place_memory *there = tally_place_table_remembered(
 			table, address, meaning);
 		if (__builtin_expect(there->address == address && there->meaning == meaning + 1, 1))
 			return there->place;
 	}
-	return tally_place_table_look_up(table, tasks, pid, kernel, maps, address, before);
+	return tally_place_table_look_up(table, tasks, pid, kernel, maps, address, aim);
 }
 
 void tally_place_table_release(struct tally_place_table *table);

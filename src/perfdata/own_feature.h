@@ -21,6 +21,7 @@ enum tally_own_part {
 	TALLY_OWN_SOURCES,
 	TALLY_OWN_DECLARED,
 	TALLY_OWN_AROUND,
+	TALLY_OWN_CAUSES,
 };
 
 /* Starts a section in an empty buffer. */

@@ -152,6 +152,10 @@ struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *d
  * CPUID), or NULL. */
 const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsigned feature);
 
+/* True if the recorded machine had a PMU of that name, and of that type unless `type` is
+ * UINT32_MAX. */
+bool tally_perfdata_has_pmu(const struct tally_perfdata *data, const char *name, uint32_t type);
+
 const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data,
 							       size_t *count);
 

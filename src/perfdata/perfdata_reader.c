@@ -376,6 +376,21 @@ const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsig
 	return (const char *)bytes.bytes + sizeof(length);
 }
 
+bool tally_perfdata_has_pmu(const struct tally_perfdata *data, const char *name, uint32_t type)
+{
+	struct tally_feature_bytes bytes = tally_perfdata_feature(data,
+								  TALLY_FEATURE_PMU_MAPPINGS);
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes.bytes, bytes.bytes ? bytes.size : 0, false);
+	for (uint32_t left = tally_reader_u32(&reader); left-- && !reader.failed;) {
+		uint32_t its = tally_reader_u32(&reader), room = tally_reader_u32(&reader);
+		const char *text = tally_reader_padded_string(&reader, room);
+		if (text && !strcmp(text, name) && (type == UINT32_MAX || type == its))
+			return true;
+	}
+	return false;
+}
+
 const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data,
 							       size_t *count)
 {

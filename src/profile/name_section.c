@@ -20,18 +20,28 @@ struct known_place {
 	uint32_t file; /* from tally_names_file() */
 	const struct tally_place *place;
 	const struct tally_place_name *name;
+	/* the late place at this address, if its cause is known; NULL: none */
+	const struct tally_place_name *late;
+};
+
+/* Late places as exact ones, with their names as such and as late places. */
+struct named_places {
+	struct { struct tally_place *items; size_t count, capacity; } places;
+	struct { const struct tally_place_name **items; size_t count, capacity; } late;
+	struct tally_place_name *names;
 };
 
 struct packer {
 	struct tally_names *names;
 	struct tally_place_name *other_names;
+	struct named_places made; /* late places, as exact ones */
 	struct known_place *known;
 	size_t count, asked;
 	struct tally_map string_ids; /* address of an interned text → id + 1 */
 	uint32_t string_count;
 	uint32_t *function_ids; /* by index of the names' function: id + 1 */
 	uint32_t function_count;
-	struct tally_buffer strings, functions, places, sources, declared;
+	struct tally_buffer strings, functions, places, sources, declared, causes;
 };
 
 /* Returns the id + 1 of a text, found by its address; the text must live as long as the packer.  0:
@@ -419,19 +429,20 @@ static int pack_code(struct packer *packer, struct tally_profile *profile, struc
 
 /* --- places -------------------------------------------------------------------- */
 
-static void put_frames(struct packer *packer, const struct tally_place_name *name)
+static void put_frames(struct packer *packer, const struct tally_place_name *name,
+		       struct tally_buffer *out)
 {
 	const struct tally_names *names = packer->names;
 	for (uint32_t i = 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
 		bool has_file = frame->file != TALLY_STRING_NONE;
-		tally_own_put_number(&packer->places, pack_function(packer, frame->function));
+		tally_own_put_number(out, pack_function(packer, frame->function));
 		tally_own_put_number(
-			&packer->places,
+			out,
 			has_file ? pack_string(packer,
 					       tally_strings_text(&names->strings, frame->file))
 				 : 0);
-		tally_own_put_number(&packer->places, frame->line);
+		tally_own_put_number(out, frame->line);
 	}
 }
 
@@ -468,7 +479,7 @@ static void put_object(struct packer *packer, const struct known_place *first, s
 		tally_own_put_number(out, place->address - address);
 		tally_own_put_number(out, (uint64_t)(name->count - 1) << 1 | place->before);
 		tally_own_put_number(out, name->offset);
-		put_frames(packer, name);
+		put_frames(packer, name, out);
 		address = place->address;
 	}
 }
@@ -502,24 +513,50 @@ static bool is_known(struct packer *packer, uint32_t file, const struct tally_pl
 static void drop_doubles(struct packer *packer)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < packer->count; i++)
+	for (size_t i = 0; i < packer->count; i++) {
 		if (!kept || by_file_and_address(&packer->known[kept - 1], &packer->known[i]))
 			packer->known[kept++] = packer->known[i];
+		else if (packer->known[i].late)
+			packer->known[kept - 1].late = packer->known[i].late;
+	}
 	packer->asked -= packer->count - kept;
 	packer->count = kept;
 }
 
-static void choose(struct packer *packer, const struct tally_place_table *table,
-		   const struct tally_place_name *names)
+static void choose(struct packer *packer, const struct tally_place *places, size_t count,
+		   const struct tally_place_name *names, const struct tally_place_name **late)
 {
-	for (size_t i = 0; i < table->places.count; i++) {
-		const struct tally_place *place = &table->places.items[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_place *place = &places[i];
 		uint32_t file = tally_names_file(packer->names, place);
+		if (place->is_late) /* it is in `made` */
+			continue;
 		packer->asked += file != TALLY_FILE_NONE;
 		if (file != TALLY_FILE_NONE && is_known(packer, file, &names[i], place))
-			packer->known[packer->count++] = (struct known_place){ file, place,
-									       &names[i] };
+			packer->known[packer->count++] = (struct known_place){
+				file, place, &names[i], late ? late[i] : NULL
+			};
 	}
+}
+
+/* Late places are packed as exact ones, which `script` shows; part 10 has what differs. */
+static int make_exact_places(struct packer *packer, const struct tally_profile *profile)
+{
+	struct named_places *made = &packer->made;
+	for (size_t i = 0; i < profile->places.places.count; i++) {
+		struct tally_place place = profile->places.places.items[i];
+		const struct tally_place_name *name = &profile->names[i];
+		if (!place.is_late)
+			continue;
+		place.is_late = false;
+		if (tally_vector_push(&made->places, place) < 0 ||
+		    tally_vector_push(&made->late, name->is_charged ? name : NULL) < 0)
+			return -ENOMEM;
+	}
+	made->names = malloc((made->places.count + 1) * sizeof(*made->names));
+	return made->names ? tally_names_resolve(packer->names, made->places.items,
+						 made->places.count, made->names)
+			   : -ENOMEM;
 }
 
 static int choose_places(struct packer *packer, const struct tally_profile *profile,
@@ -528,8 +565,11 @@ static int choose_places(struct packer *packer, const struct tally_profile *prof
 	const struct tally_place_table none = { 0 };
 	others = others ? others : &none;
 	size_t other_count = others->places.count;
+	if (make_exact_places(packer, profile) < 0)
+		return -ENOMEM;
 	packer->other_names = malloc((other_count + 1) * sizeof(*packer->other_names));
-	packer->known = malloc((profile->places.places.count + other_count + 1) *
+	packer->known = malloc((profile->places.places.count + other_count +
+				packer->made.places.count + 1) *
 			       sizeof(*packer->known));
 	if (!packer->other_names || !packer->known ||
 	    tally_names_resolve(packer->names, others->places.items, other_count,
@@ -540,11 +580,30 @@ static int choose_places(struct packer *packer, const struct tally_profile *prof
 				      sizeof(*packer->function_ids));
 	if (!packer->function_ids)
 		return -ENOMEM;
-	choose(packer, &profile->places, profile->names);
-	choose(packer, others, packer->other_names);
+	choose(packer, profile->places.places.items, profile->places.places.count, profile->names,
+	       NULL);
+	choose(packer, others->places.items, other_count, packer->other_names, NULL);
+	choose(packer, packer->made.places.items, packer->made.places.count, packer->made.names,
+	       packer->made.late.items);
 	qsort(packer->known, packer->count, sizeof(*packer->known), by_file_and_address);
 	drop_doubles(packer);
 	return 0;
+}
+
+/* Part 10: late places whose causes are known. */
+static void put_causes(struct packer *packer)
+{
+	size_t last = 0;
+	for (size_t i = 0; i < packer->count; i++) {
+		const struct tally_place_name *late = packer->known[i].late;
+		if (!late)
+			continue;
+		tally_own_put_number(&packer->causes, i - last);
+		tally_own_put_step(&packer->causes, (uint64_t)late->moved);
+		tally_own_put_number(&packer->causes, late->count - 1);
+		put_frames(packer, late, &packer->causes);
+		last = i;
+	}
 }
 
 static void put_places(struct packer *packer)
@@ -567,6 +626,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	int result = choose_places(&packer, profile, others);
 	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
+		put_causes(&packer);
 		result = pack_code(&packer, profile, &code, &around);
 		tally_own_feature_begin(out);
 		if (code.length)
@@ -582,6 +642,9 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 		if (packer.declared.length)
 			tally_own_feature_add(out, TALLY_OWN_DECLARED, packer.declared.bytes,
 					      packer.declared.length);
+		if (packer.causes.length)
+			tally_own_feature_add(out, TALLY_OWN_CAUSES, packer.causes.bytes,
+					      packer.causes.length);
 		if (packer.sources.length)
 			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes,
 					      packer.sources.length);
@@ -590,8 +653,8 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 		tally_packed_jits_write(packer.names->tasks, out);
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed ||
-	    packer.sources.failed || packer.declared.failed || code.failed || around.failed ||
-	    out->failed)
+	    packer.sources.failed || packer.declared.failed || packer.causes.failed ||
+	    code.failed || around.failed || out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;
@@ -602,8 +665,12 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	tally_buffer_release(&packer.places);
 	tally_buffer_release(&packer.sources);
 	tally_buffer_release(&packer.declared);
+	tally_buffer_release(&packer.causes);
 	tally_buffer_release(&code);
 	tally_buffer_release(&around);
+	tally_vector_release(&packer.made.places);
+	tally_vector_release(&packer.made.late);
+	free(packer.made.names);
 	tally_map_release(&packer.string_ids);
 	free(packer.known);
 	free(packer.other_names);

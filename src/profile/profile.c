@@ -56,7 +56,7 @@ static int name_places(struct tally_profile *profile)
 {
 	size_t count = profile->places.places.count;
 	profile->names = malloc((count + 1) * sizeof(*profile->names));
-	if (!profile->names ||
+	if (!profile->names || tally_row_table_heat(&profile->rows, &profile->places) < 0 ||
 	    tally_names_resolve(&profile->recording->names, profile->places.places.items, count,
 				profile->names) < 0)
 		return -ENOMEM;

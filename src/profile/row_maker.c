@@ -46,14 +46,14 @@ struct last_chain {
 	struct tally_last_chain chain;
 	uint64_t user_maps, kernel_maps;
 	uint32_t pid, class, row; /* row: of its leaf */
-	bool is_kernel;
+	bool is_kernel, is_late;
 };
 
 /* The row of an address that was seen before; all zero: none. */
 struct known_leaf {
 	uint64_t ip, maps;
 	uint32_t pid, class, row; /* row: + 1 */
-	bool is_kernel;
+	bool is_kernel, is_late;
 };
 
 struct tally_row_maker {
@@ -111,16 +111,24 @@ static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, siz
 }
 
 static int push_address(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
-			bool kernel, uint64_t address, uint32_t before, uint8_t **at)
+			bool kernel, uint64_t address, enum tally_address_aim aim, uint8_t **at)
 {
 	struct tally_profile *profile = maker->profile;
 	uint64_t maps = kernel ? sample->kernel_maps : sample->user_maps;
 	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks,
-						sample->pid, kernel, maps, address, before);
+						sample->pid, kernel, maps, address, aim);
 	if (place == UINT32_MAX)
 		return -ENOMEM;
 	*at = tally_stack_put_place(*at, place);
 	return 0;
+}
+
+static enum tally_address_aim aim_of(const struct tally_hashed_sample *sample, bool is_return,
+				     bool is_leaf)
+{
+	if (is_return)
+		return TALLY_ADDRESS_OF_RETURN;
+	return is_leaf && sample->is_late ? TALLY_ADDRESS_LATE : TALLY_ADDRESS_EXACT;
 }
 
 /* Puts the outermost frame of a stack that was cut. */
@@ -146,11 +154,13 @@ static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_s
 					 ((size_t)sample->count + 1) * TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
 	uint8_t *at = maker->stack.items + maker->stack.count;
-	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &at) < 0)
+	const uint8_t *begin = at;
+	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip,
+					  aim_of(sample, false, true), &at) < 0)
 		return -ENOMEM;
 	while (!sample->is_ip && tally_chain_walk_next(&walk, &address))
-		if (push_address(maker, sample, walk.kernel, address, walk.is_return && address,
-				 &at) < 0)
+		if (push_address(maker, sample, walk.kernel, address,
+				 aim_of(sample, walk.is_return && address, at == begin), &at) < 0)
 			return -ENOMEM;
 	if (sample->is_cut && !(at = put_cut(maker, at)))
 		return -ENOMEM;
@@ -296,8 +306,10 @@ static int find_places(struct tally_row_maker *maker, struct last_chain *last,
 	uint64_t address;
 	while (tally_chain_news_next(&news, &last->chain, &address)) {
 		uint8_t *put = ignored;
+		bool is_leaf = *leaf == begin;
 		if (push_address(maker, sample, news.walk.kernel, address,
-				 news.walk.is_return && address, *leaf == begin ? leaf : &put) < 0)
+				 aim_of(sample, news.walk.is_return && address, is_leaf),
+				 is_leaf ? leaf : &put) < 0)
 			return -ENOMEM;
 	}
 	return tally_last_chain_set(&last->chain, &news, sample->words, sample->count);
@@ -317,7 +329,7 @@ static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sa
 	struct last_chain *last = &maker->lasts[sample->pid % LAST_CHAINS];
 	forget_others(last, sample);
 	bool is_same = last->chain.words.count == sample->count && last->class == sample->class &&
-		       last->is_kernel == sample->is_kernel &&
+		       last->is_kernel == sample->is_kernel && last->is_late == sample->is_late &&
 		       tally_last_chain_common(&last->chain, sample->words, sample->count) ==
 			       sample->count;
 	if (!is_same) {
@@ -325,6 +337,7 @@ static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sa
 		if (find_places(maker, last, sample, &end) < 0)
 			return -ENOMEM;
 		last->row = leaf_row(maker, sample->class, leaf, end);
+		last->is_late = sample->is_late;
 		last->class = sample->class;
 		last->is_kernel = sample->is_kernel;
 	}
@@ -349,7 +362,9 @@ static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sam
 	struct outcome outcome = { 0 };
 	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks,
 						sample->pid, sample->is_kernel, sample->maps,
-						sample->ip, 0);
+						sample->ip,
+						sample->is_late ? TALLY_ADDRESS_LATE
+								: TALLY_ADDRESS_EXACT);
 	if (place == UINT32_MAX || tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
 	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) -
@@ -361,6 +376,7 @@ static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sam
 		.pid = sample->pid,
 		.class = sample->class,
 		.is_kernel = sample->is_kernel,
+		.is_late = sample->is_late,
 		.row = put_row(maker, sample->class, &outcome) + 1,
 	};
 	return 0;
@@ -373,7 +389,8 @@ int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_l
 	struct known_leaf *known = &maker->leaves[hash >> 32 & (LEAVES - 1)];
 	bool is_known = known->ip == sample->ip && known->maps == sample->maps &&
 			known->pid == sample->pid && known->class == sample->class &&
-			known->is_kernel == sample->is_kernel && known->row;
+			known->is_kernel == sample->is_kernel &&
+			known->is_late == sample->is_late && known->row;
 	if (!is_known && learn_leaf(maker, sample, known) < 0)
 		return -ENOMEM;
 	return add_to_row(maker, known->row - 1, sample->period);

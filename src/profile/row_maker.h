@@ -22,6 +22,7 @@ struct tally_hashed_sample {
 	bool is_kernel; /* the record's cpumode is kernel */
 	bool is_ip;
 	bool is_cut;    /* the stack went on beyond what was recorded */
+	bool is_late;   /* the leaf's place is late */
 };
 
 /* A sample that only counts for its own address. */
@@ -29,7 +30,7 @@ struct tally_leaf_sample {
 	uint64_t ip, period;
 	uint64_t maps; /* generation of the maps that hold it: the kernel's or the process's */
 	uint32_t pid, class;
-	bool is_kernel;
+	bool is_kernel, is_late;
 };
 
 struct tally_row_maker;

@@ -3,6 +3,7 @@
 #include "base/huge.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "naming/place_table.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -103,4 +104,27 @@ void tally_row_table_release(struct tally_row_table *table)
 	tally_row_table_finish(table);
 	tally_vector_release(&table->rows);
 	tally_vector_release(&table->stacks);
+}
+
+int tally_row_table_heat(const struct tally_row_table *table, struct tally_place_table *places)
+{
+	size_t count = places->places.count;
+	uint64_t *weights = calloc(count + 1, sizeof(*weights));
+	if (!weights)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->rows.count; i++) {
+		const struct tally_row *row = &table->rows.items[i];
+		const uint8_t *end, *stack = tally_row_stack(table, i, &end);
+		uint64_t weight = row->period ? row->period : row->samples;
+		uint32_t leaf = stack == end ? UINT32_MAX : tally_stack_next_place(&stack);
+		if (leaf < count)
+			weights[leaf] += weight < UINT64_MAX - weights[leaf]
+						 ? weight
+						 : UINT64_MAX - weights[leaf];
+	}
+	for (size_t i = 0; i < count; i++)
+		if (places->places.items[i].is_late && weights[i])
+			places->places.items[i].heat = (uint8_t)(63 - __builtin_clzll(weights[i]));
+	free(weights);
+	return 0;
 }

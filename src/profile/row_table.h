@@ -111,4 +111,8 @@ static inline uint32_t tally_stack_last_place(const uint8_t *start, const uint8_
 	return place;
 }
 
+struct tally_place_table;
+/* Sets the heat of the late places, which are leaves of rows.  Returns 0 or -ENOMEM. */
+int tally_row_table_heat(const struct tally_row_table *table, struct tally_place_table *places);
+
 #endif

@@ -310,7 +310,7 @@ static void hash_chain(const struct tally_sample_reader *reader, struct tally_ha
 {
 	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 |
 			   (uint64_t)sample->is_ip << 33 | (uint64_t)sample->is_cut << 34 |
-			   sample->kernel_maps << 35;
+			   (uint64_t)sample->is_late << 35 | sample->kernel_maps << 36;
 	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning,
 					      sample->user_maps);
 }
@@ -332,7 +332,8 @@ static uint32_t find_place(struct tally_sample_reader *reader, const struct know
 	const struct tally_tasks *tasks = &reader->recording->tasks;
 	bool kernel = address >> 63;
 	return tally_place_table_find(&reader->profile->places, tasks, task->pid, kernel,
-				      kernel ? tasks->kernel.generation : task->maps, address, 0);
+				      kernel ? tasks->kernel.generation : task->maps, address,
+				      TALLY_ADDRESS_EXACT);
 }
 
 /* Sets the wanted facts of one end of a branch: its place.  Returns 0 or -ENOMEM. */
@@ -425,7 +426,8 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
-	bool is_kernel = is_kernel_mode(record->header.misc);
+	bool is_kernel = is_kernel_mode(record->header.misc),
+	     is_late = tally_recording_is_late(reader->recording, raw, record);
 	bool is_ip = sample->type & TALLY_SAMPLE_IP &&
 		     (recording->leaves_only || !has_address(sample));
 	if (is_ip && (recording->leaves_only || reader->options->only_places) &&
@@ -436,6 +438,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 			.pid = sample->pid,
 			.class = class,
 			.is_kernel = is_kernel,
+			.is_late = is_late,
 			.maps = is_kernel ? recording->tasks.kernel.generation : task->maps,
 		};
 		return tally_row_maker_add_leaf(reader->rows, &leaf);
@@ -452,6 +455,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.pid = sample->pid,
 		.class = class,
 		.is_kernel = is_kernel,
+		.is_late = is_late,
 		.is_ip = is_ip,
 	};
 	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full ||

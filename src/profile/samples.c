@@ -86,7 +86,7 @@ static int name_places(struct tally_samples *samples, struct tally_error *err)
 	if (tally_fetch_names(&samples->recording->names, &samples->stacks, &samples->places) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	samples->names = malloc((count + 1) * sizeof(*samples->names));
-	if (samples->names &&
+	if (samples->names && !tally_row_table_heat(&samples->stacks, &samples->places) &&
 	    !tally_names_resolve(&samples->recording->names, samples->places.places.items, count,
 				 samples->names) &&
 	    !tally_names_tell_apart(&samples->recording->names))

@@ -133,6 +133,12 @@ struct tally_recording {
 	/* command → how much of it the filters left out; for tally_recording_is_empty() */
 	struct tally_map left_out;
 	struct tally_map last_values; /* event id → value in its last sample */
+	/* what tally_recording_has_skid() said of the attribute of the last event */
+	struct {
+		uint64_t config, flags;
+		uint32_t type;
+		bool is_known, has_skid;
+	} aimed;
 	struct {
 		struct tally_raw_record raw;
 		struct tally_record record;
@@ -174,6 +180,16 @@ int tally_recording_filter(struct tally_recording *recording,
  */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
+
+/* True if the event's samples point to the instruction behind the one that caused them: clocks, and
+ * hardware events that aren't precise. */
+bool tally_recording_has_skid(const struct tally_recording *recording,
+			      const struct tally_attr *attr);
+
+/* True if the sample's leaf is such an address; the place of the leaf is then late (names.h).
+ * False for all samples if the names' sources say raw_addresses. */
+bool tally_recording_is_late(struct tally_recording *recording, const struct tally_raw_record *raw,
+			     const struct tally_record *record);
 
 /* Makes the stack of the sample that next() just gave: frames in recording->chain, leaf first.
  * Returns 0 or -ENOMEM. */

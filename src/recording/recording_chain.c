@@ -297,6 +297,52 @@ void tally_recording_shorten(struct tally_recording *recording, struct tally_rec
 	recording->is_chain_full = false;
 }
 
+/* Events of these PMUs are told at the instruction itself. */
+static bool is_exact_pmu(const struct tally_recording *recording, uint32_t type)
+{
+	/* the simulated PMU replaces all others */
+	return tally_perfdata_has_pmu(recording->data, "kprobe", type) ||
+	       tally_perfdata_has_pmu(recording->data, "uprobe", type) ||
+	       tally_perfdata_has_pmu(recording->data, "vsim", UINT32_MAX);
+}
+
+bool tally_recording_has_skid(const struct tally_recording *recording,
+			      const struct tally_attr *attr)
+{
+	if (attr->type == TALLY_TYPE_SOFTWARE)
+		return tally_attr_is_clock(attr);
+	return attr->type != TALLY_TYPE_TRACEPOINT && attr->type != TALLY_TYPE_BREAKPOINT &&
+	       !(attr->flags & TALLY_ATTR_PRECISE_IP) && !is_exact_pmu(recording, attr->type);
+}
+
+/* A chain may begin elsewhere: in the user's code, where the kernel's part was left out.  That
+ * address is a system call's, or of an instruction that faulted. */
+static bool is_leaf(const struct tally_sample *sample)
+{
+	struct tally_chain_walk walk = tally_chain_walk_of(sample, false);
+	uint64_t address;
+	return !(sample->type & TALLY_SAMPLE_IP) || !tally_chain_walk_next(&walk, &address) ||
+	       address == sample->ip;
+}
+
+bool tally_recording_is_late(struct tally_recording *recording, const struct tally_raw_record *raw,
+			     const struct tally_record *record)
+{
+	const struct tally_attr *attr = &raw->event->attr;
+	bool is_known = recording->aimed.is_known && recording->aimed.type == attr->type &&
+			recording->aimed.config == attr->config &&
+			recording->aimed.flags == attr->flags;
+	if (!is_known) {
+		recording->aimed.is_known = true;
+		recording->aimed.type = attr->type;
+		recording->aimed.config = attr->config;
+		recording->aimed.flags = attr->flags;
+		recording->aimed.has_skid = tally_recording_has_skid(recording, attr);
+	}
+	return recording->aimed.has_skid && !(record->header.misc & TALLY_MISC_EXACT_IP) &&
+	       !recording->names.sources.raw_addresses && is_leaf(&record->sample);
+}
+
 int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
 			  const struct tally_record *record)
 {
@@ -309,6 +355,9 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 					      frame->address - frame->before);
 		frame->place.before = frame->before;
 	}
+	if (recording->chain.count)
+		recording->chain.items[0].place.is_late = tally_recording_is_late(recording, raw,
+										  record);
 	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
 					 .place = { .file = TALLY_FILE_NONE,
 						    .address = TALLY_PLACE_CUT } };

@@ -14,10 +14,12 @@
 
 #include "abi/attr.h"
 #include "base/vector.h"
+#include "naming/causes.h"
 #include "naming/function_code.h"
 #include "profile/share_error.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
+#include "unwind/code_cause.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +29,8 @@
 struct spot {
 	uint64_t address; /* as shown */
 	uint32_t place;
+	/* the address is a cause that only this file found: its line isn't the place's */
+	bool is_charged_here;
 	struct tally_annotation_weight weight;
 };
 
@@ -105,6 +109,45 @@ static uint32_t frame_of(const struct maker *maker, uint32_t place)
 	return UINT32_MAX;
 }
 
+static void sort_spots(struct maker *maker)
+{
+	if (maker->spots.count)
+		qsort(maker->spots.items, maker->spots.count, sizeof(*maker->spots.items),
+		      by_address);
+}
+
+/* Moves the spots of late places to what is charged.  Naming leaves places without lines where they
+ * are, and those that an older version packed: their causes are found here. */
+static int charge(struct maker *maker)
+{
+	const struct tally_profile *profile = maker->profile;
+	struct { struct tally_late *items; size_t count, capacity; } late = { 0 };
+	int result = 0;
+	for (size_t i = 0; !result && i < maker->spots.count; i++) {
+		uint32_t place = maker->spots.items[i].place;
+		struct tally_late one = { .address = maker->spots.items[i].address -
+						     maker->code.shown,
+					  .place = &profile->places.places.items[place],
+					  .index = (uint32_t)i };
+		if (profile->places.places.items[place].is_late &&
+		    !profile->names[place].is_charged)
+			result = tally_vector_push(&late, one);
+	}
+	if (!result && late.count)
+		result = tally_causes_in(&maker->code, late.items, late.count);
+	for (size_t i = 0; !result && i < late.count; i++) {
+		struct spot *spot = &maker->spots.items[late.items[i].index];
+		spot->address += (uint64_t)late.items[i].moved;
+		spot->is_charged_here = late.items[i].moved;
+	}
+	for (size_t i = 0; i < maker->spots.count; i++)
+		maker->spots.items[i].address +=
+			(uint64_t)profile->names[maker->spots.items[i].place].moved;
+	sort_spots(maker);
+	tally_vector_release(&late);
+	return result;
+}
+
 static int gather_spots(struct maker *maker, uint32_t event)
 {
 	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
@@ -121,10 +164,8 @@ static int gather_spots(struct maker *maker, uint32_t event)
 		result = tally_vector_push(&maker->spots, spot);
 	}
 	free(weights);
-	if (maker->spots.count)
-		qsort(maker->spots.items, maker->spots.count, sizeof(*maker->spots.items),
-		      by_address);
-	return result;
+	sort_spots(maker);
+	return result ? result : charge(maker);
 }
 
 /* ---- lines --------------------------------------------------------------- */
@@ -150,9 +191,45 @@ static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
 	return (uint32_t)*slot;
 }
 
+static void weigh_line(struct maker *maker, const char *file, uint32_t number,
+		       const struct tally_annotation_weight *weight)
+{
+	uint32_t line = line_of(maker, file, number);
+	if (line != UINT32_MAX)
+		tally_annotation_add(&maker->out->lines.items[line].weight, weight);
+}
+
+/* Weighs the lines of the spots whose causes were found here.  Returns 0 or -ENOMEM. */
+static int weigh_charged_lines(struct maker *maker)
+{
+	size_t count = 0;
+	uint64_t *addresses = malloc((maker->spots.count + 1) * sizeof(*addresses));
+	struct tally_line_answer *answers = calloc(maker->spots.count + 1, sizeof(*answers));
+	struct tally_line_frame *scratch = calloc(2 * maker->spots.count + 1, sizeof(*scratch));
+	int result = addresses && answers && scratch ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < maker->spots.count; i++)
+		if (maker->spots.items[i].is_charged_here)
+			addresses[count++] = maker->spots.items[i].address - maker->code.shown;
+	if (!result)
+		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
+						   addresses, count, answers, scratch);
+	for (size_t i = 0, at = 0; !result && i < maker->spots.count; i++) {
+		const struct spot *spot = &maker->spots.items[i];
+		const struct tally_line_answer *answer = spot->is_charged_here ? &answers[at++]
+									       : NULL;
+		if (answer && answer->count)
+			weigh_line(maker, answer->frames->file, answer->frames->line,
+				   &spot->weight);
+	}
+	free(addresses);
+	free(answers);
+	free(scratch);
+	return result;
+}
+
 /* Sums samples by line, using the names of the profile's places.  A recording may carry these even
  * if the binary is not here. */
-static void weigh_lines(struct maker *maker)
+static int weigh_lines(struct maker *maker)
 {
 	for (size_t i = 0; i < maker->spots.count; i++) {
 		const struct spot *spot = &maker->spots.items[i];
@@ -163,14 +240,14 @@ static void weigh_lines(struct maker *maker)
 					   ? NULL
 					   : tally_strings_text(&maker->names->strings,
 								inner->file);
-		uint32_t line = line_of(maker, file, inner->line);
-		if (line != UINT32_MAX)
-			tally_annotation_add(&maker->out->lines.items[line].weight, &spot->weight);
+		if (!spot->is_charged_here)
+			weigh_line(maker, file, inner->line, &spot->weight);
 		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
 			maker->out->main_file = tally_strings_intern(
 				&maker->out->strings,
 				tally_strings_text(&maker->names->strings, outer->file));
 	}
+	return weigh_charged_lines(maker);
 }
 
 /* Returns the frame of the annotated function; NULL: the code is another function's. */
@@ -437,14 +514,24 @@ out:
 	return result;
 }
 
-static enum tally_sample_aim aim_of(const struct tally_attr *attr)
+static enum tally_sample_aim aim_of(const struct tally_recording *recording,
+				    const struct tally_attr *attr)
 {
-	if (attr->type == TALLY_TYPE_SOFTWARE)
-		return tally_attr_is_clock(attr) ? TALLY_AIM_NEXT : TALLY_AIM_EXACT;
-	if (attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
-	    attr->flags & TALLY_ATTR_PRECISE_IP)
+	if (!tally_recording_has_skid(recording, attr))
 		return TALLY_AIM_EXACT;
-	return TALLY_AIM_SKID;
+	return tally_attr_is_clock(attr) ? TALLY_AIM_NEXT : TALLY_AIM_SKID;
+}
+
+/* True if a spot was, or could have been, charged to another instruction. */
+static bool has_charged(const struct maker *maker)
+{
+	if (tally_code_has_causes(maker->code.machine, maker->code.is_big_endian) &&
+	    maker->code.size)
+		return true;
+	for (size_t i = 0; i < maker->spots.count; i++)
+		if (maker->profile->names[maker->spots.items[i].place].is_charged)
+			return true;
+	return false;
 }
 
 static void describe(struct maker *maker, uint32_t event)
@@ -457,9 +544,11 @@ static void describe(struct maker *maker, uint32_t event)
 	out->function = tally_names_plain_text(maker->names, maker->hot->function);
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
-	out->aim = aim_of(attr);
 	if (maker->hot->symbol != maker->hot->function)
 		out->inlined_into = tally_names_plain_text(maker->names, maker->hot->symbol);
+	out->aim = aim_of(maker->profile->recording, attr);
+	out->is_charged = out->aim != TALLY_AIM_EXACT && !maker->names->sources.raw_addresses &&
+			  has_charged(maker);
 	out->weight = maker->hot->weight;
 	out->self = maker->hot->self;
 	out->start = maker->code.start + maker->code.shown;
@@ -492,10 +581,11 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event,
 		tally_error_set(err, result, "out of memory");
 	if (!result) {
 		describe(&maker, event);
-		weigh_lines(&maker);
-		if (!options->no_code)
-			result = add_instructions(&maker, err);
+		result = weigh_lines(&maker) < 0 ? tally_error_set(err, -ENOMEM, "out of memory")
+						 : 0;
 	}
+	if (!result && !options->no_code)
+		result = add_instructions(&maker, err);
 	if (!result && sort_lines(out) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	tally_vector_release(&maker.spots);

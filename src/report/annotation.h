@@ -1,7 +1,7 @@
 /* One function of a profile, instruction by instruction: the data behind `tally annotate`.
  *
- * A sample counts for the instruction that its address is in.  With a clock event, that is the next
- * instruction to run when the interrupt came.  Not thread-safe.
+ * A sample counts for the instruction that its address is in.  If that is the next instruction to
+ * run when the interrupt came, it counts for the one before (naming/causes.h).  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_ANNOTATION_H
 #define TALLY_PROFILE_ANNOTATION_H
@@ -62,6 +62,7 @@ struct tally_annotation {
 	double whole_self; /* percent of the event that all copies of the function have so */
 	uint64_t start, end;    /* addresses as shown */
 	enum tally_sample_aim aim;
+	bool is_charged;        /* samples count for the instruction before their address */
 	/* why there are no instructions, and what to do; "" when there are some */
 	char missing[768], hint[512];
 	/* sorted by address */

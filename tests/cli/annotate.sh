@@ -23,7 +23,10 @@ if contains 'no disassembly: .*libLLVM'; then
 	exit 0
 fi
 check "the function's share is shown with its sampling error" contains '^\(9[0-9]\|100\)\.[0-9]*% ±[0-9.]* of the [0-9,]* samples of cpu-clock'
-check "the head names the event, also if it is a clock" contains 'points to the next instruction'
+check "the head names the event, and says which instructions count" contains 'samples count for the instruction before their address'
+annotate --raw-addresses crunch
+check "… or that the addresses do" contains 'samples count for their address, which is behind'
+annotate crunch
 check "hot lines are listed" contains '^ *[0-9.]*% ±.*annotated.c:[0-9]*  '
 check "inlined code is marked" contains 'inlined: mix'
 case $(uname -m) in x86_64) jump=j ;; *) jump=b ;; esac
@@ -129,7 +132,7 @@ check "-o with text into a .json file is refused" eval 'grep -q "without --json 
 check "-j writes valid JSON" eval '"$TALLY" annotate -i tally.data -j crunch | python3 -m json.tool >out 2>err'
 if have perf && have objdump && have python3 && perf record -q -e cpu-clock -F 1999 -o perf.data "$ANNOTATED" >out 2>err; then
 	timeout 120 perf annotate --stdio -i perf.data crunch >perf.txt 2>/dev/null </dev/null
-	"$TALLY" annotate -j -i perf.data crunch >tally.json 2>err
+	"$TALLY" annotate --raw-addresses -j -i perf.data crunch >tally.json 2>err
 	if "$here/compare_annotate.py" perf.txt tally.json >out; then
 		ok "percentages are perf's ($(tail -n 1 out))"
 	else

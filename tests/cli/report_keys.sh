@@ -75,7 +75,7 @@ P
 same() {
 	timeout 60 perf report --stdio --no-children -g none -t "|" --sort "$2" "${@:3}" -i "$1" 2>out |
 		sed -E "${SED:-}" >perf.txt
-	timeout 60 "$TALLY" report --stdio --no-inline --no-children --percent-limit 0 --sort "$2" "${@:3}" -i "$1" >tally.txt 2>out &&
+	timeout 60 "$TALLY" report --stdio --no-inline --no-children --percent-limit 0 --raw-addresses --sort "$2" "${@:3}" -i "$1" >tally.txt 2>out &&
 		python3 same.py "$2" >out 2>&1
 }
 for keys in sym srcline sym,srcline dso,sym; do

@@ -1,14 +1,17 @@
-/* Takes bytes as machine code without rules (unwind/code_frame.h, code_walk.h).
+/* Takes bytes as machine code without rules (unwind/code_frame.h, code_walk.h,
+ * code_cause.h).
  *
  * Bytes 0 and 1: the offset of pc in the code.  The rest is the code, on the heap, so that ASan
  * sees a read behind it.  An instruction must end inside the code, and a frame must be inside its
  * bounds. */
 #include "fuzz.h"
 
+#include "unwind/code_cause.h"
 #include "unwind/code_frame.h"
 #include "unwind/code_starts.h"
 #include "unwind/code_walk.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +42,20 @@ static void find_starts(const uint8_t *code, size_t size, size_t at)
 	tally_code_starts_release(&starts);
 }
 
+static void find_causes(const uint8_t *code, size_t size, size_t at)
+{
+	struct tally_code_sample samples[] = { { .offset = 0, .heat = 4 },
+					       { .offset = at / 2 },
+					       { .offset = at, .heat = 2 } };
+	enum { COUNT = sizeof(samples) / sizeof(samples[0]) };
+	if (!tally_code_causes(EM_X86_64, code, size, samples, COUNT))
+		for (size_t i = 0; i < COUNT; i++)
+			require(samples[i].cause < size);
+	if (!tally_code_causes(EM_AARCH64, code, size, samples, COUNT))
+		for (size_t i = 0; i < COUNT; i++)
+			require(samples[i].cause < size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_code_frame frame;
@@ -62,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tally_code_walk_plainly(code, size, data[0], at, &frame))
 		check_frame(&frame);
 	find_starts(code, size, at);
+	find_causes(code, size, at);
 	tally_code_ends_in_call(code, at);
 	tally_code_ends_in_call(code, size);
 	tally_code_exits(code + at, size - at);

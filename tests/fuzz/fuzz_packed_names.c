@@ -66,13 +66,15 @@ static void look_at_names(const void *section, size_t size)
 		for (uint32_t frame = 0; frame < place->count; frame++)
 			require(packed->frames.items[place->first + frame].function <
 				packed->functions.count);
+		require(place->late_first + (size_t)place->late_count <= packed->frames.count);
 	}
 	const struct tally_packed_object *kernel =
 		packed->kernel == UINT32_MAX ? NULL : &packed->objects.items[packed->kernel];
 	for (uint32_t i = 0; kernel && i < kernel->count; i++) {
 		const struct tally_packed_place *place = &packed->places.items[kernel->first + i];
-		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before,
-						   place->address };
+		const struct tally_place asked = { .file = TALLY_FILE_KERNEL,
+						   .before = place->before,
+						   .address = place->address };
 		require(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) ==
 			place);
 	}
@@ -162,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "",
 					      bytes ? length : 0);
 			for (enum tally_own_part type = TALLY_OWN_JITS;
-			     i == 3 && type <= TALLY_OWN_SOURCES; type++)
+			     i == 3 && type <= TALLY_OWN_CAUSES; type++)
 				tally_own_feature_add(&section, type, bytes ? bytes : "",
 						      bytes ? length : 0);
 		}
