@@ -60,11 +60,13 @@ enum {
 	FIRST_BYTES = 64 << 10,  /* read beyond the copy while the stack's end is unknown */
 	MAX_BYTES = 512 << 10,   /* of a snapshot */
 	BELOW_BYTES = 8 << 10,   /* read of the copied part: the next copies may end there */
-	SPAN_MAX = MAX_BYTES - BELOW_BYTES,
+	BELOW_MAX = 40 << 10,    /* the same, if the copy's last frames are large */
+	SPAN_MAX = MAX_BYTES - BELOW_MAX,
 	ABOVE_BYTES = 256,       /* read above the outermost frame's sp */
 	WALKS_MAX = 16,          /* stacks of a task that are unwound with a snapshot in a pass */
 	COMPARED_MAX = 128,      /* results of compare() before older ones count half */
 	WORD = 8,
+	ENOUGH_FRAMES = 2,       /* whose bytes tell one call from another */
 	/* of a signal frame: 304 of ucontext with its registers and mask, 128 of siginfo */
 	SIGNAL_BYTES = 304 + 128,
 };
@@ -98,6 +100,7 @@ struct outer_task {
 	struct snapshot snapshots[SNAPSHOTS];
 	struct snapshot sampled[2]; /* the copies of the last two whole stacks */
 	unsigned same, different; /* recent results of compare() */
+	uint64_t halved_ns;       /* time of the sample at which they were halved last */
 	uint64_t cut_ns; /* time of the last sample whose stack was cut */
 	uint64_t top;  /* end of the stack; 0: unknown */
 	size_t span;   /* bytes to read beyond the copy while `top` is unknown */
@@ -172,6 +175,7 @@ static struct outer_task *task_of(struct tally_recorder_outer *outer, uint32_t p
 	task->tid = tid;
 	task->pass = task->top = task->cut_ns = 0;
 	task->same = task->different = 0;
+	task->halved_ns = 0;
 	task->span = FIRST_BYTES;
 	task->is_too_long = false;
 	task->outer.count = 0;
@@ -234,12 +238,25 @@ static void read_snapshot(struct tally_recorder_outer *outer, struct outer_task 
 	shrink(snapshot);
 }
 
+/* Returns how many bytes of the copy's outer end to compare with snapshots: the last frames must be
+ * among them.  (Those of R's interpreter have 11 KB each.) */
+static uint64_t compared_bytes(const struct tally_sample *sample,
+			       const struct tally_recorder_frames *frames)
+{
+	uint64_t end = frames->stack_pointers[0] + sample->stack_dynamic_size, frame, bytes;
+	if (frames->count <= ENOUGH_FRAMES)
+		return BELOW_BYTES;
+	frame = frames->stack_pointers[frames->count - ENOUGH_FRAMES] - WORD;
+	bytes = frame < end ? end - frame : 0;
+	return bytes > BELOW_BYTES && bytes <= BELOW_MAX ? bytes : BELOW_BYTES;
+}
+
 /* Returns the pass's snapshot, which holds the stack from `boundary` on; NULL if it can't be
  * read. */
 static struct snapshot *snapshot_now(struct tally_recorder_outer *outer, struct outer_task *task,
-				     uint64_t sp, uint64_t boundary)
+				     uint64_t sp, uint64_t boundary, uint64_t below)
 {
-	uint64_t base = boundary - sp > BELOW_BYTES ? boundary - BELOW_BYTES : sp;
+	uint64_t base = boundary - sp > below ? boundary - below : sp;
 	if (task->pass != outer->pass) {
 		task->newest = (task->newest + 1) % SNAPSHOTS;
 		task->pass = outer->pass;
@@ -248,7 +265,7 @@ static struct snapshot *snapshot_now(struct tally_recorder_outer *outer, struct 
 	struct snapshot *snapshot = &task->snapshots[task->newest];
 	/* It lacks a part that this stack needs.  Read it again: a later snapshot of the same pass
 	 * is younger than all its samples as well. */
-	if (snapshot->size && snapshot->base > boundary)
+	if (snapshot->size && snapshot->base > (below > BELOW_BYTES ? base : boundary))
 		read_snapshot(outer, task, snapshot, base, boundary);
 	return snapshot->size ? snapshot : NULL;
 }
@@ -344,11 +361,11 @@ static void learn_outer(struct tally_recorder_outer *outer, struct outer_task *t
 static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sample *sample,
 		       const struct tally_recorder_frames *frames)
 {
-	enum { ENOUGH_BYTES = 1024, ENOUGH_FRAMES = 2 };
+	enum { ENOUGH_BYTES = 1024 };
 	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size,
-		 from = start;
-	if (end - from > BELOW_BYTES)
-		from = end - BELOW_BYTES;
+		 from = start, compared = compared_bytes(sample, frames);
+	if (end - from > compared)
+		from = end - compared;
 	if (snapshot->base > from)
 		from = snapshot->base;
 	uint64_t offset = from - snapshot->base;
@@ -581,6 +598,25 @@ static void compare(struct outer_task *task, struct snapshot *snapshot,
 	}
 }
 
+/* True if snapshots that agree with one sample differ so often that the stack may have been another
+ * one between two equal snapshots. */
+static bool differ_often(const struct outer_task *task)
+{
+	enum { FEW = 2 };
+	return task->different > FEW && task->different * 5 > task->same + task->different;
+}
+
+/* Lets older results of compare() count less: a program may begin with other work. */
+static void age_results(struct outer_task *task, uint64_t now_ns)
+{
+	const uint64_t age_ns = 250000000;
+	if (now_ns < task->halved_ns + age_ns)
+		return;
+	task->halved_ns = now_ns;
+	task->same /= 2;
+	task->different /= 2;
+}
+
 /* Returns COMPLETED if the appended frames reach the outermost one, else FULL. */
 static enum tally_recorder_outer_result completed(const struct outer_task *task,
 						  const struct tally_recorder_frames *frames)
@@ -609,8 +645,10 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 		task->walks = 0;
 		task->is_too_long = false;
 	}
+	age_results(task, sample->time);
 	task->cut_ns = sample->time > task->cut_ns ? sample->time : task->cut_ns;
-	struct snapshot *now = is_again ? NULL : snapshot_now(outer, task, sp, boundary);
+	struct snapshot *now = is_again ? NULL : snapshot_now(outer, task, sp, boundary,
+							 compared_bytes(sample, frames));
 	if (now && is_apart)
 		note_mark(now, sample, frames);
 	if (now && !task->top && task->walks++ < WALKS_MAX)
@@ -635,9 +673,7 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 		after = before;
 	else if (stood_after && !stood_before)
 		before = after;
-	/* If snapshots that agree with one sample differ so often, the stack may have been another
-	 * one between two equal snapshots. */
-	if (!before || !after || task->different * 5 > task->same + task->different)
+	if (!before || !after || differ_often(task))
 		return result;
 	const struct evidence evidence = { tasks, objects, sample, frames->stack_pointers[0],
 					   before, after };
