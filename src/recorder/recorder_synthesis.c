@@ -5,6 +5,7 @@
  * The side-band events are open already when this runs, so a change meanwhile is recorded twice
  * rather than missed.  All times are 0: before everything else.
  */
+#include "recorder/recorder_image.h"
 #include "recorder/recorder_state.h"
 
 #include "base/binary_search.h"
@@ -33,6 +34,7 @@ struct synthesis {
 	const struct tally_attr *side_band;
 	struct tally_error *err;
 	pid_t pid;
+	struct tally_recorder_image image;
 	uint64_t time_ns; /* 0: before everything else */
 	bool is_known; /* the recorder's own tasks have it already */
 	_Alignas(8) uint8_t bytes[8192];
@@ -537,8 +539,12 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 {
 	struct synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
+	const char *path = map->path[0] ? map->path : "//anon";
 	bool is_code = map->protection & PROT_EXEC;
 	bool with_data = synthesis->side_band->flags & TALLY_ATTR_MMAP_DATA;
+	uint64_t offset = map->offset;
+	bool is_copy = tally_recorder_image_see(&synthesis->image, pid, map, &offset);
+	const struct tally_recorder_image *image = is_copy ? &synthesis->image : NULL;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
 	begin(synthesis);
@@ -546,14 +552,14 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	put_u32(synthesis, (uint32_t)pid);
 	put_u64(synthesis, map->start);
 	put_u64(synthesis, map->end - map->start);
-	put_u64(synthesis, map->offset);
-	put_u32(synthesis, map->major);
-	put_u32(synthesis, map->minor);
-	put_u64(synthesis, map->inode);
+	put_u64(synthesis, offset);
+	put_u32(synthesis, image ? image->major : map->major);
+	put_u32(synthesis, image ? image->minor : map->minor);
+	put_u64(synthesis, image ? image->inode : map->inode);
 	put_u64(synthesis, 0);
 	put_u32(synthesis, (uint32_t)map->protection);
-	put_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
-	put_string(synthesis, map->path[0] ? map->path : "//anon");
+	put_u32(synthesis, map->shared && !image ? MAP_SHARED : MAP_PRIVATE);
+	put_string(synthesis, image ? image->path : path);
 	return finish(synthesis, TALLY_RECORD_MMAP2,
 				      TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid,
 				      pid);
@@ -566,6 +572,7 @@ static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 	if (tally_proc_status(pid, &status) < 0 || tally_proc_threads(pid, &threads) < 0)
 		return 0; /* it ended meanwhile */
 	synthesis->pid = pid;
+	synthesis->image.end = 0;
 	int result = synthesize_fork(synthesis, pid, status.parent, pid);
 	if (!result)
 		result = synthesize_namespaces(synthesis, pid, pid);

@@ -164,6 +164,16 @@ if [ $? = 0 ]; then
 	record library.data -- ./outside /libwork.so anonymous
 	timeout 60 "$TALLY" fold -i library.data >out 2>err
 	check "a library whose code was copied keeps its names and stacks" grep -Eq '(^|;)_start;.*;main;work;in_library ' out
+	for file in inside libwork.so; do
+		program=./inside; [ $file = inside ] || program=./outside
+		mkfifo ready.$file
+		$program /$file anonymous wait >ready.$file & pid=$!
+		read -r _ <ready.$file
+		record attached.data -p $pid
+		timeout 60 "$TALLY" fold -i attached.data >out 2>err
+		wait $pid
+		check "... also if it was copied before the recording ($file)" grep -Eq '(^|;)_start;.*;main;work;in_(program|library) ' out
+	done
 else
 	skip "code that was copied keeps its names" "this machine doesn't let programs copy their code"
 fi
