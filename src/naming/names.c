@@ -1,6 +1,7 @@
 #include "naming/names.h"
 
 #include "base/buffer.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "naming/frame_kind.h"
 #include "naming/jit_names.h"
@@ -115,6 +116,26 @@ void tally_names_release(struct tally_names *names)
 	tally_strings_release(&names->strings);
 	tally_objects_release(&names->objects);
 	tally_buffer_release(&names->gaps.details);
+	tally_vector_release(&names->partial);
+}
+
+int tally_names_note_partial(struct tally_names *names, const char *object, const char *companion)
+{
+	struct tally_names_partial partial = { tally_strings_intern(&names->strings, object),
+					       tally_strings_intern(&names->strings, companion) };
+	if (names->strings.failed)
+		return -ENOMEM;
+	for (size_t i = 0; i < names->partial.count; i++)
+		if (names->partial.items[i].object == partial.object)
+			return 0;
+	if (!names->partial.count) {
+		tally_terminal_clean_name(tally_object_short(object), names->gaps.partial_object,
+					  sizeof(names->gaps.partial_object));
+		tally_terminal_clean_name(companion, names->gaps.companion,
+					  sizeof(names->gaps.companion));
+	}
+	names->gaps.partial_objects++;
+	return tally_vector_push(&names->partial, partial);
 }
 
 struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,

@@ -134,6 +134,10 @@ struct tally_names_gaps {
 	/* in files that were read; in files that were not found */
 	struct tally_nameless nameless, absent;
 	bool lacks_xz;        /* some tables can't be read because liblzma is missing */
+	/* objects without inlined functions, because a companion file of their debug information
+	 * (dwz's common file, a .dwo) is missing; the first one, and its file */
+	size_t partial_objects;
+	char partial_object[80], companion[128];
 	struct tally_buffer details; /* a line for each file that the messages are about */
 };
 
@@ -204,6 +208,9 @@ struct tally_names {
 	/* the code in that section; NULL: none, or not read */
 	struct tally_packed_codes *packed_codes;
 	struct tally_names_gaps gaps;
+	/* string ids of the objects counted in gaps.partial_objects, and of their companions */
+	struct { struct tally_names_partial { uint32_t object, companion; } *items;
+		 size_t count, capacity; } partial;
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
@@ -218,6 +225,11 @@ void tally_names_use_packed(struct tally_names *names, const void *section, size
 void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources);
 
 void tally_names_release(struct tally_names *names);
+
+/* Notes that an object's inlined functions are missing, because a companion file is.  Returns 0 or
+ * -ENOMEM. */
+int tally_names_note_partial(struct tally_names *names, const char *object,
+			     const char *companion);
 
 struct tally_data_name {
 	const char *name;   /* NULL: not known */

@@ -26,6 +26,9 @@ static struct tally_packed_names *packed_of(struct tally_names *names)
 	names->packed_section.is_read = true;
 	names->gaps.packed_damaged = result == -EBADMSG;
 	names->gaps.packed_newer = result == -ENOTSUP;
+	for (size_t i = 0; names->packed && i < names->packed->partial.count; i++)
+		tally_names_note_partial(names, names->packed->partial.items[i].object,
+					 names->packed->partial.items[i].companion);
 	return names->packed;
 }
 

@@ -493,6 +493,11 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 	if (intern_texts(job) < 0)
 		return -ENOMEM;
 	names->gaps.lacks_xz |= job->entry && job->entry->lack == -ENOPKG;
+	const char *missing = job->table->lines ? tally_lines_missing(job->table->lines) : NULL;
+	if (missing && tally_names_note_partial(
+			       names, tally_strings_text(&names->strings, job->table->object),
+			       missing) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < job->count; i++) {
 		const struct tally_symbol *symbol = job->symbols[i];
 		const struct tally_line_answer *answer = &job->answers[i];

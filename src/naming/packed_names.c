@@ -222,6 +222,26 @@ static int read_causes(struct tally_packed_names *packed, const void *section, s
 	return 0;
 }
 
+/* Reads part 11: objects without inlined functions.  It is left out if there are none. */
+static int read_partial(struct tally_packed_names *packed, const void *section, size_t size)
+{
+	struct tally_reader reader;
+	tally_buffer_clear(&packed->scratch);
+	int result = tally_own_feature_get(section, size, TALLY_OWN_PARTIAL, &packed->scratch);
+	if (result <= 0)
+		return result;
+	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
+	while (tally_reader_left(&reader)) {
+		struct tally_packed_partial partial = { .object = take_string(packed, &reader) };
+		partial.companion = take_string(packed, &reader);
+		if (reader.failed)
+			return -EBADMSG;
+		if (tally_vector_push(&packed->partial, partial) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int read_part(struct tally_packed_names *packed, const void *section, size_t size,
 		     enum tally_own_part part)
 {
@@ -263,6 +283,9 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 	if (result)
 		goto out;
 	result = read_causes(packed, section, size);
+	if (result)
+		goto out;
+	result = read_partial(packed, section, size);
 	if (!result)
 		result = 1;
 out:
@@ -285,6 +308,7 @@ void tally_packed_names_free(struct tally_packed_names *packed)
 	tally_vector_release(&packed->frames);
 	tally_vector_release(&packed->places);
 	tally_vector_release(&packed->objects);
+	tally_vector_release(&packed->partial);
 	tally_vector_release(&packed->object_of_file);
 	tally_map_release(&packed->object_index);
 	free(packed);

@@ -67,6 +67,9 @@ struct tally_packed_names {
 	struct { struct tally_packed_frame *items; size_t count, capacity; } frames;
 	struct { struct tally_packed_place *items; size_t count, capacity; } places;
 	struct { struct tally_packed_object *items; size_t count, capacity; } objects;
+	/* objects whose inlined functions are missing, and the file that is missing */
+	struct { struct tally_packed_partial { const char *object, *companion; } *items;
+		 size_t count, capacity; } partial;
 	struct tally_map object_index; /* hash of an object's path and ids → its number */
 	/* by file id of the tasks: number + 1; 0: not looked up; UINT32_MAX: none */
 	struct { uint32_t *items; size_t count, capacity; } object_of_file;

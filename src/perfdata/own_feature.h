@@ -22,6 +22,7 @@ enum tally_own_part {
 	TALLY_OWN_DECLARED,
 	TALLY_OWN_AROUND,
 	TALLY_OWN_CAUSES,
+	TALLY_OWN_PARTIAL,
 };
 
 /* Starts a section in an empty buffer. */

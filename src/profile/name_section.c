@@ -41,7 +41,7 @@ struct packer {
 	uint32_t string_count;
 	uint32_t *function_ids; /* by index of the names' function: id + 1 */
 	uint32_t function_count;
-	struct tally_buffer strings, functions, places, sources, declared, causes;
+	struct tally_buffer strings, functions, places, sources, declared, causes, partial;
 };
 
 /* Returns the id + 1 of a text, found by its address; the text must live as long as the packer.  0:
@@ -67,8 +67,8 @@ static void put_string(struct packer *packer, const char *text)
 	tally_own_put_number(&packer->places, id - 1);
 }
 
-/* Parts 7 and 8: source files that tell functions of one name apart, and files that declare
- * functions. */
+/* Parts 7, 8 and 11: source files that tell functions of one name apart, files that declare
+ * functions, and files that objects lack. */
 static void put_text(struct packer *packer, struct tally_buffer *part, uint32_t id, uint32_t text)
 {
 	if (text == TALLY_STRING_NONE)
@@ -616,6 +616,17 @@ static void put_places(struct packer *packer)
 	}
 }
 
+static void put_partial(struct packer *packer)
+{
+	for (size_t i = 0; i < packer->names->partial.count; i++) {
+		const struct tally_names_partial *partial = &packer->names->partial.items[i];
+		uint64_t object = pack_string(packer, tally_strings_text(&packer->names->strings,
+									 partial->object));
+		packer->strings.failed |= !object;
+		put_text(packer, &packer->partial, (uint32_t)object - 1, partial->companion);
+	}
+}
+
 int tally_make_name_section(struct tally_profile *profile, const struct tally_place_table *others,
 		     struct tally_buffer *out, size_t *places, size_t *known)
 {
@@ -627,6 +638,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	if (!result && (packer.count || has_stacks)) {
 		put_places(&packer);
 		put_causes(&packer);
+		put_partial(&packer);
 		result = pack_code(&packer, profile, &code, &around);
 		tally_own_feature_begin(out);
 		if (code.length)
@@ -645,6 +657,9 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 		if (packer.causes.length)
 			tally_own_feature_add(out, TALLY_OWN_CAUSES, packer.causes.bytes,
 					      packer.causes.length);
+		if (packer.partial.length)
+			tally_own_feature_add(out, TALLY_OWN_PARTIAL, packer.partial.bytes,
+					      packer.partial.length);
 		if (packer.sources.length)
 			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes,
 					      packer.sources.length);
@@ -654,7 +669,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed ||
 	    packer.sources.failed || packer.declared.failed || packer.causes.failed ||
-	    code.failed || around.failed || out->failed)
+	    packer.partial.failed || code.failed || around.failed || out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;
@@ -666,6 +681,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 	tally_buffer_release(&packer.sources);
 	tally_buffer_release(&packer.declared);
 	tally_buffer_release(&packer.causes);
+	tally_buffer_release(&packer.partial);
 	tally_buffer_release(&code);
 	tally_buffer_release(&around);
 	tally_vector_release(&packer.made.places);

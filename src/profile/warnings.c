@@ -9,10 +9,31 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 static const char *either(uint64_t count, const char *one, const char *more)
 {
 	return count == 1 ? one : more;
+}
+
+/* Debian's packages have dwz's files as .dwz/ARCHITECTURE/PACKAGE.debug. */
+static void warn_partial(const struct tally_names_gaps *gaps, struct tally_buffer *out)
+{
+	const char *slash = strrchr(gaps->companion, '/'), *dwz = strstr(gaps->companion, ".dwz/");
+	const char *file = slash ? slash + 1 : gaps->companion, *dot = strrchr(file, '.');
+	char more[32] = "";
+	if (gaps->partial_objects > 1)
+		snprintf(more, sizeof(more), " (and %s more)",
+			 tally_number(gaps->partial_objects - 1));
+	tally_buffer_printf(out, "inlined functions of %s%s are not shown: %s is missing; ",
+			    gaps->partial_object, more, file);
+	if (dwz && dot)
+		tally_buffer_printf(out, "install %.*s-dbgsym\n", (int)(dot - file), file);
+	else if (dot && !strcmp(dot, ".dwo"))
+		tally_buffer_text(out, "keep it where it was compiled\n");
+	else
+		tally_buffer_text(out, "install it with the debug files\n");
 }
 
 static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
@@ -59,6 +80,8 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 			out,
 			"the given vmlinux is another build than the recorded kernel: its names "
 			"may be wrong\n");
+	if (gaps->partial_objects)
+		warn_partial(gaps, out);
 	if (gaps->nameless.listed)
 		tally_buffer_printf(
 			out,

@@ -271,14 +271,14 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 }
 
 int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
-				bool *is_missing)
+				const char **missing)
 {
 	struct supplement_link link = { 0 };
-	*is_missing = false;
+	*missing = NULL;
 	if (!read_supplement_link(file, &link))
 		return 0;
 	struct tally_object *object = find_supplement(file, &link);
-	*is_missing = !object;
+	*missing = object ? NULL : link.name;
 	if (!object)
 		return 0;
 	struct tally_dwarf_file *supplement = calloc(1, sizeof(*supplement));

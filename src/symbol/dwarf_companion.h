@@ -35,9 +35,9 @@ int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_s
 void tally_dwarf_split_release(struct tally_dwarf_split *split,
 			       struct tally_dwarf_scratch *scratch);
 
-/* Opens file->supplement and reads its units.  Sets *is_missing when the file names a supplement
- * that is not found.  Returns 0 or -ENOMEM. */
+/* Opens file->supplement and reads its units.  Sets *missing to the path of a supplement that the
+ * file names and that is not found (it lies in the file), or to NULL.  Returns 0 or -ENOMEM. */
 int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
-				bool *is_missing);
+				const char **missing);
 
 #endif

@@ -54,6 +54,7 @@ struct tally_lines {
 	struct tally_go_table go;
 	uint8_t *go_copy;
 	bool go_tried;
+	const char *missing; /* a companion file that some unit lacked, or NULL */
 };
 
 struct tally_lines_wanted {
@@ -197,7 +198,7 @@ static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scra
 	tally_dwarf_file_init(&lines->file, lines->source, false);
 	/* The common file first: the roots have strings there. */
 	if (read_code(lines) < 0 ||
-	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0 ||
+	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.missing) < 0 ||
 	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
 	    read_index(lines, scratch) < 0)
 		return -ENOMEM;
@@ -549,6 +550,16 @@ static struct spot spot_of(const struct tally_lines_unit *unit, uint64_t address
 	return spot;
 }
 
+static void set_call(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+		     const struct tally_lines_node *inlined, struct tally_line_frame *frame)
+{
+	*frame = (struct tally_line_frame){
+		.file = tally_lines_unit_file(unit, blob, inlined->call_file),
+		.line = inlined->call_line,
+		.column = inlined->call_column,
+	};
+}
+
 /* Returns 0 or -ENOMEM. */
 static int make_answer(struct tally_lines *lines, const struct spot *spot,
 		       struct tally_line_answer *answer)
@@ -575,18 +586,23 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 						       .line = row->line,
 						       .column = row->column };
 	}
-	uint32_t node = spot->node;
-	for (uint32_t i = 0; node != TALLY_LINES_NONE && i < count; i++) {
+	uint32_t node = spot->node, i = 0;
+	for (; node != TALLY_LINES_NONE && i < count; i++) {
 		const struct tally_lines_node *its = &unit->nodes[node];
+		while (i + 1 < count && !tally_lines_unit_name(unit, blob, its->name)) {
+			/* An inlined function whose name is in a missing file is left out.  The
+			 * function around it keeps the line of the code. */
+			if (i)
+				set_call(unit, blob, its, &frames[i]);
+			count--;
+			its = &unit->nodes[its->parent];
+		}
 		frames[i].function = tally_lines_unit_name(unit, blob, its->name);
 		if (its->name < unit->name_count)
 			frames[i].source = tally_lines_unit_file(unit, blob,
 								 unit->name_sources[its->name]);
 		if (i + 1 < count)
-			frames[i + 1] = (struct tally_line_frame){
-				.file = tally_lines_unit_file(unit, blob, its->call_file),
-				.line = its->call_line, .column = its->call_column,
-			};
+			set_call(unit, blob, its, &frames[i + 1]);
 		node = its->parent;
 	}
 	*answer = (struct tally_line_answer){ frames, count };
@@ -660,6 +676,22 @@ static int choose_units(struct tally_lines *lines, const uint64_t *addresses, si
 	return 0;
 }
 
+/* Notes the first companion file that a unit just compiled lacks. */
+static void note_missing(struct tally_lines *lines, const struct tally_lines_wanted *wanted)
+{
+	for (size_t i = 0; !lines->missing && i < wanted->count; i++)
+		if (lines->units[wanted->items[i]].compiled.is_partial)
+			lines->missing = lines->program.missing
+						 ? lines->program.missing
+						 : lines->file.units.items[wanted->items[i]]
+							   .dwo_name;
+}
+
+const char *tally_lines_missing(const struct tally_lines *lines)
+{
+	return lines->missing;
+}
+
 static int find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		struct tally_line_answer *answers, uint32_t *units)
 {
@@ -674,6 +706,8 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 		rc = lines_compile_wanted(lines, &wanted);
 		lines->has_news = true;
 	}
+	if (rc == 0)
+		note_missing(lines, &wanted);
 	/* Units that were not compiled may be tried again later. */
 	for (size_t i = 0; i < wanted.count; i++)
 		if (wanted.items[i] < lines->unit_count &&

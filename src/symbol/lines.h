@@ -57,6 +57,11 @@ void tally_lines_use_cache(struct tally_lines *lines, struct tally_disk_cache *c
 int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		     struct tally_line_answer *answers);
 
+/* Returns the path of a companion file (dwz's common file, a .dwo) that the answers so far lacked
+ * because it was not found, as the object has it; NULL: none.  Names of inlined functions are
+ * missing then. */
+const char *tally_lines_missing(const struct tally_lines *lines);
+
 /* Stores newly compiled units in the cache for the next run.  Does nothing without a cache or
  * without new units. */
 void tally_lines_keep(struct tally_lines *lines);

@@ -644,7 +644,7 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
 			struct tally_lines_program *program, struct tally_lines_unit *out)
 {
-	*out = (struct tally_lines_unit){ .is_partial = program->is_partial };
+	*out = (struct tally_lines_unit){ .is_partial = program->missing != NULL };
 	scratch->arena = &out->arena;
 	if (read_lines(scratch, unit) < 0 || walk_functions(scratch, unit, program, out) < 0)
 		return -ENOMEM;

@@ -26,7 +26,7 @@ struct tally_lines_program {
 	struct tally_lines_code code;
 	struct tally_dwarf_package package;
 	const char *path;   /* of the object */
-	bool is_partial;    /* dwz's common file is missing */
+	const char *missing; /* path of dwz's common file, if it was not found; NULL */
 };
 
 bool tally_lines_is_code(const struct tally_lines_code *code, uint64_t address);

@@ -117,6 +117,46 @@ END_PY
 hot stripped
 check "exported functions have names without section headers" fold_is ';main;work;'
 
+# ---- debug information without its companion file --------------------------------------------------------------------
+
+cat >inlined.h <<'END_C'
+static inline __attribute__((always_inline)) void inner(long n) { for (long i = 0; i < n; i++) sink += i * i; }
+static inline __attribute__((always_inline)) void middle(long n) { inner(n); inner(n / 2); }
+END_C
+cat >one.c <<'END_C'
+#include <time.h>
+extern volatile unsigned long sink;
+#include "inlined.h"
+void other(long);
+__attribute__((noinline)) void holder(long n) { middle(n); other(n); __asm__ volatile(""); }
+int main(void) { clock_t end = clock() + CLOCKS_PER_SEC / 5; while (clock() < end) holder(50000); }
+END_C
+cat >two.c <<'END_C'
+volatile unsigned long sink;
+#include "inlined.h"
+void other(long n) { middle(n / 4); __asm__ volatile(""); }
+END_C
+# no_inlined WHAT FILE HINT: (a part of the file's name) checks that the stacks and the warning of `hot.data` are right without FILE
+no_inlined() {
+	check "$1: its functions are left out" eval "hot $1; fold_is ';main;holder\$' && ! fold_is '\[$1'"
+	warns() { timeout 60 "$TALLY" report --stdio -i hot.data 2>err >out; grep -q "inlined functions of $1 are not shown: .*$2 is missing; $3" err; }
+	check "… and a line says why" warns "$@"
+}
+mkdir -p packed/.dwz/x
+if have dwz && gcc -O2 -g -o one one.c two.c && cp one again && dwz -m packed/.dwz/x/tool.debug one again 2>err; then
+	check "names of inlined functions are in dwz's common file" eval "hot one; fold_is ';holder;middle;inner\$'"
+	mv packed away
+	rm -rf cache/*
+	no_inlined one tool.debug "install tool-dbgsym"
+else
+	for what in "names of inlined functions are in dwz's common file" "one: its functions are left out" "… and a line says why"; do
+		skip "$what" "needs dwz"
+	done
+fi
+if gcc -O2 -g -gsplit-dwarf -c one.c two.c && gcc -o split one.o two.o && rm -f ./*.dwo; then
+	no_inlined split .dwo "keep it where it was compiled"
+fi
+
 # ---- Go ------------------------------------------------------------------------------------------------------------
 
 cat >spin.go <<'END_GO'
