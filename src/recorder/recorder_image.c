@@ -65,13 +65,13 @@ static bool is_copy(const struct tally_recorder_image *image, pid_t pid,
 bool tally_recorder_image_see(struct tally_recorder_image *image, pid_t pid,
 			      const struct tally_proc_map *map, uint64_t *offset)
 {
-	bool follows = image->end && image->end == map->start;
-	if (follows && !is_of_image(image, map) && map->protection & PROT_EXEC &&
+	bool is_its = image->end && is_of_image(image, map);
+	if (image->end == map->start && !is_its && map->protection & PROT_EXEC &&
 	    is_copy(image, pid, map, offset)) {
 		image->end = map->end;
 		return true;
 	}
-	if (follows && is_of_image(image, map)) {
+	if (is_its && map->offset) {
 		image->end = map->end;
 	} else if (map->path[0] == '/' && !map->offset && map->inode) {
 		image->start = map->start;

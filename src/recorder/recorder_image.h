@@ -5,7 +5,7 @@
 
 #include "machine/procfs.h"
 
-/* The mappings of one ELF file, from its beginning on and without gaps; end 0: none. */
+/* The mappings of one ELF file, from its beginning on; end 0: none. */
 struct tally_recorder_image {
 	uint64_t start, end, inode;
 	uint32_t major, minor;

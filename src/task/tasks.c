@@ -312,6 +312,16 @@ static bool note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_
 	return !file->pid;
 }
 
+/* A program may have several pieces of code, one behind the other. */
+static bool is_more_of_program(const struct tally_process *process,
+			       const struct tally_mapping *mapping)
+{
+	size_t at = lower_bound(process, mapping->start);
+	const struct tally_mapping *before = at ? &process->mappings[at - 1] : NULL;
+	return before && mapping->executable && before->is_program &&
+	       before->file == mapping->file && before->program == mapping->program;
+}
+
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -341,6 +351,7 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	process->has_hotspot |= mapping.executable &&
 				is_hotspot(tally_tasks_path(tasks, mapping.file));
 	mapping.program = process->program;
+	mapping.is_program |= is_more_of_program(process, &mapping);
 	keep_code(tasks, process, &mapping);
 	bool is_made = mapping.executable && tasks->files.items[mapping.file].pid;
 	process->has_made_code |= is_made && !is_kernel;
