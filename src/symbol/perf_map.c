@@ -1,4 +1,5 @@
 /* A JIT's perf map: a line "START SIZE name" for each function, appended when its code is made.
+ * Blanks and tabs separate the parts, and may be in the name.
  *
  * The map doesn't say when code is freed and its space reused.  If lines overlap, the later one is
  * right, and the earlier one keeps the rest.  This sweeps the lines by address, with a heap of
@@ -77,6 +78,18 @@ static int flatten(const struct tally_symbols_builder *in, struct tally_symbols_
 	return rc;
 }
 
+static bool is_blank(char letter)
+{
+	return letter == ' ' || letter == '\t';
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+	while (at < end && is_blank(*at))
+		at++;
+	return at;
+}
+
 static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 {
 	*value = 0;
@@ -89,21 +102,18 @@ static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 			break;
 		*value = *value << 4 | (uint64_t)digit;
 	}
-	if (digits == 0 || digits > 16 || at == end || *at != ' ')
-		return NULL;
-	while (at < end && *at == ' ')
-		at++;
-	return at;
+	return digits == 0 || digits > 16 || at == end || !is_blank(*at) ? NULL
+									 : skip_blanks(at, end);
 }
 
 /* Returns 1 when the line was added, 0 when it is malformed, or -ENOMEM. */
 static int add_line(struct tally_symbols_builder *builder, const char *at, const char *end)
 {
-	while (end > at && (end[-1] == '\r' || end[-1] == ' '))
+	while (end > at && (end[-1] == '\r' || is_blank(end[-1])))
 		end--;
 	uint64_t size;
 	struct tally_symbol_entry entry = { 0 };
-	at = parse_hex(at, end, &entry.start);
+	at = parse_hex(skip_blanks(at, end), end, &entry.start);
 	if (at)
 		at = parse_hex(at, end, &size);
 	if (!at || at == end || size == 0 || __builtin_add_overflow(entry.start, size, &entry.end))

@@ -337,13 +337,29 @@ static void later_lines_of_a_perf_map_win(void **state)
 	tally_symbols_free(symbols);
 }
 
+static void blanks_and_tabs_separate_the_parts_of_a_perf_map(void **state)
+{
+	(void)state;
+	size_t skipped;
+	struct tally_symbols *symbols = perf_map("1000\t10\ttabs\tin it\n"
+						 "2000   10  \t blanks in it  \n"
+						 "  3000 10 before\n"
+						 "\t0x4000\t0x10 both", &skipped);
+	assert_int_equal(skipped, 0);
+	expect(symbols, 0x1000, "tabs\tin it", 0);
+	expect(symbols, 0x2000, "blanks in it", 0);
+	expect(symbols, 0x3000, "before", 0);
+	expect(symbols, 0x400f, "both", 0xf);
+	tally_symbols_free(symbols);
+}
+
 static void malformed_lines_of_a_perf_map_are_counted(void **state)
 {
 	(void)state;
 	size_t skipped;
 	struct tally_symbols *symbols = perf_map(
 		"1000 10 good\n\n1000\n1000 10\n1000 10 \nxyz 10 n\n1000 0 empty\n"
-		"ffffffffffffffff ffff overflow\n11111111111111111 1 long\n 1000 1 n\n"
+		"ffffffffffffffff ffff overflow\n11111111111111111 1 long\n \t\n"
 		"5000 10 half",
 		&skipped);
 	assert_int_equal(skipped, 8);
@@ -648,6 +664,7 @@ int main(void)
 		cmocka_unit_test(kallsyms_gives_functions_and_their_modules),
 		cmocka_unit_test(hidden_kallsyms_say_so),
 		cmocka_unit_test(later_lines_of_a_perf_map_win),
+		cmocka_unit_test(blanks_and_tabs_separate_the_parts_of_a_perf_map),
 		cmocka_unit_test(malformed_lines_of_a_perf_map_are_counted),
 		cmocka_unit_test(overlapping_lines_are_as_if_painted),
 		cmocka_unit_test(ascending_lookups_give_what_single_ones_give),
