@@ -195,7 +195,7 @@ run 0 ./tally stat --timeout 50 sleep 100 && has task-clock && has 'stopped at t
 check "--timeout ends the command, and the exit status is 0"
 run 0 ./tally stat -I 20 --interval-count 2 sleep 100 && run 0 ./tally stat --help && has '--interval-count gives 0'
 check "--interval-count ends the command, and the exit status is 0"
-run 137 ./tally stat --duration 20 sh -c 'kill -KILL $$' && run 9 ./tally stat --timeout 50 sh -c 'trap "exit 9" TERM; while :; do sleep 0.01; done'
+run 137 ./tally stat --duration 20s sh -c 'kill -KILL $$' && run 9 ./tally stat --timeout 500 sh -c 'trap "exit 9" TERM; while :; do sleep 0.01; done'
 check "other ends keep their status, also with a limit"
 run 0 ./tally stat -a --duration 0.05 && has 'the whole system'
 check "--duration ends a system-wide count"
@@ -210,13 +210,13 @@ check "-r gives mean and sigma"
 run 0 ./tally stat -r 3 true && has '±' && has 'mean ± σ of 3 runs'
 check "-r shows the spread"
 
-run 0 ./tally stat -I 20 -j -e task-clock sh -c 'sleep 0.09' &&
+run 0 ./tally stat -I 20 -j -e task-clock sh -c 'sleep 0.3' &&
 	json 'len(docs) >= 2 and [x["interval_end_ns"] for x in docs] == sorted(x["interval_end_ns"] for x in docs)' &&
 	json 'docs[0]["interval_end_ns"] >= 2e7 and sum(x["elapsed_ns"] for x in docs) - d["interval_end_ns"] < 1e6'
 check "-I gives intervals with their times"
 run 0 ./tally stat -I 20 --interval-count 2 -j -a -e cpu-clock && json 'len(docs) == 2'
 check "--interval-count ends the count"
-run 0 ./tally stat -I 20 sleep 0.05 && has 'seconds' && [ "$(grep -c '^ .*task-clock' out)" -ge 2 ]
+run 0 ./tally stat -I 20 sleep 0.3 && has 'seconds' && [ "$(grep -c '^ .*task-clock' out)" -ge 2 ]
 check "-I prints a row per interval"
 
 run 0 ./tally stat -x, -e task-clock,page-faults true && has '# tally-stat-csv 1' && python3 -c '
