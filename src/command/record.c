@@ -112,8 +112,7 @@ static void say_incomplete(const struct tally_recorder_status *status)
 	if (incomplete <= status->stacks / WORTH_SAYING)
 		return;
 	if (status->stacks_lost * 2 > incomplete)
-		why = "code without unwind rules keeps no frame pointers; its runtime may have an "
-		      "option for them";
+		why = "nothing leads from code without unwind rules to its callers";
 	else if (status->stacks_deep * 2 > incomplete)
 		why = "they exceed the 8,000 frames or 512 KiB that are kept of a stack";
 	else if (status->stacks_ended * 2 > status->stacks_cut)
@@ -287,7 +286,7 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
 	say_result(run->request, run->recorder, &status, names_cpu_s);
 	if (*hint && !run->request->quiet)
-		fprintf(stderr, "hint: %s\n", hint);
+		fprintf(stderr, "%s\n", hint);
 	int exit_status = await_command(run, end);
 	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
 }

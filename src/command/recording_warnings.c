@@ -142,16 +142,15 @@ void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally
 void tally_command_jit_hint(struct tally_input_messages *messages,
 			    const struct tally_profile *profile)
 {
-	char hint[512], line[sizeof(hint) + sizeof("hint: ")];
+	char hint[512];
 	tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint, sizeof(hint));
 	fflush(stdout);
 	if (!*hint)
 		return;
-	snprintf(line, sizeof(line), "hint: %s", hint);
 	if (messages)
-		add_message(messages, line, 0);
+		add_message(messages, hint, 0);
 	else
-		fprintf(stderr, "%s\n", line);
+		fprintf(stderr, "%s\n", hint);
 }
 
 static double now(void)

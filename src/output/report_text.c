@@ -281,17 +281,13 @@ static void put_rate_note(const struct table *table)
 
 static void put_hint(const struct table *table)
 {
-	struct tally_buffer hint = { 0 };
 	if (!table->view->hint)
 		return;
-	tally_buffer_printf(&hint, "hint: %s", table->view->hint);
 	tally_buffer_char(table->out, '\n');
 	if (table->view->columns)
-		tally_wrap_text(table->out, tally_buffer_string(&hint), (int)table->view->columns);
+		tally_wrap_text(table->out, table->view->hint, (int)table->view->columns);
 	else
-		tally_buffer_text(table->out, tally_buffer_string(&hint));
-	table->out->failed |= hint.failed;
-	tally_buffer_release(&hint);
+		tally_buffer_text(table->out, table->view->hint);
 }
 
 static void put_idle_note(const struct table *table)

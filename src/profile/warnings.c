@@ -210,10 +210,7 @@ static void put_full(const struct tally_recording_counts *counts, struct tally_b
 static void put_lost(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	(void)counts;
-	tally_buffer_text(
-		out,
-		"code without unwind rules keeps no frame pointers; its runtime may have an option "
-		"for them");
+	tally_buffer_text(out, "nothing leads from code without unwind rules to its callers");
 }
 
 static void put_unstarted(const struct tally_recording_counts *counts, struct tally_buffer *out)

@@ -16,9 +16,13 @@
 
 enum { WORTH_A_LINE = 20 }; /* one in so many samples */
 
+/* Runtimes, known by their command, or by an object that the process maps. */
 static const struct runtime {
-	const char *comm, *start;
+	const char *comm;   /* NULL: any */
+	const char *object; /* how its file's name begins; NULL: it is known by its command only */
+	const char *start;  /* NULL: there is no way to get names, and `name` is the runtime's */
 	const char *needs;  /* the version it needs; "": all current versions do */
+	const char *name;
 	/* start of a command that makes a running process name its code, up to the pid; NULL: there
 	 * is none */
 	const char *live;
@@ -26,15 +30,42 @@ static const struct runtime {
 	/* another option that it needs if stacks follow frame pointers; NULL: none */
 	const char *frame_pointers;
 } RUNTIMES[] = {
-	{ "node", "node --perf-basic-prof --interpreted-frames-native-stack", "", NULL, NULL,
-	  NULL },
-	{ "deno", "deno run --v8-flags=--perf-basic-prof,--interpreted-frames-native-stack", "",
-	  NULL, NULL, NULL },
-	{ "java", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit", " (JDK 17)",
-	  "jcmd ", " Compiler.perfmap", "-XX:+PreserveFramePointer" },
-	{ "dotnet", "DOTNET_PerfMapEnabled=1", "", NULL, NULL, NULL },
-	{ "ruby", "ruby --yjit-perf", " (Ruby 3.3)", NULL, NULL, NULL },
-	{ "beam.smp", "erl +JPperf true", "", NULL, NULL, NULL },
+	{ .comm = "node",
+	  .start = "node --perf-basic-prof --interpreted-frames-native-stack",
+	  .needs = "" },
+	{ .comm = "deno",
+	  .start = "deno run --v8-flags=--perf-basic-prof,--interpreted-frames-native-stack",
+	  .needs = "" },
+	{ .comm = "java",
+	  .object = "libjvm.so",
+	  .start = "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+	  .needs = " (JDK 17)",
+	  .live = "jcmd ",
+	  .behind = " Compiler.perfmap",
+	  .frame_pointers = "-XX:+PreserveFramePointer" },
+	{ .comm = "dotnet", .object = "libcoreclr.so", .start = "DOTNET_PerfMapEnabled=1", .needs = "" },
+	{ .comm = "ruby", .object = "libruby", .start = "ruby --yjit-perf", .needs = " (Ruby 3.3)" },
+	{ .comm = "beam.smp", .object = "beam.smp", .start = "erl +JPperf true", .needs = "" },
+	{ .object = "opcache.so", .start = "php -d opcache.jit_debug=16", .needs = "" },
+	{ .object = "mono", .start = "mono --jitmap", .needs = "" },
+	{ .object = "chrom",
+	  .start = "chromium --js-flags=--perf-basic-prof --no-sandbox",
+	  .needs = "" },
+	{ .object = "julia", .start = "ENABLE_JITPROFILING=1 julia", .needs = "" },
+	{ .object = "llvmjit.so", .start = "postgres -c jit_profiling_support=on", .needs = "" },
+	{ .object = "qemu-system", .start = "qemu-system-ARCH -perfmap", .needs = " (QEMU 8.0)" },
+	{ .object = "qemu-", .start = "qemu-ARCH -perfmap", .needs = " (QEMU 8.0)" },
+	{ .object = "luajit", .name = "LuaJIT" },
+	{ .object = "libluajit", .name = "LuaJIT" },
+	{ .object = "libguile", .name = "Guile" },
+	{ .object = "racket", .name = "Racket" },
+	{ .object = "chez", .name = "Chez Scheme" },
+	{ .object = "poly", .name = "Poly/ML" },
+	{ .object = "libpolyml", .name = "Poly/ML" },
+	{ .object = "pypy", .name = "PyPy" },
+	{ .object = "libpypy", .name = "PyPy" },
+	{ .object = "libpcre2-8.so", .name = "PCRE2" },
+	{ .object = "libpcre.so", .name = "PCRE" },
 };
 
 /* Interpreters, known by the function that is their main loop. */
@@ -198,23 +229,42 @@ static bool runs_on(const struct tally_names *names, uint32_t pid, const char *c
 	       tally_proc_comm((pid_t)pid, now, sizeof(now)) >= 0 && !strcmp(now, comm);
 }
 
-static const struct runtime *runtime_of(const char *comm)
+/* True if the process maps code of a file whose name begins like this. */
+static bool maps(const struct tally_tasks *tasks, uint32_t pid, const char *object)
+{
+	const uint64_t *slot = tally_map_get(&tasks->process_index, pid);
+	const struct tally_process *process = slot ? &tasks->processes.items[*slot] : NULL;
+	for (size_t i = 0; process && i < process->count; i++) {
+		const char *path = process->mappings[i].file < tasks->files.count ?
+					   tally_tasks_path(tasks, process->mappings[i].file) :
+					   "";
+		const char *name = strrchr(path, '/');
+		if (name && path[0] == '/' && !strncmp(name + 1, object, strlen(object)))
+			return true;
+	}
+	return false;
+}
+
+static const struct runtime *runtime_of(const struct tally_names *names, const char *comm,
+					uint32_t pid)
 {
 	for (size_t i = 0; i < sizeof(RUNTIMES) / sizeof(*RUNTIMES); i++)
-		if (!strcmp(comm, RUNTIMES[i].comm))
+		if ((RUNTIMES[i].comm && !strcmp(comm, RUNTIMES[i].comm)) ||
+		    (RUNTIMES[i].object && pid && maps(names->tasks, pid, RUNTIMES[i].object)))
 			return &RUNTIMES[i];
 	return NULL;
 }
 
-static void put_way(const struct tally_names *names, const char *comm, uint32_t pid,
-		    bool by_frame_pointers, struct tally_buffer *out)
+static void put_way(const struct tally_names *names, const struct runtime *runtime,
+		    const char *comm, uint32_t pid, bool by_frame_pointers,
+		    struct tally_buffer *out)
 {
-	const struct runtime *runtime = runtime_of(comm);
 	if (!runtime) {
-		tally_buffer_text(
-			out,
-			"start it with its runtime's option that writes /tmp/perf-PID.map or "
-			"jit-PID.dump");
+		tally_buffer_text(out, "tally does not know what made it");
+		return;
+	}
+	if (!runtime->start) {
+		tally_buffer_printf(out, "%s has no option that names it", runtime->name);
 		return;
 	}
 	bool is_live = runtime->live && runs_on(names, pid, comm);
@@ -260,29 +310,29 @@ struct wording {
 	bool by_frame_pointers;
 };
 
-static void put_brief_way(const struct tally_names *names, const char *comm, uint32_t pid,
-			  struct tally_buffer *out)
+static void put_brief_way(const struct tally_names *names, const struct runtime *runtime,
+			  const char *comm, uint32_t pid, struct tally_buffer *out)
 {
-	const struct runtime *runtime = runtime_of(comm);
-	if (runtime && runtime->live && runs_on(names, pid, comm))
+	if (!runtime || !runtime->start)
+		return;
+	if (runtime->live && runs_on(names, pid, comm))
 		tally_buffer_printf(out, "%s's code has no names: %s%u%s\n", comm, runtime->live,
 				    pid, runtime->behind);
-	else if (runtime)
-		tally_buffer_printf(out, "code without names: %s\n", runtime->start);
 	else
-		tally_buffer_printf(
-			out, "%s's code has no names: its runtime may have an option for them\n",
-			comm);
+		tally_buffer_printf(out, "code without names: %s\n", runtime->start);
 }
 
 static void put_unnamed(const struct wording *wording, const struct sums *sums,
 			struct tally_buffer *out)
 {
 	const char *comm = tally_strings_text(&wording->names->tasks->strings, sums->comm);
+	const struct runtime *runtime = runtime_of(wording->names, comm, sums->pid);
 	if (wording->form == TALLY_HINT_BRIEF) {
-		put_brief_way(wording->names, comm, sums->pid, out);
+		put_brief_way(wording->names, runtime, comm, sums->pid, out);
 		return;
 	}
+	if (runtime && runtime->start)
+		tally_buffer_text(out, "hint: ");
 	if (wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
 			out,
@@ -291,7 +341,7 @@ static void put_unnamed(const struct wording *wording, const struct sums *sums,
 			sums->below ? ", or in functions that it called" : "");
 	else
 		tally_buffer_printf(out, "JIT code of %s has no names: ", comm);
-	put_way(wording->names, comm, sums->pid, wording->by_frame_pointers, out);
+	put_way(wording->names, runtime, comm, sums->pid, wording->by_frame_pointers, out);
 	tally_buffer_char(out, '\n');
 }
 
@@ -299,6 +349,8 @@ static void put_interpreted(const struct wording *wording, const struct sums *su
 			    struct tally_buffer *out)
 {
 	const struct interpreter *interpreter = &INTERPRETERS[which];
+	if (wording->form != TALLY_HINT_BRIEF)
+		tally_buffer_text(out, "hint: ");
 	if (wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
 			out,

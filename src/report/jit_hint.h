@@ -14,7 +14,8 @@ enum tally_hint_form {
 
 /* Appends a line (with its newline) if at least 5 % of the samples lack names that their runtime
  * can give.  The line names the program and says how to start it, or which command makes the
- * running program write its names.  Otherwise appends nothing.  Returns 0 or -ENOMEM. */
+ * running program write its names; then it begins with "hint: ", except for the brief form.  If
+ * there is no way, it says so; the brief form says nothing.  Returns 0 or -ENOMEM. */
 int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_form form,
 			   struct tally_buffer *out);
 
