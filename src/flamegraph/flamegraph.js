@@ -525,7 +525,10 @@ function withoutParameters(name) {
 		while (++behind < name.length && depth);
 		if (at && name[at - 1] === '.' && name[behind] === '.')
 			return name;
-		if (at && !name.startsWith('::', behind) && !name.startsWith('(anonymous namespace)', at))
+		const next = name.slice(behind).replace(
+			/^( (const|volatile|noexcept|&&?|immutable|shared|inout|scope)(?=[ :.]))+/, '');
+		if (at && name[at - 1] !== ' ' && next[0] !== '.' && !next.startsWith('::') &&
+			!name.startsWith('(anonymous namespace)', at))
 			return name.slice(0, at);
 		at = behind - 1;
 	}

@@ -19,9 +19,27 @@ static bool follows_operator(const char *name, const char *at)
 	return at - name >= 8 && !memcmp(at - 8, "operator", 8);
 }
 
-/* True if what is in parentheses is no parameter list but a part of the name. */
+/* Skips what C++ and D put behind a member function's parameters: " const", " &&", " shared". */
+static const char *behind_qualifiers(const char *at)
+{
+	static const char *const WORDS[] = { "const",     "volatile", "noexcept", "&&",   "&",
+					     "immutable", "shared",   "inout",    "scope" };
+	for (size_t i = 0; i < sizeof(WORDS) / sizeof(*WORDS); i++) {
+		size_t length = strlen(WORDS[i]);
+		if (*at != ' ' || strncmp(at + 1, WORDS[i], length) != 0 ||
+		    !strchr(" :.", at[length + 1]))
+			continue;
+		at += length + 1;
+		i = (size_t)-1; /* another one may follow */
+	}
+	return at;
+}
+
+/* True if what is in parentheses is no parameter list but a part of the name, such as those of the
+ * function around a lambda. */
 static bool is_within_name(const char *name, const char *open, const char *behind)
 {
+	behind = behind_qualifiers(behind);
 	return open == name || open[-1] == ' ' || *behind == '.' || !strncmp(behind, "::", 2) ||
 	       !strncmp(open, "(anonymous namespace)", 21);
 }

@@ -26,6 +26,67 @@ struct output {
 	jmp_buf too_long;
 };
 
+/* Decodes what libiberty leaves of Rust's older mangling: it knows no characters beyond ASCII
+ * ("$ue9$"), and leaves the rest of a name that has one. */
+static size_t decode_escape(const char *at, uint32_t *character)
+{
+	static const struct {
+		const char *text;
+		char character;
+	} ESCAPES[] = { { "$SP$", '@' }, { "$BP$", '*' }, { "$RF$", '&' }, { "$LT$", '<' },
+			{ "$GT$", '>' }, { "$LP$", '(' }, { "$RP$", ')' }, { "$C$", ',' } };
+	for (size_t i = 0; i < sizeof(ESCAPES) / sizeof(*ESCAPES); i++) {
+		size_t length = strlen(ESCAPES[i].text);
+		*character = (unsigned char)ESCAPES[i].character;
+		if (!strncmp(at, ESCAPES[i].text, length))
+			return length;
+	}
+	size_t digits = at[1] == 'u' ? strspn(at + 2, "0123456789abcdef") : 0;
+	if (!digits || digits > 6 || at[2 + digits] != '$')
+		return 0;
+	*character = (uint32_t)strtoul(at + 2, NULL, 16);
+	bool is_control = *character < 0x20 || (*character >= 0x7f && *character < 0xa0);
+	bool is_surrogate = *character >= 0xd800 && *character < 0xe000;
+	return is_control || is_surrogate || *character > 0x10ffff ? 0 : digits + 3;
+}
+
+/* Writes a character as UTF-8.  Returns the number of bytes, no more than its escape has. */
+static size_t put_utf8(char *out, uint32_t character)
+{
+	if (character < 0x80) {
+		out[0] = (char)character;
+		return 1;
+	}
+	size_t more = 1 + (character >= 0x800) + (character >= 0x10000);
+	out[0] = (char)(0xff00 >> (more + 1) | character >> 6 * more);
+	for (size_t i = 1; i <= more; i++)
+		out[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
+	return more + 1;
+}
+
+static void decode_escapes(struct output *output)
+{
+	char *text = output->text.bytes, *from = strchr(text, '$'), *to = from;
+	while (from && *from) {
+		uint32_t character;
+		size_t length = *from == '$' ? decode_escape(from, &character) : 0;
+		if (length) {
+			to += put_utf8(to, character);
+			from += length;
+		} else if (from[0] == '.' && from[1] == '.') {
+			*to++ = ':';
+			*to++ = ':';
+			from += 2;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	if (from) {
+		*to = '\0';
+		output->text.length = (size_t)(to - text);
+	}
+}
+
 static void append(const char *piece, size_t length, void *context)
 {
 	struct output *output = context;
@@ -41,8 +102,11 @@ static bool demangle_into(struct output *output, const char *name, int options)
 	/* Rust first: names of its legacy mangling are valid C++ names, with a hash at the end
 	 * ("17h" and 16 digits). */
 	bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
-	if (may_be_rust && rust_demangle_callback(name, 0, append, output))
+	if (may_be_rust && rust_demangle_callback(name, 0, append, output)) {
+		if (name[1] == 'Z' && output->text.length)
+			decode_escapes(output);
 		return true;
+	}
 	tally_buffer_clear(&output->text);
 	return cplus_demangle_v3_callback(name, options, append, output);
 }

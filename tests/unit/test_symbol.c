@@ -536,6 +536,16 @@ static void names_are_made_readable(void **state)
 			"std::ostream::put(char)@@GLIBCXX_3.4");
 	expect_readable("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
 			"core::fmt::Write::write_fmt", "core::fmt::Write::write_fmt");
+	/* characters beyond ASCII, and what follows them */
+	expect_readable("_ZN1l13gr$uf6$$udf$e17Caf$ue9$$LT$T$GT$24z$ue4$hle_$u65e5$$u672c$"
+			"17hc763a5ec12e5954eE",
+			"l::größe::Café<T>::zähle_日本", "l::größe::Café<T>::zähle_日本");
+	expect_readable("_ZN1l23_$LT$$u1f980$..T$GT$17hc763a5ec12e5954eE", NULL, NULL);
+	expect_readable("_ZN1l20_$LT$$u1f980$..T$GT$1f17hc763a5ec12e5954eE", "l::<🦀::T>::f",
+			"l::<🦀::T>::f");
+	expect_readable("_ZN1l6$u85$a17hc763a5ec12e5954eE", "l::$u85$a", "l::$u85$a");
+	expect_readable("_ZN1l8$ud800$a17hc763a5ec12e5954eE", "l::$ud800$a", "l::$ud800$a");
+	expect_readable("_RNvCsahnxeiPqv7R_1lu3wxa", "l::λ", "l::λ");
 	expect_readable("_RNvC6_123foo3bar", "123foo::bar", "123foo::bar");
 	expect_readable("_D3std5stdio12__ModuleInfoZ", "ModuleInfo for std.stdio",
 			"ModuleInfo for std.stdio");
