@@ -2,6 +2,7 @@
 #include "abi/attr.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "command/news.h"
 #include "command/record_request.h"
 #include "session/program.h"
 
@@ -55,7 +56,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (request->quiet ||
 	    (request->target.command && !tally_program_is_there(request->target.command[0])))
 		return;
-	if (request->default_event_note)
+	if (request->default_event_note &&
+	    (request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
 		fprintf(stderr, "tally: %s\n", request->default_event_note);
 	if (graph)
 		fprintf(stderr, "tally: %s\n", graph);
@@ -67,9 +69,56 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* Prints the likely reason why nothing was sampled. */
-static void say_nothing_sampled(const struct record_request *request, double seconds)
+/* One recording, from open events to a closed file. */
+struct run {
+	const struct tally_command *command;
+	struct record_request *request;
+	struct tally_signals signals;
+	struct tally_spawn spawn;
+	struct tally_recorder *recorder;
+	struct tally_control control;
+	bool began; /* the output has useful content */
+};
+
+/* Returns a rate that takes some ten samples of that much CPU time; 0: the kernel allows none. */
+static double sufficient_rate(double used_s)
 {
+	const double rates[] = { 1999, 4999, 9999, 19999, 49999 }, samples = 10;
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++)
+		if (rates[i] * used_s >= samples)
+			return rates[i];
+	return 0;
+}
+
+/* A clock took no sample: the target used less CPU time than a period. */
+static void say_used_too_little(const struct run *run, double seconds)
+{
+	char name[TALLY_COMM_SIZE];
+	double frequency = run->request->record.frequency, sampled_s, used_s;
+	pid_t survivor = tally_recorder_survivor(run->recorder, name);
+	bool is_known = tally_recorder_coverage(run->recorder, &sampled_s, &used_s);
+	double rate = is_known ? sufficient_rate(used_s) : 0;
+	if (survivor)
+		fprintf(stderr,
+			"hint: nothing was sampled: the command ended after %.2f s; '%s', which it "
+			"started, goes on: record it with -p %d\n",
+			seconds, name, (int)survivor);
+	else if (rate > frequency)
+		fprintf(stderr,
+			"hint: nothing was sampled: the command used %.2g ms of CPU, and -F %.0f takes "
+			"a sample each %.2g ms; try -F %.0f\n",
+			used_s * 1e3, frequency, 1e3 / frequency, rate);
+	else
+		fprintf(stderr,
+			"hint: nothing was sampled: -F %.0f takes a sample each %.2g ms of CPU time, "
+			"and less was used\n",
+			frequency, 1e3 / frequency);
+}
+
+/* Prints the likely reason why nothing was sampled. */
+static void say_nothing_sampled(const struct run *run, double seconds)
+{
+	const struct record_request *request = run->request;
 	const struct tally_recorder_options *rate = &request->record;
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
@@ -88,10 +137,11 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 			"start after %.2f s (-D)\n",
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
+		say_used_too_little(run, seconds);
+	else if (event->filter)
 		fprintf(stderr,
-			"hint: nothing was sampled: -F %.0f takes a sample each %.2g ms of CPU "
-			"time; try a higher -F\n",
-			rate->frequency, 1000 / rate->frequency);
+			"hint: nothing was sampled: '%s' did not occur, or no hit passed --filter\n",
+			event->name);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
 		fprintf(stderr,
 			"hint: nothing was sampled: '%s' did not occur, or less often than the "
@@ -137,10 +187,10 @@ static void say_warnings(const struct record_request *request,
 			tally_number(status->throttled), plural(status->throttled));
 	if (request->quiet)
 		return;
-	if (status->stacks_completed)
+	if (status->stacks_completed && request->is_verbose)
 		fprintf(stderr,
-			"tally: %s of %s stacks were longer than their copy; %s completed from "
-			"process memory\n",
+			"tally: the kernel copied only a part of %s of %s stacks; tally read the rest of "
+			"%s from process memory\n",
 			tally_number(status->stacks_completed + status->stacks_cut),
 			tally_number(status->stacks),
 			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
@@ -172,9 +222,10 @@ void record_say_file(const struct record_request *request,
 	say((void *)(uintptr_t)request, line);
 }
 
-static void say_result(const struct record_request *request, const struct tally_recorder *recorder,
-		       const struct tally_recorder_status *status, double names_cpu_s)
+static void say_result(const struct run *run, const struct tally_recorder_status *status,
+		       double names_cpu_s)
 {
+	const struct record_request *request = run->request;
 	char size[TALLY_SIZE_TEXT];
 	if (shows_progress(request))
 		fputs("\r\x1b[K", stderr);
@@ -193,26 +244,15 @@ static void say_result(const struct record_request *request, const struct tally_
 		fputc('\n', stderr);
 	}
 	if (!status->samples && !request->quiet)
-		say_nothing_sampled(request, status->seconds);
+		say_nothing_sampled(run, status->seconds);
 	say_warnings(request, status);
 	if (!request->quiet)
-		say_coverage(recorder);
+		say_coverage(run->recorder);
 }
 
 /* --- the recording -------------------------------------------------------- */
 
 enum { RECORDER_NICE = -15 };
-
-/* One recording, from open events to a closed file. */
-struct run {
-	const struct tally_command *command;
-	struct record_request *request;
-	struct tally_signals signals;
-	struct tally_spawn spawn;
-	struct tally_recorder *recorder;
-	struct tally_control control;
-	bool began; /* the output has useful content */
-};
 
 static void say_notes_of_provider(const struct run *run, int signal)
 {
@@ -284,7 +324,7 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 		tally_command_fail(run->command, &name_err);
 	if (output_failed)
 		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
-	say_result(run->request, run->recorder, &status, names_cpu_s);
+	say_result(run, &status, names_cpu_s);
 	if (*hint && !run->request->quiet)
 		fprintf(stderr, "%s\n", hint);
 	int exit_status = await_command(run, end);

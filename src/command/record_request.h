@@ -45,6 +45,7 @@ struct record_request {
 	bool no_wakers; /* without wakers */
 	bool lacks_wakers; /* wakers requested, but not permitted */
 	bool forces; /* replaces a file that is no recording */
+	bool is_verbose;
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */

@@ -144,10 +144,16 @@ static int read_and_show(const struct tally_command *command, struct request *re
 		fprintf(stderr, "tally timeline: %s sample%s of the idle task %s not drawn\n",
 			tally_number(activity->idle_samples), activity->idle_samples == 1 ? "" : "s",
 			activity->idle_samples == 1 ? "is" : "are");
-	/* a timeline has no stacks: no warnings about them */
-	struct tally_recording_counts *counts = &recording->counts;
-	counts->chains_cut = counts->chains_deep = counts->chains_ended = counts->chains_full = 0;
-	counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;
+	/* a timeline shows neither stacks nor functions: no warnings about them */
+	const struct tally_recording_counts all = recording->counts;
+	recording->counts = (struct tally_recording_counts){ .records = all.records,
+							     .samples = all.samples,
+							     .lost = all.lost,
+							     .throttled = all.throttled,
+							     .undecodable = all.undecodable,
+							     .trace = all.trace,
+							     .unknown = all.unknown,
+							     .unknown_ids = all.unknown_ids };
 	tally_command_warn(command, recording);
 	tally_activity_free(activity);
 	return result;

@@ -217,9 +217,10 @@ static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 	if (count)
 		tally_buffer_printf(
 			out,
-			"noise although the interval excludes 0 (%s row%s): among %s compared, "
-			"chance alone causes that for one in twenty; a change must be larger\n",
-			tally_number(count), count == 1 ? "" : "s", tally_number(diff->compared));
+			"%s row%s called noise, although 0 is outside of the interval: of %s "
+			"compared rows, chance alone does that to one in twenty\n",
+			tally_number(count), count == 1 ? " is" : "s are",
+			tally_number(diff->compared));
 }
 
 /* Appends the lines below the table, each with a newline: omissions, matches, and the limits of the

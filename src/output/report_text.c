@@ -157,21 +157,18 @@ static const char *only_command(const struct table *table)
 	return "";
 }
 
-/* Puts the error of a share of 10 %: " (±1.2 at 10%)". With few samples the error exceeds 10 and a
- * range is put instead. */
+/* Puts where a share of 10 % may really be: " (10% may be 8.8 to 11.2%)". */
 static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 {
 	const double tenth = 10, all = 100;
 	const struct tally_report *report = table->report;
 	double error = tally_report_error(report, report->period / 10, report->samples / 10);
-	if (!report->samples)
-		return;
-	if (error < tenth)
-		tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±",
-				    error);
-	else
-		tally_buffer_printf(out, " (10%% may be 0 to %.0f%%)",
-				    tenth + error < all ? tenth + error : all);
+	double low = error < tenth ? tenth - error : 0;
+	double high = tenth + error < all ? tenth + error : all;
+	int digits = (error < tenth) + (error < 0.1);
+	if (report->samples)
+		tally_buffer_printf(out, " (10%% may be %.*f to %.*f%%)", low > 0 ? digits : 0, low,
+				    digits, high);
 }
 
 static bool of_waits(const struct table *table)
@@ -191,7 +188,7 @@ static void put_waits(const struct table *table, struct tally_buffer *out)
 	tally_buffer_text(out, " in all");
 }
 
-/* Puts " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads". */
+/* Puts " (10% may be 8.8 to 11.2%) over 1.20 s, command gcc, 4 threads". */
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
 	const struct tally_recording *recording = table->profile->recording;

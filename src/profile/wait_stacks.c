@@ -455,8 +455,8 @@ void tally_profile_wakers_text(const struct tally_profile *profile, struct tally
 				    preempted / percent);
 	if (unknown / percent >= worth_saying)
 		tally_buffer_printf(
-			out, "; for %.0f%% they were not recorded%s", unknown / percent,
-			is_of_tasks(profile)
-				? ": other tasks, devices or timers, which record -a records"
-				: "");
+			out, "; for %.0f%% the waker was not recorded%s", unknown / percent,
+			is_of_tasks(profile) ? ": another task, a device or a timer ('record -a' "
+					       "records these)"
+					     : "");
 }

@@ -9,6 +9,7 @@
 #include "task/made_code.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -219,6 +220,20 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 	*used_s = seconds_of(session->command_used.ru_utime) +
 		  seconds_of(session->command_used.ru_stime);
 	return period_s > 0;
+}
+
+pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_COMM_SIZE])
+{
+	const struct tally_recorder_session *session = &recorder->session;
+	const struct tally_tasks *tasks = &recorder->tasks.known;
+	if (!session->command_ended || !tally_recorder_follows_command(session))
+		return 0;
+	for (size_t i = 0; i < tasks->threads.count; i++) {
+		pid_t pid = (pid_t)tasks->threads.items[i].pid;
+		if (pid > 0 && !kill(pid, 0) && tally_proc_comm(pid, name, TALLY_COMM_SIZE) >= 0)
+			return pid;
+	}
+	return 0;
 }
 
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out)

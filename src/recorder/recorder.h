@@ -45,6 +45,8 @@ struct tally_recorder_range {
 	double start_s, end_s;
 };
 
+enum { TALLY_COMM_SIZE = 17 }; /* bytes of a task's name with its NUL */
+
 struct tally_jit_files;
 struct tally_perf_maps;
 struct tally_recorder_status;
@@ -200,6 +202,10 @@ bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wa
  * event was not a clock, or the recording covered other tasks as well or only part of the time. */
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
 			     double *used_s);
+
+/* If the command has ended and a process that it started has not, returns its number and sets
+ * `name`; otherwise 0. */
+pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_COMM_SIZE]);
 
 /* Call it before _free, when all is done.  If closing takes the kernel long, leaves it to a
  * separate process. */

@@ -326,8 +326,8 @@ static void describe_each_hit(struct tally_recorder_events *events)
 		events->call_graph = TALLY_CALL_GRAPH_FP;
 	if (copies < count)
 		snprintf(events->call_graph_text, sizeof(events->call_graph_text),
-			 "call graphs by frame pointers for events that record each hit; "
-			 "--call-graph dwarf copies stacks for them as well");
+			 "events that record each hit have stacks by frame pointers; "
+			 "--call-graph dwarf: by copies");
 }
 
 int tally_recorder_make_sources(struct tally_recorder_events *events,

@@ -47,7 +47,7 @@ waits_here;[woken by what was not recorded] 50
 WAKERS
 	timeout 60 "$TALLY" report --stdio --wakers --kallsyms kallsyms wakers.data >out 2>err
 	check "… and the report tells for how much of the time that task is known" \
-		grep -q "^wakers are known for 62% of the time; for 35% tasks were ready and waited for a CPU; for 2% they were not recorded$" out
+		grep -q "^wakers are known for 62% of the time; for 35% tasks were ready and waited for a CPU; for 2% the waker was not recorded$" out
 else
 	skip "times that are known" "there is no python3"
 fi

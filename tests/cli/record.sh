@@ -463,7 +463,7 @@ check "--keep-stacks keeps the copies, which the reader unwinds"
 run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'for events that record each hit'
 check "an event that samples each hit copies no stacks unless requested"
 run 0 ./tally record -o hits -e page-faults -c 1 sh -c : &&
-	grep -q 'by frame pointers for events that record each hit; --call-graph dwarf copies' out
+	grep -q 'events that record each hit have stacks by frame pointers; --call-graph dwarf: by copies' out
 check "if each hit is sampled, a message says how stacks are recorded, and what other way there is"
 
 # --- limits ------------------------------------------------------------------------------------------------------
