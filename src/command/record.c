@@ -93,7 +93,7 @@ static double sufficient_rate(double used_s)
 /* A clock took no sample: the target used less CPU time than a period. */
 static void say_used_too_little(const struct run *run, double seconds)
 {
-	char name[TALLY_COMM_SIZE];
+	char name[TALLY_PROC_COMM_MAX];
 	double frequency = run->request->record.frequency, sampled_s, used_s;
 	pid_t survivor = tally_recorder_survivor(run->recorder, name);
 	bool is_known = tally_recorder_coverage(run->recorder, &sampled_s, &used_s);

@@ -72,7 +72,8 @@ struct record_request {
 	  TALLY_NUMBER(struct record_request, record.period, 1, 1ull << 62), \
 	  TALLY_ALSO(struct record_request, record.rate_given) }
 #define RECORD_TASK_OPTIONS(verb) \
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", verb "these processes and their children", \
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", \
+	  verb "these processes (numbers or names) and their children", \
 	  TALLY_TAKE(record_take_target) }, \
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL, \
 	  "-p without existing child processes; with -i also without new ones", \

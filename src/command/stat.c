@@ -173,11 +173,11 @@ static const struct tally_option options[] = {
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567",
 	  TALLY_SET(struct stat_command, view.is_plain) },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
-	  "count running processes, until they end, the command\nends, or Ctrl-C",
+	  "count running processes, by number or name, until they\nend, the command ends, or Ctrl-C",
 	  TALLY_TAKE(take_target) },
-	{ 0, "descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p with existing child processes; new ones are always\ncounted",
-	  TALLY_SET(struct stat_command, target.takes_descendants) },
+	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
+	  "-p without the child processes that run already; new\nones are always counted",
+	  TALLY_CLEAR(struct stat_command, target.takes_descendants) },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads",
 	  TALLY_TAKE(take_target) },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
@@ -369,6 +369,8 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 		return walk.status;
 	if (walk.index < argc)
 		stat->target.command = argv + walk.index;
+	if (stat->options.counting.no_inherit)
+		stat->target.takes_descendants = false;
 	const char *message = conflict(stat);
 	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
 	    !tally_target_has_tasks(&stat->target)) {
@@ -534,7 +536,7 @@ static void drop_if_empty(const struct stat_command *stat)
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct stat_command stat = { .command = command,
-				     .target = TALLY_TARGET_INIT,
+				     .target = { .takes_descendants = true },
 				     .options = { .runs = 1 },
 				     .control = TALLY_CONTROL_INIT,
 				     .view = { .separator = "," },

@@ -308,10 +308,12 @@ static const char *descendants_note(const struct tally_counting *c, struct tally
 {
 	char text[1024];
 	tally_target_descendants_text(c->options->target, text, sizeof(text));
-	bool is_told = *text && !c->options->target->takes_descendants;
-	return is_told ? tally_arena_printf(arena, "%s not counted; --descendants counts them",
-					    text)
-		       : NULL;
+	if (!*text)
+		return NULL;
+	return c->options->target->takes_descendants
+		       ? tally_arena_printf(
+				 arena, "%s counted as well; --no-descendants leaves them out", text)
+		       : tally_arena_printf(arena, "%s not counted (--no-descendants)", text);
 }
 
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena,

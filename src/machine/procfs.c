@@ -218,6 +218,23 @@ int tally_proc_comm(pid_t tid, char *out, size_t size)
 	return code;
 }
 
+bool tally_proc_is_named(pid_t pid, const char *name)
+{
+	enum { KEPT = 15, ARGUMENT_BYTES = 4096 };
+	char comm[TALLY_PROC_COMM_MAX];
+	struct tally_buffer text = { 0 };
+	if (tally_proc_comm(pid, comm, sizeof(comm)) >= 0 && !strncmp(comm, name, KEPT) &&
+	    strlen(comm) == strnlen(name, KEPT))
+		return true;
+	bool is_named = false;
+	if (!read_task(&text, pid, "cmdline", ARGUMENT_BYTES) && text.length) {
+		const char *first = tally_buffer_string(&text), *slash = strrchr(first, '/');
+		is_named = !strcmp(slash ? slash + 1 : first, name);
+	}
+	tally_buffer_release(&text);
+	return is_named;
+}
+
 static int by_number(const void *left, const void *right)
 {
 	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;

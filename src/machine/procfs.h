@@ -55,6 +55,8 @@ int tally_proc_status(pid_t pid, struct tally_proc_status *out);
 
 /* Reads the name of a task (process or thread).  Returns its length, or -errno. */
 int tally_proc_comm(pid_t tid, char *out, size_t size);
+/* True if the process has this name: as the kernel keeps it, or the last part of its argv[0]. */
+bool tally_proc_is_named(pid_t pid, const char *name);
 
 struct tally_pid_list {
 	pid_t *items; /* ascending; malloc'd */

@@ -222,7 +222,7 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 	return period_s > 0;
 }
 
-pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_COMM_SIZE])
+pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_PROC_COMM_MAX])
 {
 	const struct tally_recorder_session *session = &recorder->session;
 	const struct tally_tasks *tasks = &recorder->tasks.known;
@@ -230,7 +230,7 @@ pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[T
 		return 0;
 	for (size_t i = 0; i < tasks->threads.count; i++) {
 		pid_t pid = (pid_t)tasks->threads.items[i].pid;
-		if (pid > 0 && !kill(pid, 0) && tally_proc_comm(pid, name, TALLY_COMM_SIZE) >= 0)
+		if (pid > 0 && !kill(pid, 0) && tally_proc_comm(pid, name, TALLY_PROC_COMM_MAX) >= 0)
 			return pid;
 	}
 	return 0;

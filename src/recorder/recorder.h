@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "event/event.h"
+#include "machine/procfs.h"
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
 #include "session/control_fifo.h"
@@ -44,8 +45,6 @@ struct tally_recorder_rotation {
 struct tally_recorder_range {
 	double start_s, end_s;
 };
-
-enum { TALLY_COMM_SIZE = 17 }; /* bytes of a task's name with its NUL */
 
 struct tally_jit_files;
 struct tally_perf_maps;
@@ -205,7 +204,7 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 
 /* If the command has ended and a process that it started has not, returns its number and sets
  * `name`; otherwise 0. */
-pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_COMM_SIZE]);
+pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_PROC_COMM_MAX]);
 
 /* Call it before _free, when all is done.  If closing takes the kernel long, leaves it to a
  * separate process. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <mntent.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,87 @@ static int add_list(struct tally_pid_list *out, const char *list, const char *wh
 	return 0;
 }
 
+/* ---- processes by name --------------------------------------------------- */
+
+static bool has_pid(const struct tally_pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == pid)
+			return true;
+	return false;
+}
+
+/* Lists the processes of that name whose parents have another: of a server with workers, the
+ * master.  Ourselves excluded. */
+static int find_named(const char *name, struct tally_pid_list *out)
+{
+	struct tally_pid_list all = { 0 }, named = { 0 };
+	int result = tally_proc_pids(&all);
+	for (size_t i = 0; i < all.count && result >= 0; i++)
+		if (all.items[i] != getpid() && tally_proc_is_named(all.items[i], name))
+			result = tally_vector_push(&named, all.items[i]);
+	for (size_t i = 0; i < named.count && result >= 0; i++) {
+		struct tally_proc_status status;
+		if (tally_proc_status(named.items[i], &status) < 0 ||
+		    !has_pid(&named, status.parent))
+			result = tally_vector_push(out, named.items[i]);
+	}
+	tally_pid_list_release(&all);
+	tally_pid_list_release(&named);
+	return result;
+}
+
+static int several_are_named(const char *name, const struct tally_pid_list *found,
+			     struct tally_error *err)
+{
+	enum { SHOWN_MAX = 8 };
+	char list[SHOWN_MAX * 12 + 8] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < found->count && i < SHOWN_MAX; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%d", i ? "," : "",
+					 found->items[i]);
+	return tally_error_set(err, -EINVAL,
+			       "%zu processes are named '%s': choose by number, of %s%s",
+			       found->count, name, list, found->count > SHOWN_MAX ? " …" : "");
+}
+
+static int add_named(struct tally_target *target, const char *name, struct tally_error *err)
+{
+	struct tally_pid_list found = { 0 };
+	int result = find_named(name, &found);
+	if (result >= 0 && found.count == 1)
+		result = tally_vector_push(&target->pids, found.items[0]);
+	else if (result >= 0)
+		result = found.count ? several_are_named(name, &found, err)
+				     : tally_error_set(err, -ESRCH, "no process is named '%s'",
+						       name);
+	else
+		result = tally_error_set(err, result, "listing processes: %s",
+					 tally_errno_text(result));
+	tally_pid_list_release(&found);
+	return result;
+}
+
+/* True for a list of numbers, or what was meant to be one. */
+static bool is_of_numbers(const char *list)
+{
+	return !list[strspn(list, "0123456789,+- ")];
+}
+
 int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err)
 {
-	return add_list(&target->pids, list, "process", err);
+	char name[256];
+	if (is_of_numbers(list))
+		return add_list(&target->pids, list, "process", err);
+	for (int result, length; *list; list += length + (list[length] == ',')) {
+		length = (int)strcspn(list, ",");
+		snprintf(name, sizeof(name), "%.*s", length, list);
+		result = is_of_numbers(name) ? add_list(&target->pids, name, "process", err)
+					     : add_named(target, name, err);
+		if (result < 0)
+			return result;
+	}
+	return 0;
 }
 
 int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err)
@@ -249,6 +328,34 @@ static int check_processes(const struct tally_target *target, struct tally_error
 	return 0;
 }
 
+/* proc(5): hidepid=1, 2 and 4 hide other users' processes. */
+static bool hides_processes(void)
+{
+	struct mntent *entry;
+	bool hides = false;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	while (mounts && (entry = getmntent(mounts))) {
+		const char *option = hasmntopt(entry, "hidepid");
+		if (!strcmp(entry->mnt_dir, "/proc"))
+			hides = option && strncmp(option, "hidepid=0", 9) != 0 &&
+				strncmp(option, "hidepid=off", 11) != 0;
+	}
+	if (mounts)
+		endmntent(mounts);
+	return hides;
+}
+
+static int no_processes_of(uid_t user, struct tally_error *err)
+{
+	if (user == geteuid() || !geteuid() || !hides_processes())
+		return tally_error_set(err, -ESRCH, "user %u has no processes", (unsigned)user);
+	tally_error_set(err, -EPERM,
+			"the processes of user %u are hidden: /proc is mounted with hidepid",
+			(unsigned)user);
+	tally_error_hint(err, "run tally as root");
+	return -EPERM;
+}
+
 static int check_cpus(const struct tally_target *target, struct tally_error *err)
 {
 	struct tally_cpu_list online = { 0 };
@@ -294,10 +401,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 	if (listed < 0)
 		return tally_error_set(err, (int)listed, "listing threads: %s",
 				       tally_errno_text((int)listed));
-	if (!listed && target->has_user)
-		return tally_error_set(err, -ESRCH, "user %u has no processes",
-				       (unsigned)target->user);
-	return 0;
+	return !listed && target->has_user ? no_processes_of(target->user, err) : 0;
 }
 
 static void list_text(const struct tally_pid_list *list, const char *one, const char *many,

@@ -460,7 +460,7 @@ fi
 run 0 ./tally record --keep-stacks --call-graph dwarf,4096 -o kept -- ./shares 100 && ./tally script --stdio -i kept | grep -q 'spend+'
 check "--keep-stacks keeps the copies, which the reader unwinds"
 
-run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'for events that record each hit'
+run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'events that record each hit'
 check "an event that samples each hit copies no stacks unless requested"
 run 0 ./tally record -o hits -e page-faults -c 1 sh -c : &&
 	grep -q 'events that record each hit have stacks by frame pointers; --call-graph dwarf: by copies' out
