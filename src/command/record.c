@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "command/news.h"
 #include "command/record_request.h"
+#include "machine/limits.h"
 #include "session/program.h"
 
 #include <errno.h>
@@ -84,8 +85,9 @@ struct run {
 static double sufficient_rate(double used_s)
 {
 	const double rates[] = { 1999, 4999, 9999, 19999, 49999 }, samples = 10;
+	int limit = tally_sysctl_read("kernel/perf_event_max_sample_rate");
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++)
-		if (rates[i] * used_s >= samples)
+		if (rates[i] * used_s >= samples && rates[i] <= limit)
 			return rates[i];
 	return 0;
 }

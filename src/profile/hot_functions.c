@@ -14,9 +14,35 @@
 /* Finds what was probably meant by a name that doesn't exist: it is shown all candidates and keeps
  * the nearest. */
 
+/* Returns the identifier in the name that a language's runtime gives its code, and sets its length:
+ * "f" for V8's "JS:*f /path/x.js:1:2" and CPython's "py::f:/path/x.py"; NULL for other names. */
+static const char *runtime_identifier(const char *name, size_t *length)
+{
+	static const struct { const char *before, *marks, *behind; } ways[] = {
+		{ "JS:", "*~^+", " " },
+		{ "LazyCompile:", "*~^+", " " },
+		{ "Function:", "*~^+", " " },
+		{ "py::", "", ":" },
+	};
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		size_t before = strlen(ways[i].before);
+		if (strncmp(name, ways[i].before, before) != 0)
+			continue;
+		name += before;
+		name += strspn(name, ways[i].marks);
+		*length = strcspn(name, ways[i].behind);
+		return name;
+	}
+	return NULL;
+}
+
 bool tally_name_ends_in(const char *name, const char *typed)
 {
-	size_t length = strlen(name), end = strlen(typed);
+	size_t length = strlen(name), end = strlen(typed), own;
+	const char *identifier = runtime_identifier(name, &own);
+	if (identifier)
+		return end && own >= end && !memcmp(identifier + own - end, typed, end) &&
+		       (own == end || identifier[own - end - 1] == '.');
 	return end && length > end + 2 && !memcmp(name + length - end - 2, "::", 2) &&
 	       !strcmp(name + length - end, typed);
 }

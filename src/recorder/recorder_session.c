@@ -86,11 +86,25 @@ static bool ends_soon(struct tally_recorder_session *session)
 	return !command_runs(session);
 }
 
+static void say_that_it_runs(const struct tally_recorder_session *session)
+{
+	const struct tally_recorder_options *options = &session->options;
+	char line[256];
+	snprintf(line, sizeof(line),
+		 "the recording is complete; '%.100s' goes on: waiting for its end (Ctrl-C again "
+		 "leaves it running)",
+		 session->target->command[0]);
+	if (options->say)
+		options->say(options->context, line);
+}
+
 int tally_recorder_await_command(struct tally_recorder_session *session,
 				 struct tally_signals *signals, enum tally_recorder_end end)
 {
 	if (end == TALLY_RECORDER_END_DURATION)
 		tell_command(session, SIGTERM);
+	if (end == TALLY_RECORDER_END_SIGNAL && !ends_soon(session))
+		say_that_it_runs(session);
 	for (reap(session); command_runs(session);) {
 		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
 		bool is_late;

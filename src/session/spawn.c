@@ -112,6 +112,15 @@ int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_
 	return 0;
 }
 
+static int not_in_path(const char *name, struct tally_error *err)
+{
+	struct stat st;
+	tally_error_set(err, -ENOENT, "there is no command '%s' in PATH", name);
+	if (!stat(name, &st) && S_ISREG(st.st_mode))
+		tally_error_hint(err, "there is a file of that name here: ./%s", name);
+	return -ENOENT;
+}
+
 /* Explains exec's errno for this name.  execvp(3) searches PATH only for names without a slash. */
 static int explain(const char *name, int code, struct tally_error *err)
 {
@@ -124,7 +133,7 @@ static int explain(const char *name, int code, struct tally_error *err)
 	else if (code == -ENOENT && is_path)
 		tally_error_set(err, code, "there is no file '%s'", name);
 	else if (code == -ENOENT)
-		tally_error_set(err, code, "there is no command '%s' in PATH", name);
+		return not_in_path(name, err);
 	else if (code == -EACCES && exists && S_ISDIR(st.st_mode))
 		tally_error_set(err, code, "'%s' is a directory", name);
 	else if (code == -EACCES)
