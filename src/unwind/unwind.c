@@ -449,6 +449,7 @@ bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk)
 	switch (walk->rule->kind) {
 	case TALLY_RULE_SAVED:
 	case TALLY_RULE_ROW:
+	case TALLY_RULE_OUTERMOST:
 		return step(walk);
 	default:
 		return false;

@@ -18,7 +18,7 @@
  * foreign code takes room for its own use first.
  *
  * If the call goes through a register, its target is unknown.  Then the return address must be
- * near.  A return address in other foreign code ends the search: such code has frames.
+ * near, and from there the rules must lead to the start of the thread or to other foreign code.  A return address in other foreign code ends the search: such code has frames.
  */
 #include "unwind/unwind_walk.h"
 
@@ -203,6 +203,44 @@ static bool is_entered(struct tally_unwind_walk *walk, uint64_t target, struct t
 		       jumps_from_made(walk, target, entered);
 }
 
+static bool enter(struct tally_unwind_walk *walk, const struct tally_code_entry *entered)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS], known = 1ull << layout->sp | 1ull << layout->pc;
+	memcpy(registers, walk->frame.registers, sizeof(registers));
+	walk->is_by_pointer = false;
+	if (entered->jump_end) {
+		registers[layout->pc] = entered->jump_end;
+		registers[layout->sp] += entered->room;
+		return tally_unwind_enter(walk, registers, walk->frame.known, false);
+	}
+	registers[layout->pc] = entered->back;
+	registers[layout->sp] += entered->slot_at + WORD;
+	return tally_unwind_enter(walk, registers, known, false);
+}
+
+/* True if the rules lead from the return address to the start of the thread, or to other foreign
+ * code. */
+static bool leads_out(const struct tally_unwind_walk *walk, const struct tally_code_entry *entered)
+{
+	enum { STEPS_MAX = 512, STEPS_MIN = 2 };
+	struct tally_unwind_walk trial;
+	unsigned steps = 0;
+	memcpy(&trial, walk, offsetof(struct tally_unwind_walk, program));
+	trial.end = TALLY_UNWIND_LIMIT;
+	trial.has_place = false;
+	if (!enter(&trial, entered))
+		return false;
+	while (steps < STEPS_MAX && tally_unwind_step_by_rules(&trial))
+		steps++;
+	if (trial.end != TALLY_UNWIND_LIMIT)
+		return trial.end == TALLY_UNWIND_COMPLETE;
+	trial.has_place = false;
+	return steps >= STEPS_MIN && tally_unwind_locate(&trial) &&
+	       (!trial.place.table || !trial.place.table->object) &&
+	       tally_unwind_is_left_by_call(&trial, tally_unwind_get(&trial, walk->layout->pc));
+}
+
 /* True if the function that the call in front of the address calls takes its return address from
  * the stack at once, as in sljit's code: it has no frame. */
 static bool is_popped(struct tally_unwind_walk *walk, uint64_t back)
@@ -248,27 +286,12 @@ static struct tally_code_entry search(struct tally_unwind_walk *walk, bool *has_
 				return found;
 			if (found.slot_at < ROOMY_BYTES && !best.jump_end)
 				best = found;
-		} else if (is_known && !target && found.slot_at < NEAR_BYTES && !best.space) {
+		} else if (is_known && !target && found.slot_at < NEAR_BYTES && !best.space &&
+			   leads_out(walk, &found)) {
 			best = found;
 		}
 	}
 	return best;
-}
-
-static bool enter(struct tally_unwind_walk *walk, const struct tally_code_entry *entered)
-{
-	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS], known = 1ull << layout->sp | 1ull << layout->pc;
-	memcpy(registers, walk->frame.registers, sizeof(registers));
-	walk->is_by_pointer = false;
-	if (entered->jump_end) {
-		registers[layout->pc] = entered->jump_end;
-		registers[layout->sp] += entered->room;
-		return tally_unwind_enter(walk, registers, walk->frame.known, false);
-	}
-	registers[layout->pc] = entered->back;
-	registers[layout->sp] += entered->slot_at + WORD;
-	return tally_unwind_enter(walk, registers, known, false);
 }
 
 /* Tries what was found for other samples.  A return address in the same place is enough. */

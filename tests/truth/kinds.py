@@ -18,6 +18,22 @@ GET.update(
         "scripts/packages truth",
     )
 )
+PACKAGES = {
+    "php": "php-cli",
+    "Rscript": "r-base-core",
+    "erl": "erlang-base",
+    "guile": "guile-3.0",
+    "chezscheme": "chezscheme",
+    "mcs": "mono-mcs",
+    "mono": "mono-runtime",
+    "poly": "polyml",
+    "qemu-x86_64": "qemu-user",
+    "ocamlopt": "ocaml-nox",
+    "gnatmake": "gnat",
+    "ldc2": "ldc",
+    **{tool: tool for tool in "luajit racket sbcl ghc ruby perl fpc gdc nim crystal".split()},
+}
+GET.update({tool: f"apt-get install {package}" for tool, package in PACKAGES.items()})
 GET.update(
     dict.fromkeys("gcc g++ clang clang++ musl-gcc strip objcopy git".split(), "scripts/packages test")
 )
@@ -162,6 +178,53 @@ def java(name, what, *flags):
     return Kind(name, what, build, (*run, "-cp", "{here}", "Truth"), JAVA, comm="truth")
 
 
+FOREIGN = "{source}/languages/truth."
+PHP_JIT = "php -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=64M".split()
+PHP = paths("leaf sorting", "php_execute_script", "...", "zend_execute", r".*\${}\$.*")
+SHARES = "leaf sorting"  # the parts that most programs in languages/ have
+ERLANG = {
+    "leaf": ("truth:main/0", "...", "truth:spend/4", "truth:leaf/2"),
+    "deep": ("truth:main/0", "...", "truth:deep/1", "truth:bottom/2"),
+}
+
+
+def language(name, what, build, run, calls=None, **more):
+    """A program of languages/."""
+    commands = tuple(tuple(command.split()) for command in build)
+    words = run if isinstance(run, (list, tuple)) else run.split()
+    return Kind(name, what, commands, tuple(words), calls or {}, **more)
+
+
+LANGUAGES = (
+    language("ocaml", "OCaml", (f"cp {FOREIGN}ml truth.ml", "ocamlopt -o program truth.ml"),
+             "{here}/program", paths("leaf sorting", "main", "...", "camlTruth__spend_.*",
+                                     "camlTruth__{}_.*"), complete=98),
+    language("pascal", "Free Pascal", (f"fpc -O2 -o{{here}}/program {FOREIGN}pas",),
+             "{here}/program", complete=0),
+    language("ruby", "Ruby's interpreter", (), f"ruby {FOREIGN}rb"),
+    language("perl", "Perl", (), f"perl {FOREIGN}pl"),
+    language("php", "PHP, opcache's JIT", (), [*PHP_JIT, FOREIGN + "php"]),
+    language("php-map", "… -d opcache.jit_debug=16", (),
+             [*PHP_JIT, "-d", "opcache.jit_debug=16", FOREIGN + "php"], PHP, points=4),
+    # Its start calls deeply, and briefly.
+    language("r", "R", (), f"Rscript {FOREIGN}R", complete=88),
+    language("erlang", "Erlang, erl +JPperf true", (f"cp {FOREIGN}erl truth.erl", "erl -compile truth"),
+             "erl +JPperf true -noshell -s truth main", ERLANG, comm="1_scheduler",
+             starts=("erts_beamasm:normal_exit.*",), complete=70, points=8),
+    language("haskell", "Haskell, ghc -O1", (f"cp {FOREIGN}hs truth.hs",
+             "ghc -O1 -o program truth.hs"), "{here}/program", complete=98),
+    # Where a trace ends, LuaJIT's own unwind rules are wrong for some instructions.
+    language("luajit", "LuaJIT", (), f"luajit {FOREIGN}lua", complete=95),
+    language("lisp", "SBCL", (), f"sbcl --script {FOREIGN}lisp"),
+    language("guile", "Guile", (), f"guile --no-auto-compile {FOREIGN}scm", complete=97),
+    language("chez", "Chez Scheme", (), "chezscheme --script {source}/languages/truth-chez.scm"),
+    language("racket", "Racket", (f"cp {FOREIGN}rkt truth.rkt", "racket -l- raco make truth.rkt"),
+             "racket truth.rkt"),
+    Kind("pcre2", "PCRE2's JIT", c("-O2", source="matching.c"), ("{here}/program",),
+         {"matching": ("main", "matching", "pcre2_match_8", "...", "pcre2_jit_match_8"),
+          "other": ("main", "other")}),
+    Kind("qemu", "qemu-user's guest code", c("-O2 -static"), ("qemu-x86_64", "{here}/program")),
+)
 FRAMES = "-fno-omit-frame-pointer"
 PLAIN_JS, PERF_JS = "{source}/script.js", "--perf-basic-prof"
 KINDS = (
@@ -309,4 +372,5 @@ KINDS = (
         {"deflate": ("deflate",)},
         comm="git",
     ),
+    *LANGUAGES,
 )

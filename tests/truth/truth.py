@@ -179,13 +179,13 @@ def find(tool):
     """Returns a tool's path, or None.
 
     None also for a version manager's stand-in for a missing version."""
-    asks = {"go": "version", "nginx": "-v"}.get(tool, "--version")
+    asks = {"go": "version", "nginx": "-v", "luajit": "-v", "fpc": "-iV", "erl": "-version"}
     for path in places(tool):
         if (
             path
             and os.access(path, os.X_OK)
             and subprocess.run(
-                [path, asks],
+                [path, asks.get(tool, "--version")],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

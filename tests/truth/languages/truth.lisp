@@ -1,0 +1,11 @@
+;; Common Lisp: arithmetic, sorting.
+(defun now () (/ (get-internal-run-time) (/ internal-time-units-per-second 1000.0d0)))
+(defun leaf () (let ((x 1)) (declare (fixnum x)) (dotimes (i 100000 x) (setf x (logand (+ (* x 77) i) 65535)))))
+(defun sorting () (sort (loop for i below 2000 collect (mod (* i 7919) 3001)) #'<))
+(defun spend (ms call) (let* ((start (now)) (at start)) (loop while (< (- at start) ms) do (funcall call) (setf at (now))) (- at start)))
+(defun main ()
+  (let ((first 0) (second 0))
+    (dotimes (round 8) (incf first (spend 80 #'leaf)) (incf second (spend 50 #'sorting)))
+    (format t "leaf ~,2f~%sorting ~,2f~%" (/ (* 100 first) (+ first second)) (/ (* 100 second) (+ first second)))))
+(compile 'leaf) (compile 'sorting) (compile 'spend)
+(main)

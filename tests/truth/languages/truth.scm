@@ -1,0 +1,12 @@
+;; Guile: arithmetic, sorting.
+(define (now) (/ (get-internal-run-time) (/ internal-time-units-per-second 1000.0)))
+(define (leaf) (let loop ((i 0) (x 1)) (if (< i 100000) (loop (+ i 1) (logand (+ (* x 77) i) 65535)) x)))
+(define (sorting) (sort (let loop ((i 0) (all '())) (if (< i 2000) (loop (+ i 1) (cons (modulo (* i 7919) 3001) all)) all)) <))
+(define (spend ms call) (let ((start (now))) (let loop ((at start)) (if (< (- at start) ms) (begin (call) (loop (now))) (- at start)))))
+(define (main)
+  (let loop ((round 0) (first 0) (second 0))
+    (if (< round 8)
+        (let* ((a (spend 80 leaf)) (b (spend 50 sorting))) (loop (+ round 1) (+ first a) (+ second b)))
+        (for-each (lambda (part) (display (car part)) (display " ") (display (/ (* 100.0 (cdr part)) (+ first second))) (newline))
+                  (list (cons "leaf" first) (cons "sorting" second))))))
+(main)
