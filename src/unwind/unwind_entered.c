@@ -153,6 +153,8 @@ static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
 {
 	uint64_t start, end, at;
 	size_t available, length;
+	struct tally_rule_range range;
+	const struct tally_unwind_rule *rule, *last = NULL;
 	if (!tally_unwind_table_function(place->table, place->address, &start, &end) ||
 	    end - start > FUNCTION_BYTES)
 		return false;
@@ -164,6 +166,10 @@ static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
 		length = tally_code_length(code + at, (size_t)(end - start - at));
 		if (!length || !is_indirect_jump(code + at, length))
 			continue;
+		rule = tally_unwind_table_rule(place->table, start + at, &range);
+		if (rule == last)
+			continue; /* an interpreter's loop has a thousand jumps with one rule */
+		last = rule;
 		entered->jump_end = target + at + length;
 		for (entered->room = 0; entered->room <= ROOM_BYTES; entered->room += WORD)
 			if (leads_back(walk, entered))
