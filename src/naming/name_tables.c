@@ -282,6 +282,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
 	table->is_open = true;
 	table->kind = kind_of_path(path);
+	table->is_memory = file->pid != 0;
 	if (jit) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
@@ -444,7 +445,7 @@ uint64_t tally_name_table_start(const struct tally_name_table *table,
 				uint64_t address)
 {
 	uint64_t start, end;
-	if (table->is_kernel || table->is_jit)
+	if (table->is_kernel || table->is_jit || table->is_memory)
 		return UINT64_MAX;
 	if (!entry || address == UINT64_MAX)
 		return place->address;

@@ -24,6 +24,7 @@ struct tally_name_table {
 	/* names of symbols and lines → string id of the readable name */
 	struct tally_map texts;
 	bool is_open, is_read, lines_tried, data_tried;
+	bool is_memory; /* no file's: code that a process made in its own memory */
 	bool is_jit, is_kernel; /* addresses are not offsets in a file */
 	bool is_partial; /* the kernel's symbols without those of modules */
 	/* `symbols` are the recording's own list; no file is read */
@@ -72,7 +73,7 @@ const struct tally_symbol *tally_name_table_symbol(const struct tally_name_table
 /* For code without a symbol.  _extent finds the bounds of the function at an address, by its file's
  * unwind rules or its code, and returns false if these don't tell.  _start returns the start of the
  * function, else the address itself, or the place's if the file is missing.  It returns UINT64_MAX
- * for kernels and JITs. */
+ * for kernels, JITs and code without a file. */
 bool tally_name_table_extent(const struct tally_name_table *table, struct tally_object_entry *entry,
 			     uint64_t address, uint64_t *start, uint64_t *end);
 uint64_t tally_name_table_start(const struct tally_name_table *table,

@@ -1,6 +1,6 @@
 /* Readable names, by libiberty's demanglers: cp-demangle.c, rust-demangle.c and d-demangle.c.
  * Their licence is LGPL-2+ with the exception that gives "unlimited permission to link the compiled
- * version" into other programs.
+ * version" into other programs.  OCaml's names need no library.
  *
  * Mangled names are untrusted, and their substitutions can expand 300 bytes to terabytes.  The
  * demanglers pass their output piece by piece to a callback, which can't tell them to stop.  They
@@ -111,8 +111,39 @@ static bool demangle_into(struct output *output, const char *name, int options)
 	return cplus_demangle_v3_callback(name, options, append, output);
 }
 
+static int hex_digit(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* OCaml's "camlList__map_81" as perf prints it: "List.map_81".  "$2b" is a character's code. */
+static char *demangle_ocaml(const char *name)
+{
+	char *readable = malloc(strlen(name) + 1), *to = readable;
+	for (const char *from = name + 4; readable && *from;) {
+		int high = *from == '$' ? hex_digit(from[1]) : -1;
+		int low = high >= 0 ? hex_digit(from[2]) : -1;
+		if (low >= 0 && high * 16 + low >= ' ') {
+			*to++ = (char)(high * 16 + low);
+			from += 3;
+		} else if (from[0] == '_' && from[1] == '_') {
+			*to++ = '.';
+			from += 2;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	if (readable)
+		*to = '\0';
+	return readable;
+}
+
 static char *demangle(const char *name, int options)
 {
+	if (!strncmp(name, "caml", 4) && name[4] >= 'A' && name[4] <= 'Z')
+		return demangle_ocaml(name);
 	if (name[0] == '_' && name[1] == 'D')
 		return dlang_demangle(name, options);
 	if (name[0] != '_')

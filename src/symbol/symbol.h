@@ -91,8 +91,8 @@ int tally_symbols_unpack(const void *bytes, size_t size, uint64_t base, struct t
 
 void tally_symbols_free(struct tally_symbols *symbols);
 
-/* Demangles C++ (Itanium), Rust (legacy and v0) and D.  Returns the readable name, malloc'd, or
- * NULL when the name isn't mangled.  Names are as perf prints them: C++ without parameters
+/* Demangles C++ (Itanium), Rust (legacy and v0), D and OCaml.  Returns the readable name, malloc'd,
+ * or NULL when the name isn't mangled.  Names are as perf prints them: C++ without parameters
  * ("ns::f"), Rust without its hash.  "@plt" and "@@VERSION" stay. */
 char *tally_demangle(const char *name);
 

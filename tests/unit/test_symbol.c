@@ -549,6 +549,13 @@ static void names_are_made_readable(void **state)
 	expect_readable("_RNvC6_123foo3bar", "123foo::bar", "123foo::bar");
 	expect_readable("_D3std5stdio12__ModuleInfoZ", "ModuleInfo for std.stdio",
 			"ModuleInfo for std.stdio");
+	expect_readable("camlStdlib__array__map_154", "Stdlib.array.map_154",
+			"Stdlib.array.map_154");
+	expect_readable("camlStdlib__anon_fn$5bstdlib$2eml$3a334$2c0$2d$2d54$5d_1453",
+			"Stdlib.anon_fn[stdlib.ml:334,0--54]_1453",
+			"Stdlib.anon_fn[stdlib.ml:334,0--54]_1453");
+	expect_readable("camlA__$0a$2_$", "A.$0a$2_$", "A.$0a$2_$");
+	expect_readable("caml_call_gc", NULL, NULL);
 	expect_readable("main", NULL, NULL);
 	expect_readable("_start", NULL, NULL);
 	expect_readable("_Z", NULL, NULL);
