@@ -1,8 +1,8 @@
-/* Panes scroll to the line with most samples.  A source line and its instructions are highlighted together. */
+/* Panes scroll to the line that leads to most samples, or the instruction with most.  A source line and its instructions are highlighted together. */
 (() => {
 	'use strict';
 	for (const pane of location.hash ? [] : document.querySelectorAll('.pane')) {
-		let hottest = null, most = 0;
+		let hottest = pane.querySelector('.hottest > i'), most = hottest ? Infinity : 0;
 		for (const share of pane.querySelectorAll('.r > i:not(:empty)'))
 			if (parseFloat(share.textContent) > most) {
 				most = parseFloat(share.textContent);

@@ -31,12 +31,6 @@ static const char *text_of(const struct page *page, uint32_t id)
 	return tally_strings_text(&page->annotation->strings, id);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* A cell with a percentage; larger shares are redder. The colour follows the square root, so that
  * small shares differ visibly as well. */
 static void put_share(const struct page *page, const struct tally_annotation_weight *weight)
@@ -67,23 +61,28 @@ static void put_source_text(const struct page *page, const struct tally_source_f
 static void put_hot_lines(const struct page *page)
 {
 	const struct tally_annotation *annotation = page->annotation;
-	uint32_t hot[HOT_LINES + 1];
-	size_t count = tally_annotate_hot_lines(annotation, hot, HOT_LINES);
+	size_t count = annotation->paths.count < HOT_LINES ? annotation->paths.count : HOT_LINES;
 	tally_buffer_text(page->out, count ? "<ol class=\"hot\">\n" : "");
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
+		const struct tally_annotated_path *path = &annotation->paths.items[i];
+		const struct tally_annotated_line *line =
+			&annotation->lines.items[tally_annotated_own(path)];
 		const struct tally_source_file *file = tally_source_file(page->view->sources,
 									 text_of(page, line->file));
+		struct tally_buffer place = { 0 };
+		tally_annotate_path_text(annotation, path, false, &place);
 		tally_buffer_text(page->out, "<li>");
-		put_share(page, &line->weight);
+		put_share(page, &path->weight);
 		tally_buffer_printf(page->out, "<span>±%.1f</span><a href=\"#f%zul%u\">",
-				    tally_annotation_error(annotation, &line->weight), page->number,
-				    hot[i]);
-		tally_flame_markup_text(page->out, base_name(text_of(page, line->file)));
-		tally_buffer_printf(page->out, ":%u</a><span>", line->line);
+				    tally_annotation_error(annotation, &path->weight), page->number,
+				    tally_annotated_own(path));
+		tally_flame_markup_text(page->out, tally_buffer_string(&place));
+		tally_buffer_text(page->out, "</a><span>");
 		put_source_text(page, file, line->line,
 				tally_source_indent(file, line->line, line->line));
 		tally_buffer_text(page->out, "</span></li>\n");
+		page->out->failed |= place.failed;
+		tally_buffer_release(&place);
 	}
 	tally_buffer_text(page->out, count ? "</ol>\n" : "");
 }
@@ -147,14 +146,21 @@ static void put_head(const struct page *page)
 static void put_source_row(const struct page *page, const struct tally_source_file *file,
 			   uint32_t number, uint32_t line)
 {
-	const struct tally_annotation_weight none = { 0 };
-	bool has = line != UINT32_MAX;
-	tally_buffer_text(page->out, "<div class=\"r\"");
+	const struct tally_annotation *annotation = page->annotation;
+	struct tally_annotation_weight weight = { 0 };
+	bool has = line != UINT32_MAX,
+	     is_hottest = has && annotation->paths.count &&
+			  line == tally_annotated_own(annotation->paths.items);
+	if (has) {
+		weight = annotation->lines.items[line].weight;
+		tally_annotation_add(&weight, &annotation->lines.items[line].inlined);
+	}
+	tally_buffer_printf(page->out, "<div class=\"r%s\"", is_hottest ? " hottest" : "");
 	if (has)
 		tally_buffer_printf(page->out, " id=\"f%zul%u\" data-l=\"%u\"", page->number, line,
 				    line);
 	tally_buffer_char(page->out, '>');
-	put_share(page, has ? &page->annotation->lines.items[line].weight : &none);
+	put_share(page, &weight);
 	tally_buffer_text(page->out, "<span class=\"n\">");
 	if (has && page->hottest[line] != UINT32_MAX)
 		tally_buffer_printf(page->out, "<a href=\"#f%zui%u\">%u</a>", page->number,
@@ -212,7 +218,8 @@ static void put_source(const struct page *page)
 		for (uint32_t number = block.first; number <= block.last; number++) {
 			bool has = line < block.end && annotation->lines.items[line].line == number;
 			if (file ? has || number <= file->count
-				 : has && annotation->lines.items[line].weight.samples)
+				 : has && (annotation->lines.items[line].weight.samples ||
+					   annotation->lines.items[line].inlined.samples))
 				put_source_row(page, file, number,
 					       has ? (uint32_t)line : UINT32_MAX);
 			line += has;
@@ -336,6 +343,11 @@ static uint32_t *hottest_of_lines(const struct tally_annotation *annotation)
 		     annotation->instructions.items[i].weight.period >
 			     annotation->instructions.items[hottest[line]].weight.period))
 			hottest[line] = i;
+	}
+	for (size_t i = 0; hottest && i < annotation->paths.count; i++) {
+		const struct tally_annotated_path *path = &annotation->paths.items[i];
+		if (hottest[tally_annotated_own(path)] == UINT32_MAX)
+			hottest[tally_annotated_own(path)] = hottest[path->inner];
 	}
 	return hottest;
 }

@@ -49,6 +49,11 @@ static void put_line(const struct tally_annotation *annotation,
 	if (tally_source_line(tally_source_file(sources, path), line->line, 0, &text))
 		tally_json_text(json, "text", tally_buffer_string(&text));
 	put_weight(annotation, &line->weight, json);
+	if (line->inlined.samples) {
+		tally_json_object(json, "inlined");
+		put_weight(annotation, &line->inlined, json);
+		tally_json_end(json);
+	}
 	tally_json_end(json);
 	tally_buffer_release(&text);
 }

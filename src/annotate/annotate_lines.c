@@ -35,33 +35,6 @@ void tally_annotate_copies_text(const struct tally_annotation *annotation,
 				    annotation->whole_self);
 }
 
-static bool is_heavier(const struct tally_annotated_line *a, const struct tally_annotated_line *b)
-{
-	return a->weight.period != b->weight.period ? a->weight.period > b->weight.period
-						    : a->weight.samples > b->weight.samples;
-}
-
-size_t tally_annotate_hot_lines(const struct tally_annotation *annotation, uint32_t *out,
-				size_t max)
-{
-	size_t count = 0;
-	for (uint32_t i = 0; i < annotation->lines.count; i++) {
-		const struct tally_annotated_line *line = &annotation->lines.items[i];
-		size_t at = count;
-		if (!line->weight.samples)
-			continue;
-		while (at && is_heavier(line, &annotation->lines.items[out[at - 1]]))
-			at--;
-		if (at == max)
-			continue;
-		if (count < max)
-			count++;
-		memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof(*out));
-		out[at] = i;
-	}
-	return count;
-}
-
 bool *tally_annotate_visible(const struct tally_annotation *annotation, double percent_min)
 {
 	enum { AROUND = 5 };
@@ -113,7 +86,8 @@ bool tally_annotate_has_samples(const struct tally_annotation *annotation,
 				const struct tally_line_block *block)
 {
 	for (size_t i = block->begin; i < block->end; i++)
-		if (annotation->lines.items[i].weight.samples)
+		if (annotation->lines.items[i].weight.samples ||
+		    annotation->lines.items[i].inlined.samples)
 			return true;
 	return false;
 }
@@ -137,6 +111,20 @@ static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+void tally_annotate_path_text(const struct tally_annotation *annotation,
+			      const struct tally_annotated_path *path, bool ascii,
+			      struct tally_buffer *out)
+{
+	const uint32_t ends[2] = { tally_annotated_own(path), path->inner };
+	for (unsigned i = 0; i < (ends[0] == ends[1] ? 1u : 2u); i++) {
+		const struct tally_annotated_line *line = &annotation->lines.items[ends[i]];
+		const char *arrow = ascii ? " -> " : " → ";
+		tally_buffer_printf(out, "%s%s:%u", i ? arrow : "",
+				    base_name(tally_strings_text(&annotation->strings, line->file)),
+				    line->line);
+	}
 }
 
 static void and_others(const struct same_files *files, struct tally_buffer *out)

@@ -19,6 +19,8 @@ struct writer {
 	const struct tally_annotation *annotation;
 	const struct tally_annotate_view *view;
 	struct tally_buffer *out;
+	size_t *hottest;           /* see tally_annotate_text() */
+	size_t hottest_row;        /* the heaviest instruction */
 	struct tally_arrows arrows;
 	bool with_error;           /* show a column of ± */
 	unsigned indent;           /* columns of indentation removed from source lines */
@@ -81,32 +83,36 @@ static int weight_width(const struct writer *writer)
 
 /* ---- head ---------------------------------------------------------------- */
 
+/* Puts the heaviest lines, each with the annotated function's own source. */
 static void put_hot_lines(const struct writer *writer)
 {
 	const struct tally_annotation *annotation = writer->annotation;
-	uint32_t hot[HOT_LINES + 1];
-	size_t count = tally_annotate_hot_lines(annotation, hot, HOT_LINES);
+	size_t count = annotation->paths.count < HOT_LINES ? annotation->paths.count : HOT_LINES;
 	int width = 0;
-	char place[HOT_LINES][80];
+	struct tally_buffer place[HOT_LINES] = { 0 };
+	char clean[HOT_LINES][160];
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
-		char clean[64];
-		tally_terminal_clean_name(base_name(text_of(writer, line->file)), clean,
-					  sizeof(clean));
-		int length = snprintf(place[i], sizeof(place[i]), "%s:%u", clean, line->line);
+		tally_annotate_path_text(annotation, &annotation->paths.items[i],
+					 writer->view->ascii, &place[i]);
+		tally_terminal_clean_name(tally_buffer_string(&place[i]), clean[i],
+					  sizeof(clean[i]));
+		int length = tally_text_width(clean[i]);
 		width = length > width ? length : width;
+		tally_buffer_release(&place[i]);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
-		double percent = tally_annotation_percent(annotation, &line->weight);
+		const struct tally_annotated_path *path = &annotation->paths.items[i];
+		const struct tally_annotated_line *line =
+			&annotation->lines.items[tally_annotated_own(path)];
+		double percent = tally_annotation_percent(annotation, &path->weight);
 		struct tally_buffer text = { 0 };
 		tally_buffer_printf(writer->out, "  ");
 		colour(writer, heat(percent));
 		tally_buffer_printf(writer->out, "%6.2f%%", percent);
 		colour(writer, PLAIN);
-		tally_buffer_printf(writer->out, " %s%4.1f  %-*s  ", plus_minus(writer),
-				    tally_annotation_error(annotation, &line->weight), width,
-				    place[i]);
+		tally_buffer_printf(writer->out, " %s%4.1f  %s%*s  ", plus_minus(writer),
+				    tally_annotation_error(annotation, &path->weight), clean[i],
+				    width - tally_text_width(clean[i]), "");
 		const struct tally_source_file *file = tally_source_file(
 			writer->view->sources, text_of(writer, line->file));
 		tally_source_line(file, line->line,
@@ -252,6 +258,16 @@ static void put_arrows(const struct writer *writer, size_t row, bool above)
 	tally_buffer_char(writer->out, ' ');
 }
 
+static size_t hottest_row(const struct tally_annotation *annotation)
+{
+	const struct tally_annotated_instruction *items = annotation->instructions.items;
+	size_t hottest = 0;
+	for (size_t i = 1; i < annotation->instructions.count; i++)
+		if (items[i].weight.period > items[hottest].weight.period)
+			hottest = i;
+	return hottest;
+}
+
 static void put_label(const struct writer *writer, uint32_t label)
 {
 	char text[24] = "";
@@ -283,6 +299,8 @@ static void put_instruction(const struct writer *writer, size_t row)
 		tally_buffer_printf(&text, "  # %" PRIx64, one->target);
 	if (one->target_name != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " <%s>", text_of(writer, one->target_name));
+	if (writer->hottest && row == writer->hottest_row)
+		*writer->hottest = writer->out->length;
 	put_weight(writer, &one->weight);
 	put_arrows(writer, row, false);
 	colour(writer, DIM);
@@ -311,12 +329,18 @@ static void put_source(const struct writer *writer, size_t row)
 						 *before = row ? one - 1 : NULL;
 	struct tally_buffer text = { 0 };
 	char where[96], clean[64];
-	if (one->line == UINT32_MAX ||
-	    (before && before->line == one->line && before->inlined == one->inlined))
+	bool is_same = before && before->inlined == one->inlined && before->own == one->own;
+	if (one->line == UINT32_MAX || (is_same && before->line == one->line))
 		return;
-	if (one->inlined != TALLY_STRING_NONE && (!before || before->inlined != one->inlined)) {
+	if (one->inlined != TALLY_STRING_NONE && !is_same) {
 		put_left(writer, row);
 		colour(writer, INLINED);
+		if (one->own != UINT32_MAX) {
+			const struct tally_annotated_line *own =
+				&annotation->lines.items[one->own];
+			tally_buffer_printf(&text, "%s:%u  ", base_name(text_of(writer, own->file)),
+					    own->line);
+		}
 		tally_buffer_text(&text, "inlined: ");
 		tally_buffer_text(&text, text_of(writer, one->inlined));
 		put_text(writer, tally_buffer_string(&text), writer->left_width);
@@ -416,6 +440,28 @@ static const struct tally_source_file *source_of(const struct writer *writer,
 	return file && file->count ? file : NULL;
 }
 
+static const char *inlined_mark(const struct writer *writer)
+{
+	return writer->view->ascii ? ">" : "→";
+}
+
+/* Explains the mark of lines where code is inlined. */
+static void explain_inlined(const struct writer *writer)
+{
+	const struct tally_annotation *annotation = writer->annotation;
+	for (size_t i = 0; i < annotation->lines.count; i++) {
+		char note[128];
+		if (!annotation->lines.items[i].inlined.samples)
+			continue;
+		snprintf(note, sizeof(note),
+			 "a line with %s includes what was inlined there, which has lines of its own, "
+			 "too",
+			 inlined_mark(writer));
+		put_note(writer, note);
+		return;
+	}
+}
+
 static void put_block(const struct writer *writer, const struct tally_line_block *block,
 		      bool with_name)
 {
@@ -435,13 +481,20 @@ static void put_block(const struct writer *writer, const struct tally_line_block
 		struct tally_buffer text = { 0 };
 		const struct tally_annotation_weight none = { 0 };
 		bool has = at < block->end && annotation->lines.items[at].line == number;
-		const struct tally_annotation_weight *weight =
-			has ? &annotation->lines.items[at++].weight : &none;
-		if (file ? !has && number > file->count : !weight->samples)
+		struct tally_annotation_weight weight =
+			has ? annotation->lines.items[at].weight : none;
+		bool has_inlined = has && annotation->lines.items[at].inlined.samples;
+		if (writer->hottest && has && annotation->paths.count &&
+		    at == tally_annotated_own(annotation->paths.items))
+			*writer->hottest = writer->out->length;
+		if (has)
+			tally_annotation_add(&weight, &annotation->lines.items[at++].inlined);
+		if (file ? !has && number > file->count : !weight.samples)
 			continue;
-		put_weight(writer, weight);
+		put_weight(writer, &weight);
 		colour(writer, DIM);
-		tally_buffer_printf(writer->out, " %6u  ", number);
+		tally_buffer_printf(writer->out, " %6u%s ", number,
+				    has_inlined ? inlined_mark(writer) : " ");
 		colour(writer, PLAIN);
 		tally_source_line(file, number, 0, &text);
 		put_text(writer, tally_buffer_string(&text), writer->left_width + 8);
@@ -468,6 +521,7 @@ static void put_lines(const struct writer *writer)
 {
 	struct tally_line_block block = { .file = TALLY_STRING_NONE };
 	uint32_t last = TALLY_STRING_NONE;
+	explain_inlined(writer);
 	for (size_t at = 0;
 	     tally_annotate_next_block(writer->annotation, writer->view->sources, at, &block);
 	     at = block.end) {
@@ -515,10 +569,15 @@ static void measure(struct writer *writer)
 }
 
 int tally_annotate_text(const struct tally_annotation *annotation,
-			const struct tally_annotate_view *view, struct tally_buffer *out)
+			const struct tally_annotate_view *view, struct tally_buffer *out,
+			size_t *hottest)
 {
 	enum { NARROW_ARROWS = 6, WIDE_ARROWS = 12 };
-	struct writer writer = { .annotation = annotation, .view = view, .out = out };
+	struct writer writer = { .annotation = annotation,
+				 .view = view,
+				 .out = out,
+				 .hottest = hottest,
+				 .hottest_row = hottest_row(annotation) };
 	bool is_narrow = view->columns && view->columns < WIDE_COLUMNS;
 	int result = tally_arrows_make(annotation, is_narrow ? NARROW_ARROWS : WIDE_ARROWS,
 				       &writer.arrows);

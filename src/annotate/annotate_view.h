@@ -21,9 +21,11 @@ struct tally_annotate_view {
 	struct tally_source_files *sources;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Sets `*hottest` (may be NULL) to the offset in `out` of the line with the heaviest instruction or
+ * source line; stays as it is if there is none.  Returns 0 or -ENOMEM. */
 int tally_annotate_text(const struct tally_annotation *annotation,
-			const struct tally_annotate_view *view, struct tally_buffer *out);
+			const struct tally_annotate_view *view, struct tally_buffer *out,
+			size_t *hottest);
 
 /* Writes one member of an array. */
 void tally_annotate_json(const struct tally_annotation *annotation,
@@ -44,9 +46,10 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation);
 void tally_annotate_copies_text(const struct tally_annotation *annotation,
 				struct tally_buffer *out);
 
-/* Stores the heaviest lines, at most `max`, as indices into lines. Returns how many. */
-size_t tally_annotate_hot_lines(const struct tally_annotation *annotation, uint32_t *out,
-				size_t max);
+/* Appends "main.rs:31", or "main.rs:31 → cmp.rs:20" where cmp.rs's code is inlined. */
+void tally_annotate_path_text(const struct tally_annotation *annotation,
+			      const struct tally_annotated_path *path, bool ascii,
+			      struct tally_buffer *out);
 
 /* Returns for each instruction whether it is shown: instructions of at least `percent_min` are, and
  * those near them. The caller frees the array. NULL: out of memory. */

@@ -248,14 +248,16 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 	return result;
 }
 
+/* Sets `*hottest` to the offset of a single function's hottest line. */
 static int write_text(const struct annotations *all, const struct request *request,
-		      struct tally_buffer *out)
+		      struct tally_buffer *out, size_t *hottest)
 {
 	int result = 0;
 	for (size_t i = 0; !result && i < all->count; i++) {
 		if (i)
 			tally_buffer_text(out, "\n\n");
-		result = tally_annotate_text(&all->items[i], &request->view, out);
+		result = tally_annotate_text(&all->items[i], &request->view, out,
+					     all->count == 1 ? hottest : NULL);
 	}
 	return result;
 }
@@ -275,11 +277,11 @@ static int write_json(const struct annotations *all, const struct request *reque
 }
 
 static int write_functions(const struct annotations *all, const struct request *request,
-			   struct tally_buffer *out)
+			   struct tally_buffer *out, size_t *hottest)
 {
 	if (request->html)
 		return tally_annotate_html(all->items, all->count, &request->view, out);
-	return request->json ? write_json(all, request, out) : write_text(all, request, out);
+	return request->json ? write_json(all, request, out) : write_text(all, request, out, hottest);
 }
 
 /* A reader that closes standard output early is not an error. */
@@ -358,6 +360,15 @@ static void tell_of_callees(const struct request *request, struct tally_error *e
 	tally_profile_free(profile);
 }
 
+/* Returns the number of the line at an offset, from 0. */
+static size_t line_at(const struct tally_buffer *text, size_t offset)
+{
+	size_t line = 0;
+	for (size_t i = 0; i < offset && i < text->length; i++)
+		line += text->bytes[i] == '\n';
+	return line;
+}
+
 static int show(const struct tally_command *command, struct request *request,
 		struct tally_profile *profile)
 {
@@ -366,6 +377,7 @@ static int show(const struct tally_command *command, struct request *request,
 	struct tally_buffer out = { 0 }, taken = { 0 };
 	char size[TALLY_SIZE_TEXT];
 	struct tally_pager pager = { 0 };
+	size_t hottest = 0;
 	struct tally_source_files sources = { .root = request->names.search.root };
 	bool is_text = !request->html && !request->json;
 	request->view.sources = &sources;
@@ -374,16 +386,19 @@ static int show(const struct tally_command *command, struct request *request,
 	int result = make_all(command, profile, request, &all, &err);
 	if (result == -ENOENT && request->choice.name)
 		tell_of_callees(request, &err);
-	if (!result && is_text && !request->output) {
-		tally_pager_start(&pager, !request->no_pager);
+	bool is_shown = !result && is_text && !request->output;
+	if (is_shown) {
+		tally_pager_measure(&pager);
 		request->view.columns = pager.columns;
 		request->view.colours = pager.colours;
 	}
 	request->view.recorded_ns = recorded_until(profile->recording,
 						   tally_recording_path(request->input));
 	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	if (!result && write_functions(&all, request, &out) < 0)
+	if (!result && write_functions(&all, request, &out, &hottest) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
+	if (!result && is_shown)
+		tally_pager_start_at(&pager, !request->no_pager, line_at(&out, hottest));
 	if (!result)
 		result = write_out(request->output, &out, &err);
 	tally_pager_finish(&pager);

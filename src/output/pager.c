@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,12 +42,43 @@ bool tally_pager_is_less(void)
 	return command && strstr(command, "less");
 }
 
-void tally_pager_start(struct tally_pager *pager, bool wanted)
+/* Sets $LESS: quit if the text fits on one screen; pass colours; cut long lines; show `line` in the
+ * upper third.  The user's own options stay; a line is added to those that take no text. */
+static void set_less(size_t line)
+{
+	static const char plain[] = "-ACEFGIKLMNQRSUVWXacefgimnqrsuw ";
+	const char *set = getenv("LESS");
+	char text[256];
+	struct winsize size = { 0 };
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	bool is_below = line + 1 >= size.ws_row;
+	if (!set)
+		set = "FRSX";
+	if (is_below && strlen(set) < sizeof(text) / 2 && strspn(set, plain) == strlen(set))
+		snprintf(text, sizeof(text), "%s -j.3$ +%zug", set, line + 1);
+	else
+		snprintf(text, sizeof(text), "%s", set);
+	if (strlen(set) < sizeof(text))
+		setenv("LESS", text, 1);
+}
+
+void tally_pager_measure(struct tally_pager *pager)
 {
 	*pager = (struct tally_pager){ .colours = tally_terminal_colours(STDOUT_FILENO) };
-	if (!isatty(STDOUT_FILENO))
+	if (isatty(STDOUT_FILENO))
+		pager->columns = tally_terminal_columns(STDOUT_FILENO, 80);
+}
+
+void tally_pager_start(struct tally_pager *pager, bool wanted)
+{
+	tally_pager_measure(pager);
+	tally_pager_start_at(pager, wanted, 0);
+}
+
+void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line)
+{
+	if (!pager->columns)
 		return;
-	pager->columns = tally_terminal_columns(STDOUT_FILENO, 80);
 	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO)
 				      ? pager_command()
 				      : NULL;
@@ -58,8 +90,7 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 		dup2(pipe_fds[0], STDIN_FILENO);
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
-		/* quit if it fits on one screen; pass colours; cut long lines */
-		setenv("LESS", "FRSX", 0);
+		set_less(line);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

@@ -3,6 +3,7 @@
 #define TALLY_OUTPUT_PAGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* If `wanted` and standard output is a terminal, tally_pager_start() sends standard output through
  * a pager until tally_pager_finish(). */
@@ -13,6 +14,11 @@ struct tally_pager {
 };
 
 void tally_pager_start(struct tally_pager *pager, bool wanted);
+/* The same in two steps, for text that is made before: measures the terminal, then starts the pager
+ * at a line, counted from 0.  Only less(1) knows lines; it begins at the top if the line is on the
+ * first screen. */
+void tally_pager_measure(struct tally_pager *pager);
+void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line);
 /* True if the pager is less(1) and stays until the user quits, because $LESS is set and lacks F. */
 bool tally_pager_is_less(void);
 /* Flushes standard output and waits until the user quits the pager. */

@@ -43,6 +43,7 @@ struct maker {
 	struct tally_function_code code;
 	struct { struct spot *items; size_t count, capacity; } spots;
 	struct tally_map line_index; /* file and line → index into `lines` */
+	struct tally_map path_index; /* both lines → index into `paths` */
 	const struct tally_place *place; /* one place of the function */
 };
 
@@ -191,63 +192,41 @@ static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
 	return (uint32_t)*slot;
 }
 
-static void weigh_line(struct maker *maker, const char *file, uint32_t number,
+static void weigh_path(struct maker *maker, uint32_t own, uint32_t inner,
 		       const struct tally_annotation_weight *weight)
 {
-	uint32_t line = line_of(maker, file, number);
-	if (line != UINT32_MAX)
-		tally_annotation_add(&maker->out->lines.items[line].weight, weight);
+	struct tally_annotation *out = maker->out;
+	bool added;
+	uint64_t *slot = tally_map_put(&maker->path_index, (uint64_t)own << 32 | inner, &added);
+	const struct tally_annotated_path path = { .own = own, .inner = inner };
+	if (!slot || (added && tally_vector_push(&out->paths, path) < 0))
+		return;
+	if (added)
+		*slot = out->paths.count - 1;
+	tally_annotation_add(&out->paths.items[*slot].weight, weight);
 }
 
-/* Weighs the lines of the spots whose causes were found here.  Returns 0 or -ENOMEM. */
-static int weigh_charged_lines(struct maker *maker)
+/* Weighs the line of the innermost code, and the line of the annotated function that leads
+ * there. */
+static void weigh_line(struct maker *maker, const char *file, uint32_t number, const char *own_file,
+		       uint32_t own_number, const struct tally_annotation_weight *weight)
 {
-	size_t count = 0;
-	uint64_t *addresses = malloc((maker->spots.count + 1) * sizeof(*addresses));
-	struct tally_line_answer *answers = calloc(maker->spots.count + 1, sizeof(*answers));
-	struct tally_line_frame *scratch = calloc(2 * maker->spots.count + 1, sizeof(*scratch));
-	int result = addresses && answers && scratch ? 0 : -ENOMEM;
-	for (size_t i = 0; !result && i < maker->spots.count; i++)
-		if (maker->spots.items[i].is_charged_here)
-			addresses[count++] = maker->spots.items[i].address - maker->code.shown;
-	if (!result)
-		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
-						   addresses, count, answers, scratch);
-	for (size_t i = 0, at = 0; !result && i < maker->spots.count; i++) {
-		const struct spot *spot = &maker->spots.items[i];
-		const struct tally_line_answer *answer = spot->is_charged_here ? &answers[at++]
-									       : NULL;
-		if (answer && answer->count)
-			weigh_line(maker, answer->frames->file, answer->frames->line,
-				   &spot->weight);
-	}
-	free(addresses);
-	free(answers);
-	free(scratch);
-	return result;
+	uint32_t inner = line_of(maker, file, number),
+		 own = line_of(maker, own_file, own_number);
+	if (inner != UINT32_MAX)
+		tally_annotation_add(&maker->out->lines.items[inner].weight, weight);
+	if (own != UINT32_MAX && own != inner)
+		tally_annotation_add(&maker->out->lines.items[own].inlined, weight);
+	inner = inner == UINT32_MAX ? own : inner;
+	if (inner != UINT32_MAX)
+		weigh_path(maker, own, inner, weight);
 }
 
-/* Sums samples by line, using the names of the profile's places.  A recording may carry these even
- * if the binary is not here. */
-static int weigh_lines(struct maker *maker)
+static const char *file_of(const struct maker *maker, const struct tally_place_frame *frame)
 {
-	for (size_t i = 0; i < maker->spots.count; i++) {
-		const struct spot *spot = &maker->spots.items[i];
-		const struct tally_place_name *name = &maker->profile->names[spot->place];
-		const struct tally_place_frame *inner = &maker->names->frames.items[name->first];
-		const struct tally_place_frame *outer = inner + frame_of(maker, spot->place);
-		const char *file = inner->file == TALLY_STRING_NONE
-					   ? NULL
-					   : tally_strings_text(&maker->names->strings,
-								inner->file);
-		if (!spot->is_charged_here)
-			weigh_line(maker, file, inner->line, &spot->weight);
-		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
-			maker->out->main_file = tally_strings_intern(
-				&maker->out->strings,
-				tally_strings_text(&maker->names->strings, outer->file));
-	}
-	return weigh_charged_lines(maker);
+	return frame->file == TALLY_STRING_NONE
+		       ? NULL
+		       : tally_strings_text(&maker->names->strings, frame->file);
 }
 
 /* Returns the frame of the annotated function; NULL: the code is another function's. */
@@ -268,6 +247,55 @@ static const struct tally_line_frame *own_frame(const struct maker *maker,
 	return NULL;
 }
 
+/* Weighs the lines of the spots whose causes were found here.  Returns 0 or -ENOMEM. */
+static int weigh_charged_lines(struct maker *maker)
+{
+	size_t count = 0;
+	uint64_t *addresses = malloc((maker->spots.count + 1) * sizeof(*addresses));
+	struct tally_line_answer *answers = calloc(maker->spots.count + 1, sizeof(*answers));
+	struct tally_line_frame *scratch = calloc(2 * maker->spots.count + 1, sizeof(*scratch));
+	int result = addresses && answers && scratch ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < maker->spots.count; i++)
+		if (maker->spots.items[i].is_charged_here)
+			addresses[count++] = maker->spots.items[i].address - maker->code.shown;
+	if (!result)
+		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
+						   addresses, count, answers, scratch);
+	for (size_t i = 0, at = 0; !result && i < maker->spots.count; i++) {
+		const struct spot *spot = &maker->spots.items[i];
+		const struct tally_line_answer *answer = spot->is_charged_here ? &answers[at++]
+									       : NULL;
+		const struct tally_line_frame *own = answer ? own_frame(maker, answer) : NULL;
+		if (own)
+			weigh_line(maker, answer->frames->file, answer->frames->line, own->file,
+				   own->line, &spot->weight);
+	}
+	free(addresses);
+	free(answers);
+	free(scratch);
+	return result;
+}
+
+/* Sums samples by line, using the names of the profile's places.  A recording may carry these even
+ * if the binary is not here. */
+static int weigh_lines(struct maker *maker)
+{
+	for (size_t i = 0; i < maker->spots.count; i++) {
+		const struct spot *spot = &maker->spots.items[i];
+		const struct tally_place_name *name = &maker->profile->names[spot->place];
+		const struct tally_place_frame *inner = &maker->names->frames.items[name->first];
+		const struct tally_place_frame *outer = inner + frame_of(maker, spot->place);
+		if (!spot->is_charged_here)
+			weigh_line(maker, file_of(maker, inner), inner->line, file_of(maker, outer),
+				   outer->line, &spot->weight);
+		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
+			maker->out->main_file = tally_strings_intern(
+				&maker->out->strings,
+				tally_strings_text(&maker->names->strings, outer->file));
+	}
+	return weigh_charged_lines(maker);
+}
+
 static void see_frames(struct maker *maker, const struct tally_line_answer *answer,
 		       struct tally_annotated_instruction *instruction)
 {
@@ -277,6 +305,7 @@ static void see_frames(struct maker *maker, const struct tally_line_answer *answ
 	if (!answer->count || instruction->is_other)
 		return;
 	instruction->line = line_of(maker, frame->file, frame->line);
+	instruction->own = own ? line_of(maker, own->file, own->line) : UINT32_MAX;
 	if (instruction->line != UINT32_MAX)
 		out->lines.items[instruction->line].instructions++;
 	if (answer->count > 1 && frame != own && frame->function) {
@@ -363,6 +392,7 @@ static int disassemble(struct maker *maker, struct tally_disassembler *disassemb
 			.text = tally_strings_add(&out->strings, one.text, one.operand),
 			.destination = UINT32_MAX,
 			.line = UINT32_MAX,
+			.own = UINT32_MAX,
 			.inlined = TALLY_STRING_NONE,
 			.target_name = is_named ? name_address(maker, asked, goes)
 						: TALLY_STRING_NONE,
@@ -471,17 +501,33 @@ static int add_instructions(struct maker *maker, struct tally_error *err)
 struct line_order {
 	const struct tally_strings *strings;
 	const struct tally_annotated_line *lines;
+	uint32_t main_file;
 };
 
+/* The function's own file comes first. */
 static int by_file_and_line(const void *a_, const void *b_, void *order_)
 {
 	const struct line_order *order = order_;
 	const struct tally_annotated_line *a = &order->lines[*(const uint32_t *)a_],
 					  *b = &order->lines[*(const uint32_t *)b_];
+	if (a->file != b->file && (a->file == order->main_file || b->file == order->main_file))
+		return a->file == order->main_file ? -1 : 1;
 	if (a->file != b->file)
 		return strcmp(tally_strings_text(order->strings, a->file),
 			      tally_strings_text(order->strings, b->file));
 	return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int heavier_first(const void *a_, const void *b_)
+{
+	const struct tally_annotated_path *a = a_, *b = b_;
+	if (a->weight.period != b->weight.period)
+		return a->weight.period > b->weight.period ? -1 : 1;
+	if (a->weight.samples != b->weight.samples)
+		return a->weight.samples > b->weight.samples ? -1 : 1;
+	if (a->inner != b->inner)
+		return a->inner < b->inner ? -1 : 1;
+	return a->own < b->own ? -1 : a->own > b->own;
 }
 
 static int sort_lines(struct tally_annotation *out)
@@ -490,7 +536,7 @@ static int sort_lines(struct tally_annotation *out)
 	uint32_t *order = malloc((count + 1) * sizeof(*order)),
 		 *where = malloc((count + 1) * sizeof(*where));
 	struct tally_annotated_line *sorted = malloc((count + 1) * sizeof(*sorted));
-	struct line_order context = { &out->strings, out->lines.items };
+	struct line_order context = { &out->strings, out->lines.items, out->main_file };
 	int result = -ENOMEM;
 	if (!order || !where || !sorted)
 		goto out;
@@ -501,9 +547,19 @@ static int sort_lines(struct tally_annotation *out)
 		sorted[i] = out->lines.items[order[i]];
 		where[order[i]] = i;
 	}
-	for (size_t i = 0; i < out->instructions.count; i++)
-		if (out->instructions.items[i].line != UINT32_MAX)
-			out->instructions.items[i].line = where[out->instructions.items[i].line];
+	for (size_t i = 0; i < out->instructions.count; i++) {
+		struct tally_annotated_instruction *one = &out->instructions.items[i];
+		one->line = one->line == UINT32_MAX ? UINT32_MAX : where[one->line];
+		one->own = one->own == UINT32_MAX ? UINT32_MAX : where[one->own];
+	}
+	for (size_t i = 0; i < out->paths.count; i++) {
+		struct tally_annotated_path *path = &out->paths.items[i];
+		path->inner = where[path->inner];
+		path->own = path->own == UINT32_MAX ? UINT32_MAX : where[path->own];
+	}
+	if (out->paths.count)
+		qsort(out->paths.items, out->paths.count, sizeof(*out->paths.items),
+		      heavier_first);
 	if (count)
 		memcpy(out->lines.items, sorted, count * sizeof(*sorted));
 	result = 0;
@@ -590,6 +646,7 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event,
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	tally_vector_release(&maker.spots);
 	tally_map_release(&maker.line_index);
+	tally_map_release(&maker.path_index);
 	tally_function_code_release(&maker.code);
 	return result;
 }
@@ -598,5 +655,6 @@ void tally_annotation_release(struct tally_annotation *annotation)
 {
 	tally_vector_release(&annotation->instructions);
 	tally_vector_release(&annotation->lines);
+	tally_vector_release(&annotation->paths);
 	tally_strings_release(&annotation->strings);
 }

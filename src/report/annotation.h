@@ -23,9 +23,24 @@ struct tally_annotated_line {
 	uint32_t file; /* string id */
 	uint32_t line; /* never 0 */
 	struct tally_annotation_weight weight;
+	/* of code that was inlined at this line of the annotated function; not in `weight` */
+	struct tally_annotation_weight inlined;
 	/* number of instructions that belong to the line; 0 without a disassembly */
 	uint32_t instructions;
 };
+
+/* Where samples are: a line of the annotated function, and the line of the innermost inlined code;
+ * the same if nothing is inlined there. */
+struct tally_annotated_path {
+	uint32_t own, inner; /* indices into `lines`; `own` is UINT32_MAX if it is not known */
+	struct tally_annotation_weight weight;
+};
+
+/* Returns the path's line of the annotated function if it is known, else the inner one. */
+static inline uint32_t tally_annotated_own(const struct tally_annotated_path *path)
+{
+	return path->own == UINT32_MAX ? path->inner : path->own;
+}
 
 struct tally_annotated_instruction {
 	/* address as linked, as in the file's symbol table; for JIT code and kernels: as in
@@ -44,6 +59,8 @@ struct tally_annotated_instruction {
 	uint32_t target_name;
 	uint32_t label;       /* number of a jump's target, from 1; 0: no jump leads here */
 	uint32_t line;        /* index into `lines`; UINT32_MAX: not known */
+	/* for inlined code: the annotated function's line that leads there; else as `line` */
+	uint32_t own;
 	/* string id of the function that was inlined here; TALLY_STRING_NONE: the function's own
 	 * code */
 	uint32_t inlined;
@@ -67,8 +84,10 @@ struct tally_annotation {
 	char missing[768], hint[512];
 	/* sorted by address */
 	struct { struct tally_annotated_instruction *items; size_t count, capacity; } instructions;
-	/* sorted by file and line */
+	/* sorted by file and line; the function's own file comes first */
 	struct { struct tally_annotated_line *items; size_t count, capacity; } lines;
+	/* the heaviest first */
+	struct { struct tally_annotated_path *items; size_t count, capacity; } paths;
 	/* string id of the function's own source file; TALLY_STRING_NONE: not known */
 	uint32_t main_file;
 	/* last change of the object's file, seconds since the epoch; 0: not known */

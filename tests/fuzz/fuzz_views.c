@@ -77,7 +77,9 @@ static void show_annotation(const struct tally_annotation *annotation)
 					    .sources = &sources };
 	struct tally_buffer out = { 0 };
 	struct tally_json json = { .out = &out };
-	require(tally_annotate_text(annotation, &view, &out) == 0);
+	size_t hottest = 0;
+	require(tally_annotate_text(annotation, &view, &out, &hottest) == 0);
+	require(hottest <= out.length);
 	tally_buffer_clear(&out);
 	tally_annotate_json(annotation, &sources, &json);
 	tally_buffer_clear(&out);

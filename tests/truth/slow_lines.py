@@ -86,7 +86,9 @@ def check(tally, language, scratch):
         if isinstance(found, str):
             yield name, found.split("\n")[0], ""
             continue
-        lines = sorted((line for line in found["lines"] if line["samples"]), key=lambda line: -line["percent"])
+        for line in found["lines"]:  # with what is inlined there
+            line["percent"] += line.get("inlined", {"percent": 0})["percent"]
+        lines = sorted((line for line in found["lines"] if line["percent"]), key=lambda line: -line["percent"])
         problem = None if lines else "no lines"
         detail = ", ".join(f"{os.path.basename(line['file'])}:{line['line']} {line['percent']:.1f}%" for line in lines[:4])
         for mark, number in marked_lines(text)[name].items():
