@@ -398,7 +398,8 @@ static int show(const struct tally_command *command, struct request *request,
 	if (!result && write_functions(&all, request, &out, &hottest) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result && is_shown)
-		tally_pager_start_at(&pager, !request->no_pager, line_at(&out, hottest));
+		tally_pager_start_at(&pager, !request->no_pager, line_at(&out, hottest),
+				     line_at(&out, out.length));
 	if (!result)
 		result = write_out(request->output, &out, &err);
 	tally_pager_finish(&pager);

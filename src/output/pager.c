@@ -42,20 +42,29 @@ bool tally_pager_is_less(void)
 	return command && strstr(command, "less");
 }
 
-/* Sets $LESS: quit if the text fits on one screen; pass colours; cut long lines; show `line` in the
- * upper third.  The user's own options stay; a line is added to those that take no text. */
-static void set_less(size_t line)
+/* Returns the line at the top of the screen, from 0, that shows `line` in the upper third. */
+static size_t top_line(size_t line, size_t lines)
+{
+	struct winsize size = { 0 };
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	size_t rows = size.ws_row > 1 ? size.ws_row - 1u : 0; /* the last one is less's own */
+	if (!rows || line < rows)
+		return 0;
+	size_t top = line - rows / 3;
+	return top + rows > lines && lines > rows ? lines - rows : top;
+}
+
+/* Sets $LESS: quit if the text fits on one screen; pass colours; cut long lines; begin at `top`.
+ * The user's own options stay; a line is added to those that take no text. */
+static void set_less(size_t top)
 {
 	static const char plain[] = "-ACEFGIKLMNQRSUVWXacefgimnqrsuw ";
 	const char *set = getenv("LESS");
 	char text[256];
-	struct winsize size = { 0 };
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	bool is_below = line + 1 >= size.ws_row;
 	if (!set)
 		set = "FRSX";
-	if (is_below && strlen(set) < sizeof(text) / 2 && strspn(set, plain) == strlen(set))
-		snprintf(text, sizeof(text), "%s -j.3$ +%zug", set, line + 1);
+	if (top && strlen(set) < sizeof(text) / 2 && strspn(set, plain) == strlen(set))
+		snprintf(text, sizeof(text), "%s +%zug", set, top + 1);
 	else
 		snprintf(text, sizeof(text), "%s", set);
 	if (strlen(set) < sizeof(text))
@@ -72,13 +81,14 @@ void tally_pager_measure(struct tally_pager *pager)
 void tally_pager_start(struct tally_pager *pager, bool wanted)
 {
 	tally_pager_measure(pager);
-	tally_pager_start_at(pager, wanted, 0);
+	tally_pager_start_at(pager, wanted, 0, 0);
 }
 
-void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line)
+void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line, size_t lines)
 {
 	if (!pager->columns)
 		return;
+	size_t top = top_line(line, lines);
 	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO)
 				      ? pager_command()
 				      : NULL;
@@ -90,7 +100,7 @@ void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line)
 		dup2(pipe_fds[0], STDIN_FILENO);
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
-		set_less(line);
+		set_less(top);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

@@ -15,10 +15,11 @@ struct tally_pager {
 
 void tally_pager_start(struct tally_pager *pager, bool wanted);
 /* The same in two steps, for text that is made before: measures the terminal, then starts the pager
- * at a line, counted from 0.  Only less(1) knows lines; it begins at the top if the line is on the
- * first screen. */
+ * so that a line is shown, counted from 0, of `lines`.  Only less(1) can do that; others begin at
+ * the top, as less does if the line is on the first screen. */
 void tally_pager_measure(struct tally_pager *pager);
-void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line);
+void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line,
+			  size_t lines);
 /* True if the pager is less(1) and stays until the user quits, because $LESS is set and lacks F. */
 bool tally_pager_is_less(void);
 /* Flushes standard output and waits until the user quits the pager. */

@@ -310,6 +310,28 @@ static void put_wakers_note(const struct table *table)
 	tally_buffer_release(&note);
 }
 
+/* Says that lines are those of the instructions before the sampled ones. */
+static void put_charged_note(const struct table *table)
+{
+	const struct tally_profile *profile = table->profile;
+	size_t events;
+	const struct tally_recorded_event *event = &tally_perfdata_events(
+		profile->recording->data, &events)[table->options->event];
+	bool has_lines = table->options->by[TALLY_SORT_SOURCE_LINE];
+	if (!has_lines || !tally_recording_has_skid(profile->recording, &event->attr))
+		return;
+	for (size_t i = 0; i < profile->places.places.count; i++) {
+		if (!profile->names[i].is_charged)
+			continue;
+		tally_buffer_char(table->out, '\n');
+		tally_wrap_text(table->out,
+				"lines are those of the instructions before the sampled ones, which took the "
+				"time (--raw-addresses: of the sampled ones)",
+				table->view->columns ? (int)table->view->columns : 120);
+		return;
+	}
+}
+
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
 		       const struct tally_report_options *options,
 		       const struct tally_report_view *view, struct tally_buffer *out)
@@ -483,6 +505,7 @@ void tally_report_text(const struct tally_profile *profile, const struct tally_r
 	shrink_columns(&table);
 	put_head_line(&table, colour(&table, "\x1b[1m"), colour(&table, "\x1b[0m"), out);
 	put_rate_note(&table);
+	put_charged_note(&table);
 	put_hint(&table);
 	put_idle_note(&table);
 	put_wakers_note(&table);

@@ -132,6 +132,8 @@ if have less && "$TALLY" record -q -e minor-faults -c 1 -o commands.data -- sh -
 	keys / record_workload Enter
 	cursor_has record_workload
 	keys a
+	shows "memory.at. = 1"
+	keys g
 	check "a annotates with the samples of the line's command, if there are several commands" shows "samples other than --comm record_workload are"
 	keys q
 	shows "? help"
