@@ -131,8 +131,8 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		size_t size = stack ? (size_t)(end - stack) : 0;
 		bool may_be = size && event < events &&
 			      event_meets_idle(&recorded[event].attr);
-		if (may_be && is_idle(names, tally_profile_symbol(profile,
-								    tally_stack_next_place(&at)),
+		if (may_be && is_idle(names,
+				      tally_profile_symbol(profile, tally_stack_next_place(&at)),
 				      profile->classes.items[row.class].is_idle_task, answers)) {
 			result = leave_out(profile, event, &row);
 			continue;

@@ -47,8 +47,10 @@ static const struct tally_live_place *functions_of(struct tally_live_sums *sums,
 		size_t frames = sums->names->frames.count;
 		struct tally_place_name name;
 		if (tally_names_resolve(sums->names, place, 1, &name) < 0 ||
-		    push_functions(sums, &name) < 0)
+		    push_functions(sums, &name) < 0) {
+			forget_places(sums);
 			return NULL;
+		}
 		sums->names->frames.count = frames; /* only the functions are needed */
 	}
 	return &sums->named.items[number];

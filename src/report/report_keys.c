@@ -293,6 +293,8 @@ static int set_place_keys(struct tally_report_builder *builder, uint32_t place)
 			*function = frame_at(builder, place, i)->function;
 		result = add_to_list(builder, first, key);
 	}
+	if (result)
+		return result;
 	size_t count = builder->key_lists.count - first;
 	builder->keys_of_place[place] = (struct tally_place_keys){
 		.leaf = builder->key_lists.items[first],
@@ -301,7 +303,7 @@ static int set_place_keys(struct tally_report_builder *builder, uint32_t place)
 	};
 	if (count == 1)
 		builder->key_lists.count = first;
-	return builder->key_lists.count >= TALLY_REPORT_NONE ? -ENOMEM : result;
+	return builder->key_lists.count >= TALLY_REPORT_NONE ? -ENOMEM : 0;
 }
 
 static int make_place_keys(struct tally_report_builder *builder)
