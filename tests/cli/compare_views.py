@@ -244,6 +244,7 @@ def of_pprof():
 
 def main():
     truth = of_report('--sort', 'dso,sym')
+    recorded = of_report('--sort', 'dso,sym', '--raw-addresses') # which script shows
     objects = collections.defaultdict(set)
     for where, name in truth.total:
         objects[name].add(where)
@@ -268,10 +269,11 @@ def main():
                 compare(view, 'total', key, truth.total[key], sums.total[key])
         for view, sums in named.items():
             # script has perf's names, without what tells functions of one name apart
-            is_apart = view == 'script' and re.search(r'[)\]]$', key[1])
+            is_apart = view == 'script' and re.search(r'[)\]>]$', key[1])
             if len(objects[key[1]]) == 1 and not is_apart:
-                compare(view, 'self', key[1], truth.own[key], sums.own[None, key[1]])
-                compare(view, 'total', key[1], truth.total[key], sums.total[None, key[1]])
+                right = recorded if view == 'script' else truth
+                compare(view, 'self', key[1], right.own[key], sums.own[None, key[1]])
+                compare(view, 'total', key[1], right.total[key], sums.total[None, key[1]])
     for view, sums in views.items():
         for key in sums.total:
             if is_named(key[1]) and key not in truth.total:
