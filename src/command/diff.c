@@ -136,6 +136,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS_BY(struct request, input.filter, take_cpus),
 	TALLY_FILTER_LEAF_OPTIONS(struct request, input.filter),
 	TALLY_IDLE_OPTION(struct request, input.shows_idle),
+	TALLY_LANGUAGE_OPTION(struct request, input.joins_runtimes),
 	TALLY_NAME_OPTIONS('k', struct request, input.names),
 	TALLY_RAW_ADDRESSES_OPTION(struct request, input.names),
 	TALLY_FULL_NAMES_OPTION(struct request, input.names),

@@ -44,6 +44,13 @@
 	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", \
 	  TALLY_SET(type, member) }
 
+/* For views of functions. */
+#define TALLY_LANGUAGE_OPTION(type, member) \
+	{ 0, "language-frames", TALLY_ARGUMENT_NONE, NULL, \
+	  "an interpreter's samples count for the function that it runs\n" \
+	  "(Python, JavaScript …, if the recording names their functions)", \
+	  TALLY_SET(type, member) }
+
 /* Check the syntax of these options, and store the text. */
 tally_take_option tally_filter_take_pids, tally_filter_take_tids, tally_filter_take_cpus,
 	tally_filter_take_time;

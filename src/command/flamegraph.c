@@ -101,6 +101,7 @@ static const struct tally_option options[] = {
 	  "red grew, blue shrank",
 	  TALLY_TEXT(struct flamegraph, old) },
 	TALLY_IDLE_OPTION(struct flamegraph, input.shows_idle),
+	TALLY_LANGUAGE_OPTION(struct flamegraph, input.joins_runtimes),
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "show waits in the scheduler's own functions, not in their caller",
 	  TALLY_SET(struct flamegraph, input.shows_scheduler) },

@@ -46,6 +46,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids", struct fold, input.filter),
 	TALLY_FILTER_STACK_OPTION(struct fold, input.filter.frames_max),
 	TALLY_IDLE_OPTION(struct fold, input.shows_idle),
+	TALLY_LANGUAGE_OPTION(struct fold, input.joins_runtimes),
 	TALLY_NAME_OPTIONS(0, struct fold, input.names),
 	TALLY_RAW_ADDRESSES_OPTION(struct fold, input.names),
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,

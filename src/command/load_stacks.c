@@ -125,6 +125,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 		return -ENOENT;
 	}
 	options.filter = input->filter;
+	options.joins_runtimes = input->joins_runtimes;
 	options.arranges_waits = input->arranges_waits;
 	options.shows_scheduler = input->shows_scheduler;
 	options.with_wakers = input->with_wakers;

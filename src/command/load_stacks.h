@@ -22,6 +22,7 @@ struct tally_stacks_input {
 	/* keep samples of idle CPUs; otherwise they are left out with a message, unless
 	 * tally_filter_means_idle() */
 	bool shows_idle;
+	bool joins_runtimes; /* as in struct tally_profile_options */
 	bool arranges_waits, shows_scheduler, with_wakers; /* as in struct tally_profile_options */
 	/* collects warnings and hints about one of several inputs; NULL: they are printed */
 	struct tally_input_messages *messages;

@@ -13,6 +13,7 @@
 #include "output/report_text.h"
 #include "perfdata/off_cpu_event.h"
 #include "profile/idle.h"
+#include "profile/language_frames.h"
 #include "profile/profile.h"
 #include "profile/wait_stacks.h"
 #include "report/report_model.h"
@@ -37,7 +38,7 @@ struct request {
 	uint64_t quantum_ns;
 	enum interface interface;
 	bool children_given, percent_given, errors, json, browses, mangled, no_inlines;
-	bool shows_functions, shows_idle, shows_scheduler, with_wakers;
+	bool shows_functions, shows_idle, shows_scheduler, with_wakers, joins_runtimes;
 };
 
 static int take_sort(void *taker, const struct tally_option *option, const char *value,
@@ -149,6 +150,7 @@ static const struct tally_option options[] = {
 	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
 	TALLY_FULL_NAMES_OPTION(struct request, names),
 	TALLY_IDLE_OPTION(struct request, shows_idle),
+	TALLY_LANGUAGE_OPTION(struct request, joins_runtimes),
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "show waits in the scheduler's own functions, not in their caller",
 	  TALLY_SET(struct request, shows_scheduler) },
@@ -359,6 +361,22 @@ static void complete(struct request *request, const struct tally_profile *profil
 				  !request->children_given;
 }
 
+/* Says how a language's functions get the samples of their interpreter. */
+static void hint_language(const struct tally_profile *profile, uint32_t event, char *hint,
+			  size_t size)
+{
+	enum { WORTH_A_LINE = 20 }; /* percent */
+	uint64_t samples, all, period;
+	tally_profile_totals(profile, event, &all, &period);
+	if (tally_profile_count_runtimes(profile, event, &samples) < 0 || !all ||
+	    100 * samples < WORTH_A_LINE * all)
+		return;
+	snprintf(hint, size,
+		 "%.0f%% of the samples are in an interpreter or runtime, below named functions "
+		 "that it runs: --language-frames counts them for these functions",
+		 100.0 * (double)samples / (double)all);
+}
+
 static int show(const struct tally_command *command, struct request *request,
 		struct tally_profile *profile)
 {
@@ -388,6 +406,10 @@ static int show(const struct tally_command *command, struct request *request,
 		if (request->shows_functions)
 			tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint,
 						    sizeof(hint));
+		uint32_t event;
+		if (request->shows_functions && !*hint && !request->joins_runtimes &&
+		    !choose_event(profile, request, &event, &err))
+			hint_language(profile, event, hint, sizeof(hint));
 		view.hint = *hint ? hint : NULL;
 		if (request->header.shown)
 			tally_command_header(profile->recording, request->input, &request->header,
@@ -483,6 +505,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	tally_names_use_sources(&recording->names, &request->names);
 	/* The leaf of a wait is in the scheduler; the code that waits is among its callers. */
 	recording->leaves_only = !recording->off_cpu.is_due && !request->browses &&
+				 !request->joins_runtimes &&
 				 request->children_given && !report->children &&
 				 report->tree == TALLY_TREE_NONE;
 	struct tally_profile_options samples = {
@@ -507,6 +530,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.arranges_waits = true,
 		.shows_scheduler = request->shows_scheduler,
 		.with_wakers = request->with_wakers,
+		.joins_runtimes = request->joins_runtimes,
 	};
 	if (tally_command_profile_new(recording, &samples, profile, &err) < 0)
 		return tally_command_fail(command, &err);
@@ -560,8 +584,8 @@ const struct tally_command tally_command_report = {
 	.details =
 		"SELF counts samples in the function itself, TOTAL also those in functions that it "
 		"called.\n"
-		"A function that was inlined has a row like others, marked \"(inlined)\"; the SELF of "
-		"its callers is without it.\n"
+		"A function that was inlined has a row like others, marked \"(inlined)\"; the SELF "
+		"of its callers is without it.\n"
 		"On a terminal the report is browsed: Enter opens call trees, / searches, f "
 		"filters, s selects columns, h\n"
 		"lists all keys, q quits.  In pipes, with --stdio or -j, it is text.\n\n"

@@ -35,6 +35,7 @@ struct top_request {
 	uint32_t frames_max;               /* frames kept of a stack; 0: all */
 	bool no_totals;                    /* show no totals, even with stacks */
 	bool no_inlines;                   /* rows are symbols */
+	bool joins_runtimes;               /* an interpreter's samples are its function's */
 	bool shows_idle;                   /* show samples of idle CPUs */
 	bool forgets;                      /* each view starts from zero */
 	struct tally_name_sources sources; /* --full-names */
@@ -141,6 +142,7 @@ static const struct tally_option options[] = {
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g",
 	  TALLY_SET(struct top_request, no_totals) },
 	TALLY_IDLE_OPTION(struct top_request, shows_idle),
+	TALLY_LANGUAGE_OPTION(struct top_request, joins_runtimes),
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "only user mode",
 	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_KERNEL) },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "only the kernel",
@@ -551,6 +553,7 @@ static void set_up(struct top_request *top)
 	tally_names_use_sources(&top->names, &top->sources);
 	top->sums = (struct tally_live_sums){ .names = &top->names,
 					      .with_stacks = top->stacks,
+					      .joins_runtimes = top->joins_runtimes,
 					      .frames_max = top->frames_max };
 	size_t rows = top->stdio ? TEXT_ROWS : 0;
 	top->options = (struct tally_report_options){ .by_self = true,
@@ -681,6 +684,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = parse(command, argc, argv, &top);
+	if (status < 0 && top.joins_runtimes) { /* only stacks tell which function is run */
+		top.stacks = true;
+		if (top.request.record.call_graph == TALLY_CALL_GRAPH_NONE)
+			top.request.record.call_graph = TALLY_CALL_GRAPH_AUTO;
+	}
 	if (status < 0) {
 		top.stdio = top.interface == INTERFACE_TEXT || !tally_screen_possible();
 		status = show(command, &top);

@@ -3,6 +3,7 @@
 #include "base/vector.h"
 #include "profile/fetch_names.h"
 #include "profile/hot_functions.h"
+#include "profile/language_frames.h"
 #include "profile/idle.h"
 #include "profile/sample_reader.h"
 #include "profile/wait_stacks.h"
@@ -149,6 +150,13 @@ int tally_profile_new(struct tally_recording *recording,
 	/* These filters need the name of a sample's leaf, so it is not known yet which threads
 	 * count. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
+	/* Which leaves remain is known only when all stacks are. */
+	const struct tally_profile_filter leaves = {
+		.objects = chosen.joins_runtimes ? chosen.filter.objects : NULL,
+		.symbols = chosen.joins_runtimes ? chosen.filter.symbols : NULL,
+	};
+	if (chosen.joins_runtimes)
+		chosen.filter.objects = chosen.filter.symbols = NULL;
 	recording->off_cpu.wants_wakers = chosen.with_wakers;
 	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols ||
 				   tally_sort_keys_use_names(chosen.facts);
@@ -163,6 +171,7 @@ int tally_profile_new(struct tally_recording *recording,
 	if (!result &&
 	    ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
 	     (chosen.arranges_waits && tally_profile_arrange_waits(profile, &chosen) < 0) ||
+	     (chosen.joins_runtimes && tally_profile_join_runtimes(profile, &leaves) < 0) ||
 	     (chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
 	     (!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");

@@ -50,6 +50,9 @@ struct tally_profile_options {
 	bool shows_scheduler; /* with arranges_waits: keep the scheduler's frames */
 	/* with arranges_waits: stacks of waits go on with the stacks that ended them */
 	bool with_wakers;
+	/* leave out the frames of runtimes that functions of a language called
+	 * (language_frames.h) */
+	bool joins_runtimes;
 	bool hides_functions; /* don't report functions without names */
 	uint64_t time_quantum_ns; /* resolution of times as a sort key, ns; 0: 100 ms */
 	/* With merge_threads: only places and their names are needed.  Rows have only an event and

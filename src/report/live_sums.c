@@ -141,6 +141,28 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 	return is_cut ? add_place(sums, &cut, key) : 0;
 }
 
+/* Leaves out the frames of runtimes.  The first frame that remains is the leaf. */
+static int join_runtimes(struct tally_live_sums *sums, struct tally_live_sum *key)
+{
+	uint32_t *functions = sums->frames.items + key->first, kept = 0;
+	sums->runtimes.names = sums->names;
+	if (tally_vector_reserve(&sums->left_out, (size_t)key->count + 1) < 0 ||
+	    tally_runtimes_see(&sums->runtimes, functions, key->count) < 0)
+		return -ENOMEM;
+	tally_runtimes_choose(&sums->runtimes, functions, key->count, sums->left_out.items);
+	if (sums->left_out.items[0])
+		key->symbol = UINT32_MAX;
+	for (uint32_t i = 0; i < key->count; i++)
+		if (!sums->left_out.items[i])
+			functions[kept++] = functions[i];
+	key->count = kept;
+	sums->frames.count = key->first + kept;
+	key->function = functions[0];
+	if (key->symbol == UINT32_MAX)
+		key->symbol = key->function;
+	return 0;
+}
+
 int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 			const struct tally_record *record)
 {
@@ -158,6 +180,8 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 	key.comm = tally_strings_intern(&tasks->strings,
 					tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
 	if (sums->with_stacks && add_frames(sums, record, kernel, &place, &key) < 0)
+		return -ENOMEM;
+	if (sums->with_stacks && sums->joins_runtimes && join_runtimes(sums, &key) < 0)
 		return -ENOMEM;
 	struct tally_live_sum *sum = sum_of(sums, &key);
 	if (!sum)
@@ -216,6 +240,8 @@ void tally_live_sums_release(struct tally_live_sums *sums)
 	tally_vector_release(&sums->frames);
 	tally_map_release(&sums->index);
 	forget_places(sums);
+	tally_runtimes_release(&sums->runtimes);
+	tally_vector_release(&sums->left_out);
 	tally_vector_release(&sums->named);
 	tally_vector_release(&sums->functions);
 }

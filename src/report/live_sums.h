@@ -8,6 +8,7 @@
 #ifndef TALLY_PROFILE_LIVE_SUMS_H
 #define TALLY_PROFILE_LIVE_SUMS_H
 
+#include "profile/language_frames.h"
 #include "report/report_model.h"
 
 struct tally_live_sum {
@@ -29,6 +30,8 @@ struct tally_live_place {
 
 struct tally_live_sums {
 	struct tally_names *names;
+	/* with stacks: leave out the frames of runtimes that functions of a language called */
+	bool joins_runtimes;
 	bool with_stacks; /* keep sums by call chain; set before the first sample */
 	/* number of innermost frames to keep of a chain, not counting inlined ones; 0: all */
 	uint32_t frames_max;
@@ -37,6 +40,8 @@ struct tally_live_sums {
 	/* hash of event, tid and functions → index into `sums`; equal hashes take the next free
 	 * key */
 	struct tally_map index;
+	struct tally_runtimes runtimes;
+	struct { bool *items; size_t count, capacity; } left_out; /* used by _add */
 	/* the places that were named, and their functions; emptied from time to time */
 	struct tally_place_table places;
 	struct { struct tally_live_place *items; size_t count, capacity; } named;
