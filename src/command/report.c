@@ -372,8 +372,8 @@ static void hint_language(const struct tally_profile *profile, uint32_t event, c
 	    100 * samples < WORTH_A_LINE * all)
 		return;
 	snprintf(hint, size,
-		 "%.0f%% of the samples are in an interpreter or runtime, below named functions "
-		 "that it runs: --language-frames counts them for these functions",
+		 "%.0f%% of the samples are an interpreter's, for functions that it runs: "
+		 "--language-frames shows these",
 		 100.0 * (double)samples / (double)all);
 }
 

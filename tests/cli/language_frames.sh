@@ -62,9 +62,9 @@ self() { sed -En "s/^ *[0-9.]+% +([0-9.]+)% +[^ ]+ +$1( .*)?\$/\1/p" out | head 
 between() { awk -v x="${1:-none}" 'BEGIN { exit !(x >= '"$2"' && x <= '"$3"') }'; }
 rows
 check "without it, the interpreter is on top" eval 'between "$(self opcode)" 60 100 && between "$(self py::hot:a.py)" 0 3'
-check "… and the head says how to change that" grep -q '^hint: [0-9]*% of the samples are in an interpreter or runtime, below named functions that it runs: --language-frames ' out
+check "… and the head says how to change that" grep -q '^[0-9]*% of the samples are an interpreter.s, for functions that it runs: --language-frames ' out
 rows --language-frames
-check "… which is gone then" eval '! grep -q "^hint" out'
+check "… which is gone then" eval '! grep -q "language-frames" out'
 check "--language-frames: a function's SELF is what its interpreter took for it" eval 'between "$(self py::hot:a.py)" 50 85'
 check "… of each function" eval 'between "$(self py::cold:a.py)" 12 30'
 check "… and the interpreter has no row of its own below them" eval '! grep -q " opcode\| run_hot" out'
