@@ -394,15 +394,28 @@ static void add_period(struct tally_recorder_excerpt *excerpt, size_t at, uint64
 	memcpy(excerpt->records.bytes + at, &sum, sizeof(sum));
 }
 
+/* Returns the first address of a chain. */
+static uint64_t leaf_of(const struct sample *sample)
+{
+	size_t at = 0;
+	while (at + 1 < sample->count && sample->words[at] >= TALLY_CONTEXT_MAX)
+		at++;
+	return sample->count ? sample->words[at] : 0;
+}
+
 /* Adds a sample whose chain differs from the last. */
 static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 		      const struct sample *sample, struct tally_chain_news *news)
 {
 	uint64_t leaf_key = 0;
+	/* whether a leaf's place is late depends on these (recording.h) */
+	uint64_t aim = (sample->header.misc & TALLY_MISC_EXACT_IP ? 2 : 0) +
+		       (word_at(sample->record, sample->kind->layout.ip) == leaf_of(sample));
 	bool is_kept = sample->has_chain ? gather_news(excerpt, last, sample, news, &leaf_key) :
 					   add_address(excerpt, last, sample, &leaf_key);
-	uint64_t *leaf = excerpt->is_given_up ? NULL
-					      : tally_map_put(&excerpt->leaves, leaf_key, NULL);
+	uint64_t *leaf = excerpt->is_given_up
+				 ? NULL
+				 : tally_map_put(&excerpt->leaves, tally_hash64(leaf_key ^ aim), NULL);
 	if (!leaf || tally_last_chain_set(&last->chain, news, sample->words, sample->count) < 0) {
 		give_up(excerpt);
 		return;
