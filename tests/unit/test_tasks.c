@@ -15,6 +15,9 @@ static void feed_mmap(struct tally_tasks *tasks, uint32_t pid, uint64_t start, u
 			  .length = length,
 			  .file_offset = offset,
 			  .protection = PROT_EXEC,
+			  .flags = MAP_PRIVATE,
+			  .has_inode = true,
+			  .inode = path[0] == '/' && path[1] != '/',
 			  .filename = path },
 	};
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
@@ -171,6 +174,91 @@ static void forks_without_end_take_memory_by_the_record(void **state)
 	tally_tasks_release(&tasks);
 }
 
+enum { LARGE = 2 << 20 };
+
+/* The program of a process, and a library; what is mapped over their code, and what is there then. */
+static void code_that_is_copied_is_still_the_files(void **state)
+{
+	static const struct { const char *over; uint64_t start, length; bool is_copy; } cases[] = {
+		{ "//anon", 10 * LARGE + 0x3000, 0x1000, true }, /* any part of the program */
+		{ "/dev/zero (deleted)", 10 * LARGE, LARGE, true },
+		{ "/anon_hugepage (deleted)", 10 * LARGE, LARGE, true },
+		{ "/memfd:pages (deleted)", 10 * LARGE, LARGE, true },
+		{ "/dev/hugepages/libhugetlbfs.tmp.x (deleted)", 10 * LARGE, LARGE, true },
+		{ "/bin/other", 10 * LARGE, LARGE, false },
+		{ "//anon", 10 * LARGE, 4 * LARGE, false }, /* more than the code */
+		{ "//anon", 20 * LARGE + 0x1000, 3 * LARGE, true }, /* all code of a library */
+		{ "//anon", 21 * LARGE, LARGE, true }, /* its large pages */
+		{ "//anon", 21 * LARGE, 0x1000, false }, /* a JIT's, where the library was */
+		{ "/memfd:lib (deleted)", 20 * LARGE + 0x1000, 3 * LARGE, false },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		for (unsigned executes = 0; executes < 2; executes++) {
+			struct tally_tasks tasks = { 0 };
+			feed_comm(&tasks, 10, 10, "program", true);
+			feed_mmap(&tasks, 10, 10 * LARGE, 3 * LARGE, 0x5000, "/bin/program");
+			feed_mmap(&tasks, 10, 20 * LARGE + 0x1000, 3 * LARGE, 0x1000, "/lib.so");
+			if (executes)
+				feed_comm(&tasks, 10, 10, "another", true);
+			feed_mmap(&tasks, 10, cases[i].start, cases[i].length, 0, cases[i].over);
+			bool is_copy = cases[i].is_copy && !executes;
+			const struct tally_mapping *mapping = tally_tasks_find(
+				&tasks, 10, false, cases[i].start + 0x800);
+			bool in_program = cases[i].start < 20 * LARGE;
+			const char *file = in_program ? "/bin/program" : "/lib.so";
+			uint64_t offset = in_program ? cases[i].start - 10 * LARGE + 0x5000
+						     : cases[i].start - 20 * LARGE;
+			assert_string_equal(path_at(&tasks, 10, cases[i].start + 0x800),
+					    is_copy ? file : cases[i].over);
+			if (is_copy)
+				assert_int_equal(mapping->file_offset +
+							 (cases[i].start - mapping->start),
+						 offset);
+			tally_tasks_release(&tasks);
+		}
+}
+
+static void code_that_was_copied_before_lies_between_the_files(void **state)
+{
+	struct tally_tasks tasks = { 0 };
+	(void)state;
+	feed_mmap(&tasks, 10, 0x10000, 0x3000, 0x1000, "/lib.so");
+	feed_mmap(&tasks, 10, 0x13000, 0x2000, 0, "//anon");
+	feed_mmap(&tasks, 10, 0x15000, 0x1000, 0x6000, "/lib.so");
+	assert_string_equal(path_at(&tasks, 10, 0x14000), "/lib.so");
+	feed_mmap(&tasks, 11, 0x10000, 0x3000, 0x1000, "/lib.so");
+	feed_mmap(&tasks, 11, 0x13000, 0x2000, 0, "//anon");
+	feed_mmap(&tasks, 11, 0x15000, 0x1000, 0x7000, "/lib.so"); /* other code follows */
+	assert_string_equal(path_at(&tasks, 11, 0x14000), "//anon");
+	tally_tasks_release(&tasks);
+}
+
+static void a_forks_copy_of_made_code_is_the_childs(void **state)
+{
+	struct tally_tasks tasks = { 0 };
+	(void)state;
+	feed_mmap(&tasks, 1, 0x1000, 0x3000, 0, "//anon");
+	feed_mmap(&tasks, 1, 0x8000, 0x1000, 0, "/a");
+	feed_fork(&tasks, 1, 2, 2);
+	feed_fork(&tasks, 2, 3, 3);
+	uint32_t parents = tally_tasks_find(&tasks, 1, false, 0x1000)->file,
+		 childs = tally_tasks_find(&tasks, 2, false, 0x1000)->file,
+		 grandchilds = tally_tasks_find(&tasks, 3, false, 0x1000)->file;
+	assert_int_equal(tasks.files.items[childs].pid, 2);
+	assert_int_equal(tasks.files.items[childs].origin, parents + 1);
+	assert_int_equal(tasks.files.items[grandchilds].origin, childs + 1);
+	assert_int_equal(tally_tasks_find(&tasks, 2, false, 0x8000)->file,
+			 tally_tasks_find(&tasks, 1, false, 0x8000)->file);
+	feed_mmap(&tasks, 2, 0x2000, 0x1000, 0, "//anon"); /* it may be mprotect(2) */
+	assert_int_equal(tally_tasks_find(&tasks, 2, false, 0x2000)->file, childs);
+	feed_mmap(&tasks, 2, 0x2000, 0x4000, 0, "//anon"); /* it is mmap(2) */
+	assert_int_equal(tasks.files.items[tally_tasks_find(&tasks, 2, false, 0x2000)->file].origin,
+			 0);
+	assert_int_equal(tally_tasks_find(&tasks, 3, false, 0x2000)->file, grandchilds);
+	tally_tasks_release(&tasks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +266,9 @@ int main(void)
 		cmocka_unit_test(a_fork_inherits_maps_and_comm),
 		cmocka_unit_test(an_exec_changes_the_comm_and_maps_until_covered),
 		cmocka_unit_test(anonymous_memory_belongs_to_its_process),
+		cmocka_unit_test(code_that_is_copied_is_still_the_files),
+		cmocka_unit_test(code_that_was_copied_before_lies_between_the_files),
+		cmocka_unit_test(a_forks_copy_of_made_code_is_the_childs),
 		cmocka_unit_test(maps_are_shared_until_one_side_changes),
 		cmocka_unit_test(forks_without_end_take_memory_by_the_record),
 	};
