@@ -270,6 +270,12 @@ KINDS = (
         RUST,
     ),
     native("go", "Go", (("go", "build", "-o", "{here}/program", "{source}/routines.go"),), GO),
+    native(
+        "go-stripped",
+        "Go, -ldflags '-s -w'",
+        (("go", "build", "-ldflags", "-s -w", "-o", "{here}/program", "{source}/routines.go"),),
+        GO,
+    ),
     # A C function that uses rbp hides its callers from the kernel's chain: those come from the
     # task's memory, which is read every few milliseconds.
     native(
