@@ -14,24 +14,18 @@ GET = {  # tool: how to get it
 }
 GET.update(
     dict.fromkeys(
-        "rustc go java javac node python3 postgres initdb psql redis-server nginx".split(),
+        "rustc go java javac node python3 postgres initdb psql redis-server nginx luajit php "
+        "chezscheme ruby".split(),
         "scripts/packages truth",
     )
 )
 PACKAGES = {
-    "php": "php-cli",
     "Rscript": "r-base-core",
     "erl": "erlang-base",
     "guile": "guile-3.0",
-    "chezscheme": "chezscheme",
-    "mcs": "mono-mcs",
-    "mono": "mono-runtime",
-    "poly": "polyml",
     "qemu-x86_64": "qemu-user",
     "ocamlopt": "ocaml-nox",
-    "gnatmake": "gnat",
-    "ldc2": "ldc",
-    **{tool: tool for tool in "luajit racket sbcl ghc ruby perl fpc gdc nim crystal".split()},
+    **{tool: tool for tool in "racket sbcl ghc perl fpc".split()},
 }
 GET.update({tool: f"apt-get install {package}" for tool, package in PACKAGES.items()})
 GET.update(
