@@ -288,12 +288,23 @@ enum { LOOK_MS = 100, TEXT_ROWS = 20 };
 
 static const double FADES = 0.5; /* share of a sample's weight that remains one view later */
 
+/* True for clocks, and for events of the CPU that are not precise (recording.h has the rule). */
+static bool has_skid(const struct tally_attr *attr)
+{
+	bool is_cpu = attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
+		      attr->type == TALLY_TYPE_RAW;
+	return tally_attr_is_clock(attr) || (is_cpu && !(attr->flags & TALLY_ATTR_PRECISE_IP));
+}
+
 /* Callback tally_recorder_options.take_sample; `context` is a struct top_request. */
 static int take_sample(void *context, size_t event, const struct tally_record *sample)
 {
 	struct top_request *top = context;
 	top->taken += event == top->options.event;
-	return top->is_paused ? 0 : tally_live_sums_add(&top->sums, (uint32_t)event, sample);
+	return top->is_paused ? 0
+			      : tally_live_sums_add(
+					&top->sums, (uint32_t)event,
+					has_skid(&top->request.events.items[event].attr), sample);
 }
 
 /* Callback tally_recorder_options.say: prints to the terminal's last line, or to standard error. */

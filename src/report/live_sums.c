@@ -163,7 +163,15 @@ static int join_runtimes(struct tally_live_sums *sums, struct tally_live_sum *ke
 	return 0;
 }
 
-int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
+/* A chain may begin elsewhere, where the kernel's part was left out. */
+static bool is_leaf(const struct tally_sample *sample, bool kernel)
+{
+	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
+	uint64_t address;
+	return !tally_chain_walk_next(&walk, &address) || address == sample->ip;
+}
+
+int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, bool has_skid,
 			const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
@@ -172,6 +180,8 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 	struct tally_place place = tally_place_of(tasks, sample->pid, kernel, sample->ip);
 	struct tally_live_sum key = { .event = event, .pid = sample->pid, .tid = sample->tid };
 	char buffer[16];
+	place.is_late = has_skid && !(record->header.misc & TALLY_MISC_EXACT_IP) &&
+			is_leaf(sample, kernel);
 	const struct tally_live_place *leaf = functions_of(sums, &place);
 	if (!leaf)
 		return -ENOMEM;

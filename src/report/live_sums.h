@@ -48,9 +48,10 @@ struct tally_live_sums {
 	struct { uint32_t *items; size_t count, capacity; } functions;
 };
 
-/* Adds a sample of event number `event` (the caller numbers events).  The tasks of `names` must be
- * as they were when the sample was taken.  Returns 0 or -ENOMEM. */
-int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
+/* Adds a sample of event number `event` (the caller numbers events).  `has_skid`: the event's
+ * samples point to the instruction behind the one that caused them.  The tasks of `names` must be as
+ * they were when the sample was taken.  Returns 0 or -ENOMEM. */
+int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, bool has_skid,
 			const struct tally_record *sample);
 
 /* Multiplies all weights by `factor`; 0 starts afresh.  Returns 0 or -ENOMEM. */

@@ -5,6 +5,8 @@ set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
+running=
+trap '[ -z "$running" ] || kill $running 2>/dev/null; rm -rf "$scratch"' EXIT
 export PAGER=cat NO_COLOR= HOME=$scratch XDG_CACHE_HOME=$scratch/cache DEBUGINFOD_URLS= COLUMNS=200
 mkdir cache
 have python3 && have cc || skip_all "needs python3 and cc"
@@ -22,10 +24,10 @@ __attribute__((noinline)) void two(void) { work(10000); spin(20000); }
 static long fib(long n) { return n < 2 ? n + sink % 2 : fib(n - 1) + fib(n - 2); }
 INLINED void both(long n) { for (long i = 0; i < n; i++) sink = sink ^ i; }
 void other(void), (*volatile called)(long) = both;
-int main(void)
+int main(int argc, char **argv)
 {
 	long sum = 0;
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 2000 || argc > 1; i++) {
 		one();
 		two();
 		other();
@@ -33,7 +35,7 @@ int main(void)
 		both(20000);
 		called(20000);
 	}
-	printf("%ld\n", sum);
+	printf("%ld\n", sum + !argv);
 }
 C
 cat >other.c <<'C'
@@ -75,6 +77,17 @@ check "annotate shows each copy of an inlined function, in the code around it" e
 check "… and what was inlined into a function, as its own" eval 'grep -q "^one  " out && grep -Eq "[1-9][0-9]* of them are in functions that were inlined" <(tr "\n" " " <out)'
 "$TALLY" diff copies.data copies.data >out 2>err
 check "diff compares them" grep -q ' spin (copies.c)' out
+
+./copies forever &
+running=$!
+if timeout 60 "$TALLY" top --stdio -p $running -n 2 -d 0.5 -F 999 --percent-limit 0 >out 2>err; then
+	check "top has rows of inlined functions" eval 'grep -q " spin (copies.c) (inlined)$" out && ! grep -q " one$" out'
+	timeout 60 "$TALLY" top --stdio -p $running -n 1 -d 0.5 -F 999 --percent-limit 0 --no-inline >out 2>err
+	check "… --no-inline: of symbols" eval 'grep -q " one$" out && ! grep -q inlined out'
+else
+	skip "top has rows of inlined functions" "top can't sample here"
+fi
+kill $running
 
 cat >templates.cc <<'C'
 #include <algorithm>

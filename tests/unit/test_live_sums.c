@@ -35,7 +35,7 @@ static void take(uint32_t event, uint32_t tid, uint64_t period)
 	record.sample.tid = tid;
 	record.sample.ip = 0x1000;
 	record.sample.period = period;
-	assert_int_equal(tally_live_sums_add(&sums, event, &record), 0);
+	assert_int_equal(tally_live_sums_add(&sums, event, false, &record), 0);
 }
 
 static struct tally_report report_by(enum tally_sort_key key, double percent_min, uint32_t event)
@@ -150,7 +150,7 @@ static void take_stack(uint64_t period, const char *functions)
 	record.sample.period = period;
 	record.sample.chain = chain;
 	record.sample.chain_length = count;
-	assert_int_equal(tally_live_sums_add(&sums, 0, &record), 0);
+	assert_int_equal(tally_live_sums_add(&sums, 0, false, &record), 0);
 }
 
 static const char *name_of(uint32_t function)
