@@ -75,12 +75,7 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_tra
 
 static int use_files(struct tally_recording *recording, const struct tally_objects *files)
 {
-	int result = 0;
-	for (size_t i = 0; files && !result && i < files->fetched.count; i++)
-		result = tally_objects_keep_fetched(&recording->names.objects,
-						    &files->fetched.items[i].id,
-						    files->fetched.items[i].object, NULL);
-	return result;
+	return files ? tally_objects_share(files, &recording->names.objects) : 0;
 }
 
 static int find_others(const char *path, const struct tally_pack_options *options,

@@ -214,10 +214,14 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 		return;
 	char name[PATH_MAX];
 	tally_terminal_clean_name(path, name, sizeof(name));
-	if (!names->gaps.changed_files++)
+	const char *difference = tally_file_difference(entry->difference);
+	if (!names->gaps.changed_files++) {
 		tally_terminal_clean_name(path, names->gaps.changed_file,
 					  sizeof(names->gaps.changed_file));
-	tally_buffer_printf(&names->gaps.details, "changed since the recording: %s\n", name);
+		names->gaps.difference = difference;
+	}
+	tally_buffer_printf(&names->gaps.details, "not the recorded file: %s %s\n", name,
+			    difference);
 }
 
 static bool is_same_file(const char *path, const struct stat *own)

@@ -118,8 +118,9 @@ struct tally_nameless {
 
 /* Why some names are missing, for one-line messages to the user. */
 struct tally_names_gaps {
-	size_t changed_files; /* files whose build-id differs from the recorded one */
+	size_t changed_files; /* files that are not the recorded ones */
 	char changed_file[256];
+	const char *difference; /* of that file: "has another build-id" */
 	size_t distrusted_maps;   /* /tmp/perf-PID.map files that another user wrote */
 	size_t map_lines_skipped; /* malformed lines of the maps that were read */
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */

@@ -16,13 +16,17 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -53,6 +57,7 @@ struct tally_object {
 	struct tally_segment *segments; /* PT_LOAD */
 	size_t segment_count;
 	struct tally_build_id build_id;
+	struct tally_object_file file;
 	struct inflated **inflated; /* a pointer to the list, so that const objects can add to it */
 };
 
@@ -86,6 +91,7 @@ static int read_segments(struct tally_object *object)
 			.address = header.p_vaddr,
 			.file_offset = header.p_offset,
 			.file_size = header.p_filesz,
+			.memory_size = header.p_memsz,
 			.is_executable = header.p_flags & PF_X,
 		};
 	}
@@ -188,8 +194,75 @@ static int read_whole(int fd, size_t size, uint8_t **out)
 	return 0;
 }
 
-int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,
-				 struct tally_error *err)
+static bool is_mappable(const struct stat *status, const char *path)
+{
+	return (status->st_uid == 0 || status->st_uid == geteuid()) &&
+	       strncmp(path, "/memfd:", 7) != 0;
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec;
+}
+
+static struct tally_object_file file_of(int fd, const struct stat *status)
+{
+	const unsigned overlay = 0x794c7630; /* OVERLAYFS_SUPER_MAGIC */
+	unsigned generation = 0;
+	struct statfs system;
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
+		generation = 0;
+	return (struct tally_object_file){
+		.major = major(status->st_dev),
+		.minor = minor(status->st_dev),
+		.inode = status->st_ino,
+		.generation = generation,
+		.size = (uint64_t)status->st_size,
+		.written_ns = time_ns(&status->st_mtim),
+		.changed_ns = time_ns(&status->st_ctim),
+		.is_removed = !status->st_nlink,
+		.is_layered = !fstatfs(fd, &system) && system.f_type == overlay,
+	};
+}
+
+int tally_object_look(int fd, struct tally_object_file *file, struct tally_build_id *id)
+{
+	enum { NOTES_MAX = 1 << 16, SEGMENTS_MAX = 256 };
+	struct stat status;
+	size_t count;
+	*id = (struct tally_build_id){ 0 };
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < EI_NIDENT)
+		return -ENOEXEC;
+	*file = file_of(fd, &status);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
+	if (!is_elf || elf_getphdrnum(elf, &count) < 0)
+		count = 0;
+	for (size_t i = 0; !id->size && i < count && i < SEGMENTS_MAX; i++) {
+		GElf_Phdr header;
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_NOTE ||
+		    header.p_filesz > NOTES_MAX || header.p_offset > INT64_MAX)
+			continue;
+		const Elf_Data *notes = elf_getdata_rawchunk(elf, (int64_t)header.p_offset,
+							     header.p_filesz, ELF_T_BYTE);
+		if (notes)
+			tally_build_id_from_notes(notes->d_buf, notes->d_size, id);
+	}
+	elf_end(elf);
+	return is_elf ? 0 : -ENOEXEC;
+}
+
+bool tally_object_is_mappable(int fd, const char *path)
+{
+	struct stat status;
+	return !fstat(fd, &status) && is_mappable(&status, path);
+}
+
+static int open_file(int fd, const char *path, bool copies, struct tally_object **out,
+		     struct tally_error *err)
 {
 	struct stat status;
 	if (fstat(fd, &status) < 0)
@@ -199,8 +272,7 @@ int tally_object_open_descriptor(int fd, const char *path, struct tally_object *
 		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
 
 	size_t size = (size_t)status.st_size;
-	bool is_mapped = (status.st_uid == 0 || status.st_uid == geteuid()) &&
-			 strncmp(path, "/memfd:", 7) != 0;
+	bool is_mapped = !copies && is_mappable(&status, path);
 	uint8_t *image = NULL;
 	int rc = 0;
 	if (is_mapped) {
@@ -218,7 +290,22 @@ int tally_object_open_descriptor(int fd, const char *path, struct tally_object *
 	}
 	if (rc < 0)
 		return tally_error_set(err, rc, "can't read %s: %s", path, tally_errno_text(rc));
-	return open_image(path, image, size, is_mapped, out, err);
+	rc = open_image(path, image, size, is_mapped, out, err);
+	if (!rc)
+		(*out)->file = file_of(fd, &status);
+	return rc;
+}
+
+int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,
+				 struct tally_error *err)
+{
+	return open_file(fd, path, false, out, err);
+}
+
+int tally_object_copy_descriptor(int fd, const char *path, struct tally_object **out,
+				 struct tally_error *err)
+{
+	return open_file(fd, path, true, out, err);
 }
 
 static int open_failed(const char *path, int rc, struct tally_error *err)
@@ -243,8 +330,7 @@ int tally_object_open(int directory_fd, const char *path, struct tally_object **
 	return rc;
 }
 
-/* Gets a path that leads to the descriptor's file from here; false when there is none. */
-static bool path_of_descriptor(int fd, char path[PATH_MAX])
+bool tally_object_path_of(int fd, char path[PATH_MAX])
 {
 	char link[32];
 	struct stat there, seen;
@@ -257,16 +343,22 @@ static bool path_of_descriptor(int fd, char path[PATH_MAX])
 	       there.st_ino == seen.st_ino;
 }
 
-int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
-			      struct tally_error *err)
+int tally_object_descriptor_in_root(int root_fd, const char *path)
 {
 	struct open_how how = { .flags = OPEN_FLAGS,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
+			      struct tally_error *err)
+{
+	int fd = tally_object_descriptor_in_root(root_fd, path);
 	if (fd < 0)
-		return open_failed(path, -errno, err);
+		return open_failed(path, fd, err);
 	char again[PATH_MAX];
-	bool can_again = path_of_descriptor(fd, again);
+	bool can_again = tally_object_path_of(fd, again);
 	int rc = tally_object_open_descriptor(fd, can_again ? again : path, out, err);
 	close(fd);
 	return rc;
@@ -318,6 +410,37 @@ const char *tally_object_path(const struct tally_object *object)
 const struct tally_build_id *tally_object_build_id(const struct tally_object *object)
 {
 	return &object->build_id;
+}
+
+const struct tally_object_file *tally_object_file(const struct tally_object *object)
+{
+	return &object->file;
+}
+
+/* Loaders map whole pages.  glibc before 2.26 and the kernel map a file's first segment as long as
+ * all segments together, then the others over it. */
+bool tally_object_has_code_at(const struct tally_object *object, uint64_t start, uint64_t end)
+{
+	static const uint64_t pages[] = { 4096, 16384, 65536 };
+	uint64_t first = UINT64_MAX, last = 0, span = 0;
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct tally_segment *segment = &object->segments[i], *lowest = object->segments;
+		uint64_t memory_end = segment->address - lowest->address + lowest->file_offset +
+				      segment->memory_size,
+			 file_end = segment->file_offset + segment->file_size;
+		span = memory_end > span ? memory_end : span;
+		if (!segment->is_executable || !segment->file_size)
+			continue;
+		first = segment->file_offset < first ? segment->file_offset : first;
+		last = file_end > last ? file_end : last;
+	}
+	for (size_t i = 0; last && i < sizeof(pages) / sizeof(*pages); i++) {
+		uint64_t rest = pages[i] - 1;
+		if (start == (first & ~rest) &&
+		    (end == ((last + rest) & ~rest) || end == ((span + rest) & ~rest)))
+			return true;
+	}
+	return false;
 }
 
 uint16_t tally_object_machine(const struct tally_object *object)

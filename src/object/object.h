@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,6 +55,41 @@ int tally_object_open_in_root(int root_fd, const char *path, struct tally_object
  * path. */
 int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,
 				 struct tally_error *err);
+
+/* Opens a copy in memory: the owner of the file may write it anew. */
+int tally_object_copy_descriptor(int fd, const char *path, struct tally_object **out,
+				 struct tally_error *err);
+
+/* False if the file must be read as a whole to be opened: its owner could truncate it. */
+bool tally_object_is_mappable(int fd, const char *path);
+
+/* Opens a file below another root like tally_object_open_in_root().  Returns a descriptor or
+ * -errno. */
+int tally_object_descriptor_in_root(int root_fd, const char *path);
+
+/* Gets a path that leads to the descriptor's file from here; false when there is none. */
+bool tally_object_path_of(int fd, char path[PATH_MAX]);
+
+/* The file that an object was opened from; all 0 for an image in memory. */
+struct tally_object_file {
+	uint32_t major, minor;
+	uint64_t inode;
+	uint64_t generation; /* tells files apart that had the same inode; 0: not known */
+	uint64_t size;
+	uint64_t written_ns, changed_ns; /* st_mtim, st_ctim: CLOCK_REALTIME */
+	/* has no path any more, which also sets changed_ns */
+	bool is_removed;
+	/* of an overlay: mappings are recorded with the inode of the layer */
+	bool is_layered;
+};
+const struct tally_object_file *tally_object_file(const struct tally_object *object);
+
+/* Reads what identifies an ELF file, without opening it as an object.  Returns 0, -ENOEXEC or
+ * -errno.  `id` has size 0 if there is none. */
+int tally_object_look(int fd, struct tally_object_file *file, struct tally_build_id *id);
+
+/* True if a loader would map the object's code from `start` to `end`, offsets in the file. */
+bool tally_object_has_code_at(const struct tally_object *object, uint64_t start, uint64_t end);
 
 /* Opens an image in memory (the vdso, a test's bytes), which is copied.  `name` becomes its
  * path. */
@@ -100,7 +136,7 @@ bool tally_object_go_table(const struct tally_object *object, struct tally_secti
 
 /* A segment that is loaded. */
 struct tally_segment {
-	uint64_t address, file_offset, file_size;
+	uint64_t address, file_offset, file_size, memory_size;
 	bool is_executable;
 };
 

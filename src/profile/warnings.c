@@ -41,14 +41,16 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 {
 	if (gaps->changed_files == 1)
 		tally_buffer_printf(
-			out, "%s has changed since the recording: its functions are not named\n",
-			gaps->changed_file);
+			out,
+			"%s is not the recorded file (it %s): its functions have no names; "
+			"--symfs DIR searches DIR\n",
+			gaps->changed_file, gaps->difference);
 	else if (gaps->changed_files)
 		tally_buffer_printf(out,
-				    "%s and %s more file%s have changed since the recording: "
-				    "their functions are not named\n",
-				    gaps->changed_file, tally_number(gaps->changed_files - 1),
-				    either(gaps->changed_files - 1, "", "s"));
+				    "%s (it %s) and %s more are not the recorded files: their "
+				    "functions have no names; --symfs DIR searches DIR\n",
+				    gaps->changed_file, gaps->difference,
+				    tally_number(gaps->changed_files - 1));
 	if (gaps->distrusted_maps)
 		tally_buffer_printf(
 			out,

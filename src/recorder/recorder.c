@@ -257,7 +257,7 @@ void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_b
 
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
 {
-	return tally_objects_hand_over(&recorder->tasks.objects, out);
+	return tally_objects_hand_over(&recorder->tasks.objects, &recorder->tasks.known, out);
 }
 
 /* ---- a loop of the caller's ----------------------------------------------- */

@@ -280,6 +280,9 @@ static void make_side_band(struct tally_recorder_events *events,
 	};
 	if (events->session->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
+	/* The path of a mapping may lead to another file later, or in another container. */
+	if (events->session->provider == tally_provider_kernel())
+		source->attr.flags |= TALLY_ATTR_BUILD_ID;
 	/* the kernel's code is shown as it was at the time */
 	if (tally_recorder_samples_kernel(events))
 		source->attr.flags |= TALLY_ATTR_TEXT_POKE;

@@ -112,6 +112,9 @@ static bool relax(struct tally_recorder_source *source, int code)
 	if (source->event && source->event->precise_max && precise) {
 		set_precise(&source->attr, precise - 1);
 		set_precise(&source->written, precise - 1);
+	} else if (invalid && !source->event && source->attr.flags & TALLY_ATTR_BUILD_ID) {
+		source->attr.flags &= ~TALLY_ATTR_BUILD_ID; /* since Linux 5.12 */
+		source->written.flags &= ~TALLY_ATTR_BUILD_ID;
 	} else if (invalid && !source->event && source->attr.flags & TALLY_ATTR_TEXT_POKE) {
 		source->attr.flags &= ~TALLY_ATTR_TEXT_POKE; /* since Linux 5.8 */
 		source->written.flags &= ~TALLY_ATTR_TEXT_POKE;

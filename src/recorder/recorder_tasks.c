@@ -8,7 +8,7 @@
  * The build-ids of the mapped files are collected for the list behind the data.  They are read at
  * the end; each file is opened for it.  For a file that no process maps any more, the build-id is
  * read when the recorder forgets the file.  Only path and build-id are kept of such files, for at
- * most 32,768 paths per output file; the list lacks further ones.
+ * most 32,768 files per output file; the list lacks further ones.
  */
 #include "recorder/recorder_tasks.h"
 
@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -108,17 +109,29 @@ static void trim_objects(struct tally_recorder_tasks *tasks)
 		tally_objects_trim(&tasks->objects, &budget);
 }
 
+/* Interns what the list has for a file.  Returns TALLY_STRING_NONE without memory. */
+static uint32_t intern_file(struct tally_strings *files, const char *path,
+			    const struct tally_build_id *id)
+{
+	char hex[2 * TALLY_BUILD_ID_MAX + 1];
+	struct tally_buffer text = { 0 };
+	tally_build_id_format(id, hex);
+	tally_buffer_printf(&text, "%s %s", hex, path);
+	uint32_t file = text.failed ? TALLY_STRING_NONE
+				    : tally_strings_intern(files, tally_buffer_string(&text));
+	tally_buffer_release(&text);
+	return file;
+}
+
 static int keep(void *context, const char *path, const struct tally_build_id *id)
 {
 	struct tally_recorder_forgotten *forgotten = context;
-	bool is_full = forgotten->paths.count >= FORGOTTEN_MAX;
-	uint32_t at = is_full ? TALLY_STRING_NONE : tally_strings_intern(&forgotten->paths, path);
+	if (forgotten->files.count >= FORGOTTEN_MAX)
+		return 0;
+	uint32_t at = intern_file(&forgotten->files, path, id);
 	if (at == TALLY_STRING_NONE)
-		return is_full ? 0 : -ENOMEM;
-	if (at == forgotten->ids.count)
-		return tally_vector_push(&forgotten->ids, *id);
-	forgotten->ids.items[at] = *id; /* another file at that path: the list has room for one */
-	return 0;
+		return -ENOMEM;
+	return at == forgotten->ids.count ? tally_vector_push(&forgotten->ids, *id) : 0;
 }
 
 /* Forgets files that no process maps any more, except the most recent. */
@@ -134,7 +147,7 @@ static int forget_files(struct tally_recorder_tasks *tasks, struct tally_error *
 
 void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten)
 {
-	tally_strings_release(&forgotten->paths);
+	tally_strings_release(&forgotten->files);
 	tally_vector_release(&forgotten->ids);
 }
 
@@ -159,41 +172,69 @@ static void put_kernel(struct tally_buffer *bytes)
 	tally_buffer_release(&notes);
 }
 
-/* Adds those whose paths were not mapped again since; otherwise the newer file counts. */
+/* The files of one path. */
+struct listed_path {
+	bool has;   /* there is a build-id */
+	bool lacks; /* a file without one had the path, too */
+};
+
+static void see_path(struct listed_path *path, bool has_build_id)
+{
+	path->has |= has_build_id;
+	path->lacks |= !has_build_id;
+}
+
 static void put_forgotten(const struct tally_recorder_forgotten *forgotten,
 			  struct tally_strings *done, struct tally_buffer *bytes)
 {
 	for (uint32_t i = 0; i < forgotten->ids.count; i++) {
-		const char *path = tally_strings_text(&forgotten->paths, i);
+		const char *path = strchr(tally_strings_text(&forgotten->files, i), ' ') + 1;
 		size_t before = done->count;
-		if (tally_strings_intern(done, path) == before)
+		if (intern_file(done, path, &forgotten->ids.items[i]) == before)
 			put(bytes, TALLY_MISC_USER, path, &forgotten->ids.items[i]);
 	}
 }
 
+static const struct tally_build_id *id_of(struct tally_recorder_tasks *tasks, uint32_t file)
+{
+	static const struct tally_build_id none;
+	const struct tally_mapped_file *mapped = &tasks->known.files.items[file];
+	const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id
+							    : tally_objects_file_build_id(
+								      &tasks->objects,
+								      &tasks->known, file);
+	return id ? id : &none;
+}
+
+/* The list knows files by their paths.  A path that several files had is listed with each build-id.
+ * If one of them has none, the list must not give it another's. */
 int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_buffer *bytes,
 			     struct tally_error *err)
 {
+	const struct tally_tasks *known = &tasks->known;
 	struct tally_strings done = { 0 };
+	struct listed_path *paths = calloc(known->strings.count + 1, sizeof(*paths));
+	if (!paths)
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	put_kernel(bytes);
-	for (uint32_t file = 0; file < tasks->known.files.count; file++) {
-		const char *path = tally_tasks_path(&tasks->known, file);
+	for (uint32_t file = 0; file < known->files.count; file++) {
+		see_path(&paths[known->files.items[file].path], id_of(tasks, file)->size);
+		trim_objects(tasks);
+	}
+	for (uint32_t file = 0; file < known->files.count; file++) {
+		const struct tally_mapped_file *mapped = &known->files.items[file];
+		const char *path = tally_tasks_path(known, file);
 		size_t before = done.count;
-		/* A path may have been several files; the list has room for one. */
-		if (tally_strings_intern(&done, path) != before)
+		if (!paths[mapped->path].has || paths[mapped->path].lacks)
 			continue;
-		const struct tally_mapped_file *mapped = &tasks->known.files.items[file];
-		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id
-								    : tally_objects_file_build_id(
-									      &tasks->objects,
-									      &tasks->known, file);
-		if (id)
+		if (intern_file(&done, path, id_of(tasks, file)) == before)
 			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
-			    id);
+			    id_of(tasks, file));
 		trim_objects(tasks);
 	}
 	put_forgotten(&tasks->forgotten, &done, bytes);
 	tally_strings_release(&done);
+	free(paths);
 	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }
 

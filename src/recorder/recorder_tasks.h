@@ -12,8 +12,9 @@
 
 /* Build-ids of files that the tasks have forgotten. */
 struct tally_recorder_forgotten {
-	struct tally_strings paths;
-	/* indexed by the path's id */
+	/* the build-id in hexadecimal digits, a blank, the path */
+	struct tally_strings files;
+	/* indexed by the file's id */
 	struct { struct tally_build_id *items; size_t count, capacity; } ids;
 };
 

@@ -188,6 +188,24 @@ static uint64_t last_written_ns(const char *path)
 		       : 0;
 }
 
+/* Finds out when files were mapped, to compare it with the times of files. */
+static void see_times(struct tally_recording *recording)
+{
+	const struct tally_feature_bytes feature = tally_perfdata_feature(recording->data,
+									  TALLY_FEATURE_CLOCK_DATA);
+	struct tally_file_times *times = &recording->names.objects.times;
+	struct tally_reader reader;
+	tally_reader_init(&reader, feature.bytes, feature.size,
+			  tally_perfdata_is_swapped(recording->data));
+	uint32_t version = tally_reader_u32(&reader);
+	tally_reader_u32(&reader); /* the clock's number */
+	uint64_t wall_ns = tally_reader_u64(&reader), clock_ns = tally_reader_u64(&reader);
+	times->until_ns = recording->names.recorded_until_ns;
+	times->wall_offset_ns = !reader.failed && version == 1 && wall_ns > clock_ns
+					? wall_ns - clock_ns
+					: 0;
+}
+
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
 {
 	struct tally_perfdata *data;
@@ -205,6 +223,7 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	(*out)->tasks.jits->recall = recall_jit;
 	(*out)->tasks.jits->context = *out;
 	(*out)->names.recorded_until_ns = last_written_ns(path);
+	see_times(*out);
 	tally_off_cpu_look(*out);
 	return 0;
 }

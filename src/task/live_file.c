@@ -1,27 +1,25 @@
 #include "task/live_file.h"
 
 #include "machine/procfs.h"
+#include "task/file_identity.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { PROC_PATH_MAX = 96 };
+enum { PROC_PATH_MAX = 96, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-static bool has_inode(const struct tally_mapped_file *file)
-{
-	return file->inode != 0;
-}
-
-static bool is_inode(const struct tally_mapped_file *file, const struct stat *status)
-{
-	return status->st_ino == file->inode && major(status->st_dev) == file->major &&
-	       minor(status->st_dev) == file->minor;
-}
+struct search {
+	const struct tally_tasks *tasks;
+	const struct tally_mapped_file *file;
+	const char *path;
+	uint32_t pid; /* a thread of the process that has its mappings in /proc; 0: it has ended */
+};
 
 static bool same_as_ours(uint32_t pid, const char *name)
 {
@@ -30,7 +28,7 @@ static bool same_as_ours(uint32_t pid, const char *name)
 	snprintf(path, sizeof(path), "/proc/self/%s", name);
 	if (stat(path, &ours) < 0)
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d/%s", tally_proc_living_thread((pid_t)pid), name);
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
 	return stat(path, &theirs) < 0 ||
 	       (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
 }
@@ -39,32 +37,51 @@ static bool is_alive(uint32_t pid)
 {
 	char path[PROC_PATH_MAX];
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return access(path, F_OK) == 0;
+	return pid && pid <= INT32_MAX && access(path, F_OK) == 0;
 }
 
-enum tally_live_match tally_live_match(const struct tally_mapped_file *file, const char *path)
+static bool fits(const struct search *search, int fd)
 {
-	struct stat status;
-	bool is_there = stat(path, &status) == 0;
-	if (!has_inode(file) || (is_there && is_inode(file, &status)))
-		return TALLY_LIVE_SAME;
-	/* We can't tell which files an ended task saw.  File systems in layers keep the inode's
-	 * number, if not the device. */
-	bool sees_ours = is_alive(file->seen.pid) ? same_as_ours(file->seen.pid, "ns/mnt") &&
-							    same_as_ours(file->seen.pid, "root")
-						  : is_there && status.st_ino == file->inode;
-	return sees_ours ? TALLY_LIVE_PLAUSIBLE : TALLY_LIVE_OTHER;
+	struct tally_object *object;
+	if (tally_object_open_descriptor(fd, search->path, &object, NULL) < 0)
+		return false;
+	const struct tally_file_times now = { 0 };
+	bool is_it = tally_file_believe(search->tasks, search->file, object, &now, false) ==
+		     TALLY_FILE_SAME;
+	tally_object_unref(object);
+	return is_it;
 }
 
-static struct tally_object *if_wanted(struct tally_object *object,
-				      const struct tally_build_id *wanted)
+/* The verdict on a file that neither build-id nor inode identifies. */
+enum unproven { IS_OTHER, IS_IT_IF_IT_FITS, IS_IT };
+
+/* Returns the descriptor, or closes it and returns -1. */
+static int if_mapped(const struct search *search, int fd, enum unproven unproven)
 {
-	if (object && wanted->size &&
-	    !tally_build_id_equal(tally_object_build_id(object), wanted)) {
-		tally_object_unref(object);
-		return NULL;
-	}
-	return object;
+	struct tally_object_file found;
+	struct tally_build_id id;
+	if (fd < 0)
+		return -1;
+	enum tally_file_identity identity = TALLY_FILE_OTHER_INODE;
+	if (!tally_object_look(fd, &found, &id))
+		identity = tally_file_identify(search->tasks, search->file, &found, &id);
+	bool is_it = identity == TALLY_FILE_SAME ||
+		     (identity == TALLY_FILE_UNPROVEN &&
+		      (unproven == IS_IT || (unproven == IS_IT_IF_IT_FITS && fits(search, fd))));
+	if (is_it)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_here(const struct search *search)
+{
+	/* We can't tell which files an ended task saw. */
+	bool sees_ours = !search->pid || (same_as_ours(search->pid, "ns/mnt") &&
+					  same_as_ours(search->pid, "root"));
+	enum unproven unproven = sees_ours ? IS_IT_IF_IT_FITS : IS_OTHER;
+	return if_mapped(search, open(search->path, OPEN_FLAGS),
+			 search->file->inode ? unproven : IS_IT);
 }
 
 /* ---- map_files: one link for each mapping, "START-END" ------------------- */
@@ -78,72 +95,81 @@ static bool is_called(int directory, const char *name, const char *path)
 	return length > 0 && (size_t)length == strlen(path) && !memcmp(link, path, (size_t)length);
 }
 
-static struct tally_object *open_link(int directory, const char *name,
-				      const struct tally_mapped_file *file, const char *path)
-{
-	struct tally_object *object = NULL;
-	struct stat status;
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return NULL;
-	bool is_it = file->build_id.size || !fstat(fd, &status);
-	if (!file->build_id.size && has_inode(file))
-		is_it = is_it && (is_inode(file, &status) || is_called(directory, name, path));
-	if (!is_it || tally_object_open_descriptor(fd, path, &object, NULL) < 0)
-		object = NULL;
-	close(fd);
-	return if_wanted(object, &file->build_id);
-}
-
 /* mprotect(2) or munmap(2) may have cut the mapping since, so take any that overlaps. */
-static struct tally_object *open_by_map(const struct tally_mapped_file *file, const char *path)
+static int open_by_map(const struct search *search)
 {
+	const struct tally_mapped_file *file = search->file;
 	char folder[PROC_PATH_MAX];
-	struct tally_object *object = NULL;
-	snprintf(folder, sizeof(folder), "/proc/%d/map_files",
-		 tally_proc_living_thread((pid_t)file->seen.pid));
+	int fd = -1;
+	snprintf(folder, sizeof(folder), "/proc/%u/map_files", search->pid);
 	DIR *links = opendir(folder);
-	for (const struct dirent *link; links && !object && (link = readdir(links));) {
+	for (const struct dirent *link; links && fd < 0 && (link = readdir(links));) {
 		unsigned long long start, end;
 		if (sscanf(link->d_name, "%llx-%llx", &start, &end) == 2 &&
 		    start < file->seen.end && end > file->seen.start)
-			object = open_link(dirfd(links), link->d_name, file, path);
+			fd = if_mapped(search, openat(dirfd(links), link->d_name, OPEN_FLAGS),
+				       is_called(dirfd(links), link->d_name, search->path)
+					       ? IS_IT
+					       : IS_IT_IF_IT_FITS);
 	}
 	if (links)
 		closedir(links);
-	return object;
+	return fd;
 }
 
-/* ---- root ---------------------------------------------------------------- */
+/* ---- the process's root and program -------------------------------------- */
 
-static struct tally_object *open_by_root(const struct tally_mapped_file *file, const char *path)
+static int open_by_root(const struct search *search)
 {
 	char folder[PROC_PATH_MAX];
-	struct tally_object *object = NULL;
-	snprintf(folder, sizeof(folder), "/proc/%d/root",
-		 tally_proc_living_thread((pid_t)file->seen.pid));
+	snprintf(folder, sizeof(folder), "/proc/%u/root", search->pid);
 	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 || tally_object_open_in_root(root, path, &object, NULL) < 0)
-		object = NULL;
+	int fd = root < 0 ? -1 : tally_object_descriptor_in_root(root, search->path);
 	if (root >= 0)
 		close(root);
-	return if_wanted(object, &file->build_id);
+	return if_mapped(search, fd, IS_IT_IF_IT_FITS);
 }
 
-struct tally_object *tally_live_open(const struct tally_mapped_file *file, const char *path,
-				     char **root)
+/* Also without the privilege that map_files needs. */
+static int open_program(const struct search *search)
 {
-	char folder[PROC_PATH_MAX];
-	*root = NULL;
-	if (!file->seen.pid || file->seen.pid > INT32_MAX || !is_alive(file->seen.pid))
-		return NULL;
-	struct tally_object *object = open_by_map(file, path);
-	if (!object)
-		object = open_by_root(file, path);
-	snprintf(folder, sizeof(folder), "/proc/%d/root",
-		 tally_proc_living_thread((pid_t)file->seen.pid));
-	if (object && !same_as_ours(file->seen.pid, "root"))
-		/* on failure, debug files are searched only below our own root */
-		*root = strdup(folder);
-	return object;
+	char program[PROC_PATH_MAX];
+	snprintf(program, sizeof(program), "/proc/%u/exe", search->pid);
+	return if_mapped(search, open(program, OPEN_FLAGS), IS_OTHER);
+}
+
+bool tally_live_find(const struct tally_tasks *tasks, const struct tally_mapped_file *file,
+		     const char *path, struct tally_live_file *out)
+{
+	struct search search = { tasks, file, path, 0 };
+	char folder[PROC_PATH_MAX], real[PATH_MAX];
+	if (is_alive(file->seen.pid))
+		search.pid = (uint32_t)tally_proc_living_thread((pid_t)file->seen.pid);
+	*out = (struct tally_live_file){ .fd = open_here(&search) };
+	bool is_here = out->fd >= 0;
+	if (out->fd < 0 && search.pid)
+		out->fd = open_by_map(&search);
+	if (out->fd < 0 && search.pid)
+		out->fd = open_by_root(&search);
+	if (out->fd < 0 && search.pid)
+		out->fd = open_program(&search);
+	if (out->fd < 0)
+		return false;
+	out->path = strdup(!is_here && tally_object_path_of(out->fd, real) ? real : path);
+	snprintf(folder, sizeof(folder), "/proc/%u/root", search.pid);
+	if (!is_here && !same_as_ours(search.pid, "root"))
+		out->root = strdup(folder);
+	if (out->path)
+		return true;
+	tally_live_file_release(out);
+	return false;
+}
+
+void tally_live_file_release(struct tally_live_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file->root);
+	*file = (struct tally_live_file){ .fd = -1 };
 }

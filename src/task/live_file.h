@@ -1,4 +1,4 @@
-/* Opens a mapped file through a process that has it mapped.
+/* Opens a mapped file while its process lives.
  *
  * A recording has the path that the process sees.  In a container, or after a chroot, we may see
  * another file at that path, or none; a removed file has no path at all.  While the process lives,
@@ -9,21 +9,20 @@
 
 #include "task/tasks.h"
 
-/* How the file at one of our paths relates to a mapped file. */
-enum tally_live_match {
-	TALLY_LIVE_SAME,      /* has the same inode, or the recording has none */
-	/* Has another inode, but the task sees the same files as we do.  File systems in layers
-	 * have two inodes for a file. */
-	TALLY_LIVE_PLAUSIBLE,
-	TALLY_LIVE_OTHER,
+struct tally_live_file {
+	int fd;
+	char *path; /* leads to the file from here, as far as known; malloc'd */
+	/* the folder of the other root in which it was found, malloc'd; NULL: our root, or it could
+	 * not be kept, so debug files are searched only below our own root */
+	char *root;
 };
-enum tally_live_match tally_live_match(const struct tally_mapped_file *file, const char *path);
 
-/* Opens the file by /proc/PID/map_files, or by its path below /proc/PID/root.  Accepts only a file
- * of the recorded build-id; without one (size 0) only the recorded inode, when opened by map_files.
- * *root: the folder of the other root, malloc'd, if the file was found there.  Returns a new
- * reference, or NULL. */
-struct tally_object *tally_live_open(const struct tally_mapped_file *file, const char *path,
-				     char **root);
+/* Opens the file by `path`, by /proc/PID/map_files, by its path below /proc/PID/root, or by
+ * /proc/PID/exe.  Accepts only the mapped file, and only ELF files.  Returns true; the caller
+ * releases it. */
+bool tally_live_find(const struct tally_tasks *tasks, const struct tally_mapped_file *file,
+		     const char *path, struct tally_live_file *out);
+
+void tally_live_file_release(struct tally_live_file *file);
 
 #endif

@@ -35,6 +35,7 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 	       a->inode == b->inode && a->inode_generation == b->inode_generation &&
 	       a->pid == b->pid && a->origin == b->origin && a->is_kernel == b->is_kernel && a->is_symbol == b->is_symbol &&
 	       a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
+	       a->has_own_build_id == b->has_own_build_id &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 
@@ -87,6 +88,23 @@ static int mapped_files_put(struct tally_map *index, const struct tally_mapped_f
 	}
 }
 
+/* Notes that a file without a build-id was mapped from a listed path.  Records that a recorder
+ * makes of what it finds have no generation. */
+static void note_listed(struct tally_listed_build_id *listed, const struct tally_mapped_file *file)
+{
+	if (!listed->has_file) {
+		listed->has_file = true;
+		listed->major = file->major;
+		listed->minor = file->minor;
+		listed->inode = file->inode;
+		listed->inode_generation = file->inode_generation;
+	}
+	bool is_later = file->inode_generation && listed->inode_generation &&
+			file->inode_generation != listed->inode_generation;
+	listed->is_ambiguous |= listed->major != file->major || listed->minor != file->minor ||
+				listed->inode != file->inode || is_later;
+}
+
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap)
 {
@@ -95,6 +113,7 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 		.is_kernel = mmap->pid == KERNEL_PID,
 		.pid = is_private(mmap) ? mmap->pid : 0,
 		.build_id.size = mmap->build_id_size,
+		.has_own_build_id = mmap->build_id_size,
 		.seen = { mmap->pid, mmap->start, mmap->start + mmap->length, tasks->maps_seen },
 	};
 	if (file.path == TALLY_STRING_NONE)
@@ -107,8 +126,13 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 	}
 	memcpy(file.build_id.bytes, mmap->build_id, mmap->build_id_size);
 	uint64_t *known = tally_map_get(&tasks->build_id_index, file.path);
-	if (known && !file.build_id.size && !file.pid)
-		file.build_id = tasks->build_ids.items[*known];
+	struct tally_listed_build_id *listed = known && !file.build_id.size && !file.pid
+						       ? &tasks->build_ids.items[*known]
+						       : NULL;
+	if (listed)
+		note_listed(listed, &file);
+	if (listed && !listed->is_ambiguous)
+		file.build_id = listed->id;
 	return tally_mapped_files_intern(tasks, &file);
 }
 
@@ -120,16 +144,35 @@ uint32_t tally_mapped_files_inherit(struct tally_tasks *tasks, uint32_t number, 
 	return tally_mapped_files_intern(tasks, &file);
 }
 
+bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks,
+			      const struct tally_mapped_file *file)
+{
+	const uint64_t *known = tally_map_get(&tasks->build_id_index, file->path);
+	return known && !file->has_own_build_id &&
+	       tasks->build_ids.items[*known].is_ambiguous;
+}
+
 int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 			 const struct tally_build_id *id)
 {
 	uint32_t text = tally_strings_intern(&tasks->strings, path);
+	bool added;
 	uint64_t *slot = text == TALLY_STRING_NONE
 				 ? NULL
-				 : tally_map_put(&tasks->build_id_index, text, NULL);
-	if (!slot || tally_vector_push(&tasks->build_ids, *id) < 0)
+				 : tally_map_put(&tasks->build_id_index, text, &added);
+	if (!slot)
 		return -ENOMEM;
-	*slot = tasks->build_ids.count - 1;
+	if (!added) {
+		struct tally_listed_build_id *listed = &tasks->build_ids.items[*slot];
+		listed->is_ambiguous |= !tally_build_id_equal(&listed->id, id);
+		return 0;
+	}
+	const struct tally_listed_build_id listed = { .id = *id };
+	*slot = tasks->build_ids.count;
+	if (tally_vector_push(&tasks->build_ids, listed) < 0) {
+		tally_map_remove(&tasks->build_id_index, text);
+		return -ENOMEM;
+	}
 	return 0;
 }
 

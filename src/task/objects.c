@@ -1,7 +1,6 @@
 #include "task/objects.h"
 
 #include "base/vector.h"
-#include "task/live_file.h"
 #include "task/mapped_files.h"
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
@@ -12,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 
 const void *tally_vdso_image(size_t *size)
 {
@@ -24,24 +26,62 @@ const void *tally_vdso_image(size_t *size)
 	return image;
 }
 
-static bool is_wanted(const struct tally_object *object, const struct tally_build_id *wanted)
+static bool is_build(const struct tally_build_id *id, const struct tally_build_id *wanted)
 {
-	return !wanted->size || tally_build_id_equal(tally_object_build_id(object), wanted);
+	return !wanted->size || tally_build_id_equal(id, wanted);
 }
 
-/* While recording, the path alone does not identify the file: the task may see other files than we
- * do. */
-static void open_live(const struct tally_objects *objects, struct tally_object_entry *entry,
-		      const struct tally_mapped_file *file, const char *path)
+/* ---- while recording ----------------------------------------------------- */
+
+/* True if the file is small and new.  A build may write it anew in place, and what we map would
+ * change with it. */
+static bool is_worth_a_copy(const struct tally_objects *objects, const struct stat *file)
 {
-	enum tally_live_match match = tally_live_match(file, path);
-	if (match != TALLY_LIVE_SAME)
-		entry->object = tally_live_open(file, path, &entry->root);
-	entry->is_by_task = entry->object != NULL;
-	if (!entry->object && match != TALLY_LIVE_OTHER &&
-	    tally_search_open(&objects->search, path, &entry->object) < 0)
-		entry->object = NULL;
+	const time_t new_s = 24 * 60 * 60;
+	const size_t most = 8 << 20, all = 64 << 20;
+	return file->st_mtim.tv_sec > time(NULL) - new_s && (size_t)file->st_size <= most &&
+	       objects->copied_bytes + (size_t)file->st_size <= all;
 }
+
+/* Opens a file that was found while recording, and releases `found`. */
+static void open_found(struct tally_objects *objects, struct tally_object_entry *entry,
+		       struct tally_live_file *found)
+{
+	struct stat status;
+	bool copies = !fstat(found->fd, &status) && is_worth_a_copy(objects, &status);
+	int rc = copies ? tally_object_copy_descriptor(found->fd, found->path, &entry->object, NULL)
+			: tally_object_open_descriptor(found->fd, found->path, &entry->object,
+						       NULL);
+	if (rc < 0)
+		entry->object = NULL;
+	if (rc == -ENOMEM)
+		entry->lack = rc;
+	if (entry->object && copies) {
+		entry->copied_bytes = (size_t)status.st_size;
+		objects->copied_bytes += entry->copied_bytes;
+	}
+	entry->root = found->root;
+	found->root = NULL;
+	tally_live_file_release(found);
+}
+
+/* `may_wait`: a file that would have to be read as a whole is only held. */
+static void open_live(struct tally_objects *objects, const struct tally_tasks *tasks,
+		      struct tally_object_entry *entry, const struct tally_mapped_file *file,
+		      const char *path, bool may_wait)
+{
+	struct tally_live_file found;
+	if (!tally_live_find(tasks, file, path, &found))
+		return;
+	if (may_wait && !tally_object_is_mappable(found.fd, found.path)) {
+		entry->held = found;
+		entry->state = TALLY_OBJECT_HELD;
+		return;
+	}
+	open_found(objects, entry, &found);
+}
+
+/* ---- recorded ------------------------------------------------------------ */
 
 static bool is_of_arch(const struct tally_object *object, enum tally_arch arch)
 {
@@ -67,26 +107,45 @@ static void drop_other_arch(const struct tally_objects *objects, struct tally_ob
 	entry->object = NULL;
 }
 
-static void open_recorded(const struct tally_objects *objects, struct tally_object_entry *entry,
-			  const struct tally_mapped_file *file, const char *path)
+static void drop_unbelieved(const struct tally_objects *objects, const struct tally_tasks *tasks,
+			    struct tally_object_entry *entry, const struct tally_mapped_file *file,
+			    bool is_vouched_for)
 {
+	enum tally_file_identity identity =
+		entry->object ? tally_file_believe(tasks, file, entry->object, &objects->times,
+						   is_vouched_for)
+			      : TALLY_FILE_SAME;
+	if (identity == TALLY_FILE_SAME)
+		return;
+	tally_object_unref(entry->object);
+	entry->object = NULL;
+	entry->difference = identity;
+	entry->state = TALLY_OBJECT_CHANGED;
+}
+
+static void open_recorded(struct tally_objects *objects, const struct tally_tasks *tasks,
+			  struct tally_object_entry *entry, const struct tally_mapped_file *file,
+			  const char *path)
+{
+	struct tally_live_file found;
 	int rc = tally_search_open(&objects->search, path, &entry->object);
 	if (rc < 0)
 		entry->object = NULL;
 	if (rc == -ENOMEM)
 		entry->lack = rc;
 	drop_other_arch(objects, entry); /* the path may lead to this machine's file */
-	if (entry->object && !is_wanted(entry->object, &file->build_id)) {
-		tally_object_unref(entry->object);
-		entry->object = NULL;
-		entry->state = TALLY_OBJECT_CHANGED;
-	}
+	drop_unbelieved(objects, tasks, entry, file, objects->search.root);
 	if (!entry->object)
 		entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
 	/* Without a build-id this could be another process's file: pids are reused. */
-	if (!entry->object && !objects->is_foreign && (file->build_id.size || file->inode))
-		entry->object = tally_live_open(file, path, &entry->root);
+	if (!entry->object && !objects->is_foreign && (file->build_id.size || file->inode) &&
+	    tally_live_find(tasks, file, path, &found)) {
+		open_found(objects, entry, &found);
+		drop_unbelieved(objects, tasks, entry, file, false);
+	}
 }
+
+/* ---- fetched ------------------------------------------------------------- */
 
 int tally_objects_keep_fetched(struct tally_objects *objects, const struct tally_build_id *id,
 			       struct tally_object *object, struct tally_object *debug)
@@ -110,22 +169,78 @@ const struct tally_fetched_object *tally_objects_fetched(const struct tally_obje
 	return NULL;
 }
 
-static void use_fetched(const struct tally_objects *objects, struct tally_object_entry *entry,
-			const struct tally_build_id *recorded)
+static const struct tally_fetched_object *fetched_of(const struct tally_objects *objects,
+						     const struct tally_mapped_file *file,
+						     const char *path)
 {
-	const struct tally_build_id *id = entry->object ? tally_object_build_id(entry->object)
-							: recorded;
-	const struct tally_fetched_object *fetched = tally_objects_fetched(objects, id);
-	if (fetched && !entry->object && fetched->object)
+	for (size_t i = 0; i < objects->fetched.count; i++) {
+		const struct tally_fetched_object *fetched = &objects->fetched.items[i];
+		if (fetched->path && fetched->inode == file->inode &&
+		    fetched->major == file->major && fetched->minor == file->minor &&
+		    fetched->inode_generation == file->inode_generation &&
+		    (!fetched->id.size || is_build(&fetched->id, &file->build_id)) &&
+		    !strcmp(fetched->path, path))
+			return fetched;
+	}
+	return tally_objects_fetched(objects, &file->build_id);
+}
+
+/* Uses what the recorder opened. */
+static void open_fetched(struct tally_objects *objects, struct tally_object_entry *entry,
+			 const struct tally_mapped_file *file, const char *path)
+{
+	const struct tally_fetched_object *fetched = fetched_of(objects, file, path);
+	if (!fetched)
+		return;
+	if (fetched->is_overwritten) {
+		entry->state = TALLY_OBJECT_CHANGED;
+		entry->difference = TALLY_FILE_WRITTEN_LATER;
+		return;
+	}
+	if (fetched->object)
 		entry->object = tally_object_ref(fetched->object);
-	if (fetched && entry->object && fetched->debug) {
+	else if (fetched->held.path &&
+		 tally_object_open_descriptor(fetched->held.fd, fetched->held.path, &entry->object,
+					      NULL) < 0)
+		entry->object = NULL;
+}
+
+static void use_fetched_debug(const struct tally_objects *objects,
+			      struct tally_object_entry *entry)
+{
+	const struct tally_fetched_object *fetched = tally_objects_fetched(
+		objects, tally_object_build_id(entry->object));
+	if (fetched && fetched->debug) {
 		entry->debug = tally_object_ref(fetched->debug);
 		entry->debug_tried = true;
 	}
 }
 
-static void open_entry(const struct tally_objects *objects, struct tally_object_entry *entry,
-		       const struct tally_mapped_file *file, const char *path)
+static void open_vdso(const struct tally_objects *objects, struct tally_object_entry *entry,
+		      const struct tally_mapped_file *file, const char *path)
+{
+	size_t size;
+	const void *image = tally_vdso_image(&size);
+	bool may_be = file->build_id.size || !objects->is_foreign;
+	int rc = image && may_be
+			 ? tally_object_open_memory(path, image, size, &entry->object, NULL)
+			 : 0;
+	if (rc < 0)
+		entry->object = NULL;
+	if (rc == -ENOMEM)
+		entry->lack = rc;
+	drop_other_arch(objects, entry);
+	if (entry->object && !is_build(tally_object_build_id(entry->object), &file->build_id)) {
+		tally_object_unref(entry->object);
+		entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
+		entry->difference = TALLY_FILE_OTHER_BUILD;
+		entry->state = TALLY_OBJECT_CHANGED;
+	}
+}
+
+static void open_entry(struct tally_objects *objects, const struct tally_tasks *tasks,
+		       struct tally_object_entry *entry, const struct tally_mapped_file *file,
+		       const char *path, bool may_wait)
 {
 	entry->search = &objects->search;
 	entry->state = TALLY_OBJECT_NO_FILE;
@@ -134,29 +249,17 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 	entry->state = TALLY_OBJECT_MISSING;
 	entry->tried_pid = file->seen.pid;
 	entry->tries++;
-	if (!strcmp(path, "[vdso]")) {
-		size_t size;
-		const void *image = tally_vdso_image(&size);
-		bool may_be = file->build_id.size || !objects->is_foreign;
-		int rc = image && may_be
-				 ? tally_object_open_memory(path, image, size, &entry->object, NULL)
-				 : 0;
-		if (rc < 0)
-			entry->object = NULL;
-		if (rc == -ENOMEM)
-			entry->lack = rc;
-		drop_other_arch(objects, entry);
-		if (entry->object && !is_wanted(entry->object, &file->build_id)) {
-			tally_object_unref(entry->object);
-			entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
-			entry->state = entry->object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_CHANGED;
-		}
-	} else if (path[0] == '/' && objects->is_live) {
-		open_live(objects, entry, file, path);
-	} else if (path[0] == '/') {
-		open_recorded(objects, entry, file, path);
-	}
-	use_fetched(objects, entry, &file->build_id);
+	open_fetched(objects, entry, file, path);
+	if (entry->object || entry->state == TALLY_OBJECT_CHANGED)
+		;
+	else if (!strcmp(path, "[vdso]"))
+		open_vdso(objects, entry, file, path);
+	else if (path[0] == '/' && objects->is_live)
+		open_live(objects, tasks, entry, file, path, may_wait);
+	else if (path[0] == '/')
+		open_recorded(objects, tasks, entry, file, path);
+	if (entry->object)
+		use_fetched_debug(objects, entry);
 	if (entry->object)
 		entry->state = TALLY_OBJECT_OPEN;
 }
@@ -169,8 +272,11 @@ struct tally_entry_functions {
 	struct tally_unwind_table *rules; /* the table that uses this */
 };
 
-static void close_entry(struct tally_object_entry *entry)
+static void close_entry(struct tally_objects *objects, struct tally_object_entry *entry)
 {
+	objects->copied_bytes -= entry->copied_bytes;
+	if (entry->held.path)
+		tally_live_file_release(&entry->held);
 	tally_unwind_table_free(entry->unwind);
 	if (entry->functions)
 		tally_symbols_free(entry->functions->symbols);
@@ -181,24 +287,112 @@ static void close_entry(struct tally_object_entry *entry)
 	*entry = (struct tally_object_entry){ 0 };
 }
 
-int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to)
+static void release_fetched_file(struct tally_fetched_object *fetched)
+{
+	if (fetched->held.path)
+		tally_live_file_release(&fetched->held);
+	free(fetched->path);
+}
+
+/* True if the file was written since it was opened. */
+static bool is_written_anew(const struct tally_object_entry *entry)
+{
+	const struct tally_object_file *file = entry->object ? tally_object_file(entry->object)
+							     : NULL;
+	struct stat now;
+	if (!file || !file->inode || stat(tally_object_path(entry->object), &now) < 0 ||
+	    now.st_ino != file->inode || makedev(file->major, file->minor) != now.st_dev)
+		return false;
+	return (uint64_t)now.st_size != file->size ||
+	       (uint64_t)now.st_mtim.tv_sec * UINT64_C(1000000000) +
+			       (uint64_t)now.st_mtim.tv_nsec !=
+		       file->written_ns;
+}
+
+static int hand_over_entry(struct tally_object_entry *entry, const struct tally_mapped_file *file,
+			   const char *path, struct tally_objects *to)
+{
+	struct tally_fetched_object fetched = {
+		.id = file->build_id.size ? file->build_id : *tally_objects_build_id(entry),
+		.path = strdup(path),
+		.major = file->major,
+		.minor = file->minor,
+		.inode = file->inode,
+		.inode_generation = file->inode_generation,
+		.object = entry->object,
+		.held = entry->held,
+		.is_overwritten = entry->is_ambiguous ||
+				  (!entry->copied_bytes && is_written_anew(entry)),
+	};
+	if (!fetched.path || tally_vector_push(&to->fetched, fetched) < 0) {
+		free(fetched.path);
+		return -ENOMEM;
+	}
+	/* Leaves one owner: another thread may use `to`. */
+	entry->object = NULL;
+	entry->held = (struct tally_live_file){ 0 };
+	return 0;
+}
+
+int tally_objects_hand_over(struct tally_objects *from, const struct tally_tasks *tasks,
+			    struct tally_objects *to)
 {
 	int result = 0;
-	for (size_t i = 0; !result && i < from->entries.count; i++) {
+	for (uint32_t i = 0; !result && i < from->entries.count; i++) {
 		struct tally_object_entry *entry = &from->entries.items[i];
-		const struct tally_build_id *id = tally_objects_build_id(entry);
-		if (!entry->object || !entry->is_by_task || !id->size ||
-		    tally_objects_fetched(to, id))
-			continue;
-		result = tally_objects_keep_fetched(to, id, entry->object, NULL);
-		/* Leaves one owner: another thread may use `to`. */
-		close_entry(entry);
+		const char *path = tally_tasks_path(tasks, i);
+		if (path[0] == '/' && (entry->object || entry->held.path))
+			result = hand_over_entry(entry, &tasks->files.items[i], path, to);
+		close_entry(from, entry);
 	}
+	from->open.count = 0;
 	return result;
 }
 
-struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
-					     const struct tally_tasks *tasks, uint32_t file)
+int tally_objects_share(const struct tally_objects *from, struct tally_objects *to)
+{
+	for (size_t i = 0; i < from->fetched.count; i++) {
+		struct tally_fetched_object shared = from->fetched.items[i];
+		const struct tally_live_file *held = &from->fetched.items[i].held;
+		bool is_held = held->path != NULL;
+		shared.path = shared.path ? strdup(shared.path) : NULL;
+		shared.held = (struct tally_live_file){ 0 };
+		if (is_held) {
+			shared.held.path = strdup(held->path);
+			shared.held.fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 3);
+		}
+		bool is_whole = !from->fetched.items[i].path == !shared.path &&
+				(!is_held || (shared.held.path && shared.held.fd >= 0));
+		if (!is_whole || tally_vector_push(&to->fetched, shared) < 0) {
+			release_fetched_file(&shared);
+			return -ENOMEM;
+		}
+		if (shared.object)
+			tally_object_ref(shared.object);
+		if (shared.debug)
+			tally_object_ref(shared.debug);
+	}
+	return 0;
+}
+
+/* A file that was written in place has the inode that it had.  Without a build-id, the recording
+ * can't tell the old code from the new, so neither gets names.  Stacks need the new code. */
+static void look_again(struct tally_objects *objects, const struct tally_tasks *tasks,
+		       uint32_t file, struct tally_object_entry *entry)
+{
+	const struct tally_mapped_file *mapped = &tasks->files.items[file];
+	if (mapped->build_id.size || !mapped->inode || !is_written_anew(entry))
+		return;
+	close_entry(objects, entry);
+	open_entry(objects, tasks, entry, mapped, tally_tasks_path(tasks, file), false);
+	entry->is_ambiguous = true;
+	if (objects->unwind_cache)
+		tally_unwind_cache_clear(objects->unwind_cache);
+}
+
+/* `may_wait`: the file is not needed now. */
+static struct tally_object_entry *get(struct tally_objects *objects,
+				      const struct tally_tasks *tasks, uint32_t file, bool may_wait)
 {
 	enum { TRIES_MAX = 16 };
 	static struct tally_object_entry none = { .state = TALLY_OBJECT_NO_FILE };
@@ -212,14 +406,24 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
 	bool again = entry->state == TALLY_OBJECT_MISSING && objects->is_live &&
 		     entry->tried_pid != mapped->seen.pid && entry->tries < TRIES_MAX;
 	entry->used = objects->rounds;
+	if (entry->state == TALLY_OBJECT_HELD && !may_wait) {
+		open_found(objects, entry, &entry->held);
+		entry->state = entry->object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_MISSING;
+	}
 	if (entry->state != TALLY_OBJECT_UNTRIED && !again)
 		return entry;
-	open_entry(objects, entry, mapped, tally_tasks_path(tasks, file));
-	if (entry->object && tally_vector_push(&objects->open, file) < 0) {
-		close_entry(entry);
+	open_entry(objects, tasks, entry, mapped, tally_tasks_path(tasks, file), may_wait);
+	if ((entry->object || entry->held.path) && tally_vector_push(&objects->open, file) < 0) {
+		close_entry(objects, entry);
 		return NULL;
 	}
 	return entry;
+}
+
+struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
+					     const struct tally_tasks *tasks, uint32_t file)
+{
+	return get(objects, tasks, file, false);
 }
 
 void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks,
@@ -230,16 +434,14 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
 	const struct tally_mapping *mapping = is_map ? tally_tasks_find(tasks, record->mmap.pid,
 									false, record->mmap.start)
 						     : NULL;
-	if (!mapping || !mapping->executable)
+	if (!objects->is_live || !mapping || !mapping->executable)
 		return;
-	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
-	const char *path = tally_tasks_path(tasks, mapping->file);
-	bool is_tried = mapping->file < objects->entries.count &&
-			objects->entries.items[mapping->file].state != TALLY_OBJECT_UNTRIED &&
-			objects->entries.items[mapping->file].state != TALLY_OBJECT_MISSING;
-	if (!is_tried && !file->pid && path[0] == '/' &&
-	    tally_live_match(file, path) != TALLY_LIVE_SAME)
-		tally_objects_get(objects, tasks, mapping->file);
+	if (tasks->files.items[mapping->file].pid ||
+	    tally_tasks_path(tasks, mapping->file)[0] != '/')
+		return;
+	struct tally_object_entry *entry = get(objects, tasks, mapping->file, true);
+	if (entry && entry->state == TALLY_OBJECT_OPEN)
+		look_again(objects, tasks, mapping->file, entry);
 }
 
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
@@ -369,10 +571,15 @@ const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *o
 							 const struct tally_tasks *tasks,
 							 uint32_t file)
 {
-	const struct tally_object_entry *entry = file < objects->entries.count
-							 ? &objects->entries.items[file]
-							 : NULL;
-	if (!entry || !entry->build_id.size)
+	struct tally_object_entry *entry = file < objects->entries.count
+						   ? &objects->entries.items[file]
+						   : NULL;
+	struct tally_object_file unused;
+	if (file < tasks->files.count && tasks->files.items[file].build_id.size)
+		return &tasks->files.items[file].build_id;
+	if (entry && entry->state == TALLY_OBJECT_HELD)
+		tally_object_look(entry->held.fd, &unused, &entry->build_id);
+	else if (!entry || !entry->build_id.size)
 		entry = tally_objects_get(objects, tasks, file);
 	return entry ? tally_objects_build_id(entry) : NULL;
 }
@@ -430,7 +637,7 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 		struct tally_build_id build_id = *tally_objects_build_id(entry);
 		bytes -= entry_bytes(entry);
 		mapped -= file_bytes(entry);
-		close_entry(entry);
+		close_entry(objects, entry);
 		entry->build_id = build_id;
 	}
 	objects->open.count = count - closed;
@@ -450,7 +657,7 @@ static void renumber(struct tally_objects *objects, const uint32_t *numbers)
 	objects->open.count = open_count;
 	for (size_t i = 0; i < objects->entries.count; i++) {
 		if (numbers[i] == TALLY_FILE_NONE)
-			close_entry(&objects->entries.items[i]);
+			close_entry(objects, &objects->entries.items[i]);
 		else
 			objects->entries.items[count++] = objects->entries.items[i];
 	}
@@ -492,10 +699,11 @@ void tally_objects_release(struct tally_objects *objects)
 	tally_unwind_cache_free(objects->unwind_cache);
 	objects->unwind_cache = NULL;
 	for (size_t i = 0; i < objects->entries.count; i++)
-		close_entry(&objects->entries.items[i]);
+		close_entry(objects, &objects->entries.items[i]);
 	for (size_t i = 0; i < objects->fetched.count; i++) {
 		tally_object_unref(objects->fetched.items[i].object);
 		tally_object_unref(objects->fetched.items[i].debug);
+		release_fetched_file(&objects->fetched.items[i]);
 	}
 	tally_vector_release(&objects->fetched);
 	tally_vector_release(&objects->entries);

@@ -1,15 +1,17 @@
 /* The ELF objects behind mapped files, opened once and shared, for names and for unwinding.
  *
- * A file is used only when its build-id is the recorded one.  Otherwise a copy in perf's or the
- * distribution's build-id folders is tried, then the file of a process that still maps it
- * (live_file.h).  An entry that can't be used says why.  While recording (`is_live`) there is no
- * build-id yet; the inode identifies the file.
+ * A file is used only when it is the recorded one (file_identity.h).  Otherwise a copy in perf's or
+ * the distribution's build-id folders is tried, then the file of a process that still maps it
+ * (live_file.h).  An entry that can't be used says why.  While recording (`is_live`), a file is
+ * opened as soon as it is mapped, and kept for the names.
  */
 #ifndef TALLY_TASK_OBJECTS_H
 #define TALLY_TASK_OBJECTS_H
 
 #include "abi/arch.h"
 #include "object/search.h"
+#include "task/file_identity.h"
+#include "task/live_file.h"
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
@@ -21,8 +23,9 @@ struct tally_symbols;
 enum tally_object_state {
 	TALLY_OBJECT_UNTRIED,
 	TALLY_OBJECT_OPEN,
+	TALLY_OBJECT_HELD,    /* found, but not read yet */
 	TALLY_OBJECT_MISSING, /* not found, not readable, or no ELF file */
-	TALLY_OBJECT_CHANGED, /* the file's build-id is not the recorded one */
+	TALLY_OBJECT_CHANGED, /* a file is there, but not the recorded one */
 	TALLY_OBJECT_NO_FILE, /* nothing to open: the kernel, anonymous memory */
 };
 
@@ -33,7 +36,12 @@ struct tally_object_entry {
 	bool debug_tried;
 	int lack; /* why names are missing: -ENOPKG (no liblzma), -ENOMEM, or 0 */
 	const struct tally_object_search *search;
-	bool is_by_task;    /* opened through a process that maps it */
+	/* why the file is not the recorded one (CHANGED) */
+	enum tally_file_identity difference;
+	struct tally_live_file held; /* of state HELD */
+	size_t copied_bytes;
+	/* the file was written anew while it was recorded, so its names may be of other code */
+	bool is_ambiguous;
 	char *root;         /* folder of another root in which it was found, or NULL */
 	/* process tried last for a missing file; a later one may still have it */
 	uint32_t tried_pid;
@@ -46,11 +54,18 @@ struct tally_object_entry {
 	uint64_t used; /* round of tally_objects_trim() in which it was last used */
 };
 
-/* A file fetched from elsewhere (debuginfod, for example), by its build-id. */
+/* A file fetched from elsewhere: by debuginfod, or by the recorder, which opened it when it was
+ * mapped. */
 struct tally_fetched_object {
 	struct tally_build_id id;
-	struct tally_object *object; /* NULL: only the debug file was fetched */
+	/* with size 0 of `id`: the mapped file; NULL: identified by `id` */
+	char *path;
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	struct tally_object *object; /* NULL: only the debug file was fetched, or `held` has it */
 	struct tally_object *debug;  /* NULL: none found */
+	struct tally_live_file held; /* not read yet; path NULL: none */
+	bool is_overwritten; /* the file was written anew while it was recorded */
 };
 
 /* Limits for open objects; 0: none. */
@@ -73,6 +88,8 @@ struct tally_objects {
 	bool unwind_interpreted;
 	/* the mappings are of this machine and current */
 	bool is_live;
+	struct tally_file_times times;
+	size_t copied_bytes; /* of files that are not mapped, since they may be written anew */
 	/* optional, while recording: reads code without a file */
 	struct tally_made_code *made_code;
 	/* optional, while recording: has rules of code without a file */
@@ -89,8 +106,8 @@ struct tally_objects {
 struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
 					     const struct tally_tasks *tasks, uint32_t file);
 
-/* Call it with each record while recording, after the tasks got it.  Opens files that are only
- * reachable through the process that maps them, since the process may end. */
+/* Call it with each record while recording, after the tasks got it.  Opens each file that is mapped
+ * executable when it is new: it may be removed or replaced, and its process may end. */
 void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks,
 		       const struct tally_record *record);
 
@@ -99,9 +116,13 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
 int tally_objects_keep_fetched(struct tally_objects *objects, const struct tally_build_id *id,
 			       struct tally_object *object, struct tally_object *debug);
 
-/* Moves objects that are only reachable through a task, and have a build-id, to `to`, as fetched.
- * Don't use `from` afterwards.  Returns 0 or -ENOMEM. */
-int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to);
+/* Moves the open and held files to `to`, as fetched.  Don't use `from` afterwards.  Returns 0 or
+ * -ENOMEM. */
+int tally_objects_hand_over(struct tally_objects *from, const struct tally_tasks *tasks,
+			    struct tally_objects *to);
+
+/* Lets `to` use the fetched files of `from` as well.  Returns 0 or -ENOMEM. */
+int tally_objects_share(const struct tally_objects *from, struct tally_objects *to);
 
 /* Returns what was fetched for a build-id, or NULL. */
 const struct tally_fetched_object *tally_objects_fetched(const struct tally_objects *objects,

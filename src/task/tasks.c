@@ -322,6 +322,19 @@ static bool is_more_of_program(const struct tally_process *process,
 	       before->file == mapping->file && before->program == mapping->program;
 }
 
+static void note_code(struct tally_mapped_file *file, const struct tally_mapping *mapping,
+		      uint64_t time_ns)
+{
+	uint64_t end = mapping->file_offset + (mapping->end - mapping->start);
+	bool is_first = !file->code_end;
+	if (is_first)
+		file->since_ns = time_ns;
+	if (is_first || mapping->file_offset < file->code_start)
+		file->code_start = mapping->file_offset;
+	if (is_first || end > file->code_end)
+		file->code_end = end;
+}
+
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -337,12 +350,17 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 		mapping.end = UINT64_MAX;
 	if (mapping.end == mapping.start)
 		return 0;
+	/* Linux before 4.8 records the offset of memory that it maps by itself as its address. */
+	if (!strcmp(mmap->filename, "[vdso]"))
+		mapping.file_offset = 0;
 	mapping.file = tally_mapped_files_of_record(tasks, mmap);
 	bool is_kernel = mmap->pid == KERNEL_PID;
 	struct tally_process *process = is_kernel ? &tasks->kernel : need_process(tasks, mmap->pid);
 	if (mapping.file == TALLY_FILE_NONE || !process)
 		return -ENOMEM;
 	tasks->maps_seen++;
+	if (mapping.executable)
+		note_code(&tasks->files.items[mapping.file], &mapping, record->sample_id.time);
 	if (mapping.executable && !is_kernel)
 		mapping.is_program = note_program(tasks, mmap->pid, mapping.file);
 	if (own_mappings(tasks, process) < 0)

@@ -66,8 +66,14 @@ struct tally_mapped_file {
 	uint32_t major, minor;
 	uint64_t inode;
 	uint64_t inode_generation;
-	/* from the record, or set later from the recording's list */
+	/* from the record, otherwise from the recording's list */
 	struct tally_build_id build_id;
+	bool has_own_build_id; /* from the record */
+	/* the range of the file, by offsets, that was mapped executable: from the lowest to the
+	 * highest.  Does not identify the file. */
+	uint64_t code_start, code_end;
+	/* when it was first mapped, by the recording's clock; 0: before the recording began */
+	uint64_t since_ns;
 	/* owner of memory that belongs to one process (anonymous memory, JIT code); otherwise 0 */
 	uint32_t pid;
 	/* of such memory: 1 + file of the process from which a fork copied it; 0: its own */
@@ -125,12 +131,25 @@ struct tally_thread {
 
 struct tally_jits;
 
+/* A build-id in a recording's list, which knows files by their paths only.  perf reads the file at
+ * the path when it has finished. */
+struct tally_listed_build_id {
+	struct tally_build_id id;
+	/* the first file that was mapped from this path without a build-id */
+	bool has_file;
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	/* The list has two build-ids for the path, or two files were mapped from it: so the
+	 * build-id belongs to neither for certain. */
+	bool is_ambiguous;
+};
+
 struct tally_tasks {
 	struct tally_strings strings;
 	struct { struct tally_mapped_file *items; size_t count, capacity; } files;
 	struct { struct tally_process *items; size_t count, capacity; } processes;
 	struct { struct tally_thread *items; size_t count, capacity; } threads;
-	struct { struct tally_build_id *items; size_t count, capacity; } build_ids;
+	struct { struct tally_listed_build_id *items; size_t count, capacity; } build_ids;
 	struct tally_map file_index, process_index, thread_index;
 	struct tally_map cgroups; /* number → string id of the path */
 	struct tally_namespaces namespaces;
@@ -152,6 +171,10 @@ int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *rec
  * Call it before those records.  Returns 0 or -ENOMEM. */
 int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 			 const struct tally_build_id *id);
+
+/* True if the file's build-id may be that of another file, which had the same path. */
+bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks,
+			      const struct tally_mapped_file *file);
 
 /* Returns the mapping at an address of a process (pid as u32; `kernel`: of the kernel), or NULL.
  * Valid until the next record. */

@@ -235,7 +235,10 @@ def library():
 def side_band(comm="branchy", cpu=b""):
     name, offset, length = library()
     pids = u32(LIBRARY_PID, LIBRARY_PID)
-    mmap2 = pids + u64(BASE, length, offset) + u32(8, 1) + u64(1234, 1) + u32(5, 2) + padded(name)
+    # of this machine: without a build-id, the inode tells whether a file is the recorded one
+    file = os.stat(name)
+    identity = u32(os.major(file.st_dev), os.minor(file.st_dev)) + u64(file.st_ino, 0)
+    mmap2 = pids + u64(BASE, length, offset) + identity + u32(5, 2) + padded(name)
     trailer = pids + u64(1000) + cpu
     return [record("COMM", pids + padded(comm) + trailer), record("MMAP2", mmap2 + trailer, USER)]
 

@@ -267,8 +267,8 @@ fi
 # Names from a file that has changed since are not used.
 cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
 cp /bin/true changing
-check "functions of a program that has changed since have no names, and a message says why" eval 'HOME=/nonexistent report && grep -q "changing has changed since the recording" err && ! grep -q inner out'
-check "… and -v lists such files with their paths" eval 'HOME=/nonexistent report -v && grep -q "warning: changed since the recording: $PWD/changing$" err'
+check "functions of a program that has changed since have no names, and a message says why" eval 'HOME=/nonexistent report && grep -q "changing is not the recorded file (it has another build-id)" err && ! grep -q inner out'
+check "… and -v lists such files with their paths" eval 'HOME=/nonexistent report -v && grep -q "warning: not the recorded file: $PWD/changing has another build-id$" err'
 
 if [ "$(id -u)" = 0 ] && have setpriv; then
 	record -e cpu-clock -F 1999 -g "$WORKLOAD" faults
