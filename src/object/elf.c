@@ -220,7 +220,6 @@ static struct tally_object_file file_of(int fd, const struct stat *status)
 		.size = (uint64_t)status->st_size,
 		.written_ns = time_ns(&status->st_mtim),
 		.changed_ns = time_ns(&status->st_ctim),
-		.is_removed = !status->st_nlink,
 		.is_layered = !fstatfs(fd, &system) && system.f_type == overlay,
 	};
 }

@@ -77,8 +77,6 @@ struct tally_object_file {
 	uint64_t generation; /* tells files apart that had the same inode; 0: not known */
 	uint64_t size;
 	uint64_t written_ns, changed_ns; /* st_mtim, st_ctim: CLOCK_REALTIME */
-	/* has no path any more, which also sets changed_ns */
-	bool is_removed;
 	/* of an overlay: mappings are recorded with the inode of the layer */
 	bool is_layered;
 };

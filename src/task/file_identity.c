@@ -38,18 +38,16 @@ enum tally_file_identity tally_file_identify(const struct tally_tasks *tasks,
 	return is_same_device ? TALLY_FILE_SAME : TALLY_FILE_UNPROVEN;
 }
 
-/* True if the file was written after it was mapped.  File systems take times from a clock that
+/* True if a time of a file is later than the mapping.  File systems take times from a clock that
  * advances with the tick, so equal times of two files don't tell which is older. */
-static bool is_written_later(const struct tally_mapped_file *mapped,
-			     const struct tally_object_file *file,
-			     const struct tally_file_times *times)
+static bool is_later(uint64_t time_ns, const struct tally_mapped_file *mapped,
+		     const struct tally_file_times *times)
 {
-	uint64_t written_ns = file->is_removed ? file->written_ns : file->changed_ns;
 	if (!times->until_ns)
 		return false;
 	if (mapped->since_ns && times->wall_offset_ns)
-		return written_ns > mapped->since_ns + times->wall_offset_ns;
-	return written_ns >= times->until_ns;
+		return time_ns > mapped->since_ns + times->wall_offset_ns;
+	return time_ns >= times->until_ns;
 }
 
 enum tally_file_identity tally_file_believe(const struct tally_tasks *tasks,
@@ -66,9 +64,12 @@ enum tally_file_identity tally_file_believe(const struct tally_tasks *tasks,
 	if (has_build_id(tasks, mapped) ||
 	    (identity != TALLY_FILE_SAME && identity != TALLY_FILE_UNPROVEN))
 		return identity;
-	if (is_written_later(mapped, file, times))
+	if (is_later(file->written_ns, mapped, times))
 		return TALLY_FILE_WRITTEN_LATER;
-	bool fits = identity == TALLY_FILE_SAME || !mapped->code_end ||
+	/* A file may be copied over with the time of the copied one.  But links, names and
+	 * permissions change this time as well: perf links the files that it recorded. */
+	bool is_certain = identity == TALLY_FILE_SAME && !is_later(file->changed_ns, mapped, times);
+	bool fits = is_certain || !mapped->code_end ||
 		    tally_object_has_code_at(found, mapped->code_start, mapped->code_end);
 	return fits ? TALLY_FILE_SAME : TALLY_FILE_OTHER_CODE;
 }
