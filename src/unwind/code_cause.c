@@ -21,6 +21,10 @@
  * anywhere.  So for a jump backwards there must be samples on its other side, too: these are few
  * behind a loop.  The same holds behind instructions that let no other begin (mfence).
  *
+ * CPUs end several instructions at once.  So a sample may be behind a counter's step that follows a
+ * slow load.  The step waits for nothing, and so can't have taken time: if it doesn't use the
+ * loaded register, the load is charged.
+ *
  * A repeated string instruction is interrupted between its rounds: then it is itself the next one,
  * and keeps its samples.
  *
@@ -52,11 +56,17 @@ enum { TABLES_MAX = 2 };
 
 static const uint32_t NONE = UINT32_MAX;
 
+enum { NO_REGISTER = 254, UNKNOWN = 255 };
+
 struct instruction {
 	uint32_t at;      /* offset in the code */
 	uint32_t size;
 	enum kind kind;
 	bool is_nop;
+	/* register that gets the result of a load, a multiplication or the like, whose kind is
+	 * OTHER; NO_REGISTER: none that counts; UNKNOWN */
+	uint8_t result;
+	uint8_t counter;  /* register that a constant is added to; UNKNOWN: something else */
 	uint32_t target;  /* offset of a jump's target; NONE: outside of the function */
 };
 
@@ -84,7 +94,7 @@ struct function {
 
 /* ---- x86-64 -------------------------------------------------------------- */
 
-enum { REX_B = 1, RSP = 4, RBP = 5 };
+enum { REX_B = 1, REX_R = 4, RSP = 4, RBP = 5 };
 
 struct decoded {
 	const uint8_t *bytes; /* from the opcode on */
@@ -169,6 +179,44 @@ static bool is_quick_x86(const struct decoded *decoded)
 	return has_modrm && (opcode & 0xfe) != 0x86 && is_near(decoded, 1, false);
 }
 
+/* Returns the register that a slow instruction's ModRM byte names as its result. */
+static uint8_t result_of_x86(const struct decoded *decoded)
+{
+	/* loads, arithmetic with memory, imul, cmov, cvt to integers, bit scans, popcnt */
+	static const uint8_t PLAIN[] = { 0x8b, 0x63, 0x03, 0x0b, 0x13, 0x1b, 0x23, 0x2b, 0x33 };
+	static const uint8_t BEHIND_0F[] = { 0xb6, 0xb7, 0xbe, 0xbf, 0xaf,
+					     0x2c, 0x2d, 0xbc, 0xbd, 0xb8 };
+	const uint8_t *bytes = decoded->bytes;
+	bool is_0f = bytes[0] == 0x0f;
+	if (decoded->length < 2u + is_0f || decoded->has_lock)
+		return UNKNOWN;
+	uint8_t middle = (uint8_t)((bytes[1 + is_0f] >> 3 & 7) | (decoded->rex & REX_R ? 8 : 0));
+	if (is_0f ? memchr(BEHIND_0F, bytes[1], sizeof(BEHIND_0F)) != NULL
+		  : memchr(PLAIN, bytes[0], sizeof(PLAIN)) != NULL)
+		return middle;
+	bool is_vector = is_0f && ((bytes[1] & 0xf0) == 0x10 || (bytes[1] & 0xf0) == 0x50 ||
+				   bytes[1] == 0x28 || bytes[1] == 0x29 || bytes[1] == 0x6f);
+	bool is_store = bytes[0] == 0x89 || bytes[0] == 0x88 || bytes[0] == 0xc7;
+	return is_vector || is_store ? NO_REGISTER : UNKNOWN;
+}
+
+/* Returns the register that add, sub, inc, dec or lea adds a constant to. */
+static uint8_t counter_of_x86(const struct decoded *decoded)
+{
+	const uint8_t *bytes = decoded->bytes;
+	if (decoded->length < 2)
+		return UNKNOWN;
+	if (bytes[0] == 0x05 || bytes[0] == 0x2d)
+		return 0; /* rax */
+	unsigned mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7, operand = bytes[1] & 7;
+	uint8_t number = (uint8_t)(operand | (decoded->rex & REX_B ? 8 : 0));
+	bool is_sum = (bytes[0] == 0x83 || bytes[0] == 0x81) && (middle == 0 || middle == 5),
+	     is_step = bytes[0] == 0xff && middle < 2,
+	     is_lea = bytes[0] == 0x8d && (mode == 1 || mode == 2) && operand != RSP &&
+		      number == (middle | (decoded->rex & REX_R ? 8 : 0));
+	return is_lea || (mode == 3 && (is_sum || is_step)) ? number : (uint8_t)UNKNOWN;
+}
+
 static bool is_nop_x86(const struct decoded *decoded)
 {
 	return (decoded->bytes[0] == 0x90 && !decoded->has_repeat) ||
@@ -240,6 +288,10 @@ static int64_t read_x86(const uint8_t *code, size_t size, struct instruction *ou
 	out->size = (uint32_t)length;
 	out->kind = kind_of_x86(&decoded);
 	out->is_nop = is_nop_x86(&decoded);
+	if (out->kind == OTHER)
+		out->result = result_of_x86(&decoded);
+	else if (out->kind == QUICK)
+		out->counter = counter_of_x86(&decoded);
 	return out->kind == CONDITIONAL || out->kind == JUMP
 		       ? target_of_x86(&decoded, out->at + out->size)
 		       : -1;
@@ -296,6 +348,13 @@ static int64_t read_arm64(const uint8_t *code, size_t size, struct instruction *
 		 word >> 16)
 		out->kind = is_quick_arm64(word) ? QUICK : OTHER;
 	out->is_nop = word == 0xd503201f;
+	bool is_access = (word & 0x3a000000) == 0x38000000, /* of one register */
+	     is_vector = word & 1u << 26;
+	if (out->kind == OTHER && is_access)
+		out->result = is_vector ? NO_REGISTER : word & 31;
+	if (out->kind == QUICK && (word & 0x1f000000) == 0x11000000 &&
+	    (word & 31) == (word >> 5 & 31))
+		out->counter = word & 31;
 	return -1;
 }
 
@@ -332,7 +391,7 @@ static bool is_jump(const struct instruction *instruction)
 static void read_all(struct function *function, unsigned machine)
 {
 	for (uint32_t at = 0; at < function->size;) {
-		struct instruction one = { .at = at };
+		struct instruction one = { .at = at, .result = UNKNOWN, .counter = UNKNOWN };
 		const uint8_t *code = function->code + at;
 		int64_t target = machine == EM_AARCH64
 					 ? read_arm64(code, function->size - at, &one)
@@ -428,6 +487,26 @@ static uint32_t held_up_by(const struct function *function, uint32_t index)
 	return ways->plain == NONE && ways->plain_back == NONE ? table_to(function, index) : NONE;
 }
 
+/* Returns the slow instruction in front of counters' steps that don't use its result; NONE: there
+ * is none. */
+static uint32_t before_counters(const struct function *function, uint32_t index)
+{
+	enum { COUNTERS_MAX = 3 };
+	uint8_t counters[COUNTERS_MAX];
+	unsigned count = 0;
+	for (;; index--) {
+		const struct instruction *one = &function->instructions[index];
+		const struct ways *ways = &function->ways[index];
+		if (one->kind == OTHER && one->result != UNKNOWN)
+			return count && !memchr(counters, one->result, count) ? index : NONE;
+		bool is_entered = ways->back != NONE || ways->plain_back != NONE ||
+				  ways->forward != NONE || ways->plain != NONE;
+		if (one->counter == UNKNOWN || is_entered || count == COUNTERS_MAX || !index)
+			return NONE;
+		counters[count++] = one->counter;
+	}
+}
+
 /* Returns the jump that leads to an instruction that the code above doesn't reach; NONE: not
  * known. */
 static uint32_t only_jump(const struct function *function, uint32_t index)
@@ -459,7 +538,10 @@ static uint32_t ended_before(const struct function *function, uint32_t index)
 		return ways->plain_back;
 	if (ways->forward != NONE)
 		return ways->forward;
-	uint32_t held = held_up_by(function, index - 1);
+	uint32_t held = held_up_by(function, index - 1),
+		 slow = before_counters(function, index - 1);
+	if (slow != NONE)
+		return slow;
 	return held == NONE ? index - 1 : held;
 }
 
