@@ -201,7 +201,7 @@ static enum tally_frame_kind kind_of_path(const char *path)
 {
 	const char *so = strstr(path, ".so");
 	bool is_library = so && (!so[3] || so[3] == '.' || so[3] == '-');
-	return is_library || !strcmp(path, "[vdso]") || !strncmp(path, "[vsyscall", 9)
+	return is_library || !strncmp(path, "[vdso", 5) || !strncmp(path, "[vsyscall", 9)
 		       ? TALLY_FRAME_LIBRARY
 		       : TALLY_FRAME_PROGRAM;
 }

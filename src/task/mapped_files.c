@@ -105,11 +105,19 @@ static void note_listed(struct tally_listed_build_id *listed, const struct tally
 				listed->inode != file->inode || is_later;
 }
 
+/* Returns the mapping's file.  The vdso of a 32-bit process is another one than that of a 64-bit
+ * process, under the same name; its address tells.  It gets the name that perf has for it. */
+static const char *path_of(const struct tally_record_mmap *mmap)
+{
+	bool is_narrow = mmap->start + mmap->length <= (uint64_t)UINT32_MAX + 1;
+	return is_narrow && !strcmp(mmap->filename, "[vdso]") ? TALLY_VDSO32 : mmap->filename;
+}
+
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap)
 {
 	struct tally_mapped_file file = {
-		.path = tally_strings_intern(&tasks->strings, mmap->filename),
+		.path = tally_strings_intern(&tasks->strings, path_of(mmap)),
 		.is_kernel = mmap->pid == KERNEL_PID,
 		.pid = is_private(mmap) ? mmap->pid : 0,
 		.build_id.size = mmap->build_id_size,

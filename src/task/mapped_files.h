@@ -10,6 +10,8 @@
 #include "task/tasks.h"
 
 /* Returns the file's id and adds the file if it is new; TALLY_FILE_NONE without memory. */
+#define TALLY_VDSO32 "[vdso32]" /* the path of the vdso of a 32-bit process */
+
 uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally_mapped_file *file);
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap);

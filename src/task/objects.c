@@ -1,6 +1,7 @@
 #include "task/objects.h"
 
 #include "base/vector.h"
+#include "task/made_code.h"
 #include "task/mapped_files.h"
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
@@ -238,6 +239,23 @@ static void open_vdso(const struct tally_objects *objects, struct tally_object_e
 	}
 }
 
+/* While recording: copies the vdso of a 32-bit process from its memory. */
+static void open_vdso32(const struct tally_objects *objects, struct tally_object_entry *entry,
+			const struct tally_mapped_file *file)
+{
+	enum { BYTES_MAX = 16 << 10 };
+	uint8_t image[BYTES_MAX];
+	uint64_t size = file->seen.end - file->seen.start;
+	if (!objects->made_code)
+		return;
+	size = tally_made_code_read(objects->made_code, file->seen.pid, file->seen.start, image,
+				    size < BYTES_MAX ? size : BYTES_MAX);
+	if (!size ||
+	    tally_object_open_memory(TALLY_VDSO32, image, size, &entry->object, NULL) < 0)
+		entry->object = NULL;
+	drop_other_arch(objects, entry);
+}
+
 static void open_entry(struct tally_objects *objects, const struct tally_tasks *tasks,
 		       struct tally_object_entry *entry, const struct tally_mapped_file *file,
 		       const char *path, bool may_wait)
@@ -254,6 +272,8 @@ static void open_entry(struct tally_objects *objects, const struct tally_tasks *
 		;
 	else if (!strcmp(path, "[vdso]"))
 		open_vdso(objects, entry, file, path);
+	else if (!strcmp(path, TALLY_VDSO32))
+		open_vdso32(objects, entry, file);
 	else if (path[0] == '/' && objects->is_live)
 		open_live(objects, tasks, entry, file, path, may_wait);
 	else if (path[0] == '/')
@@ -531,7 +551,9 @@ static enum tally_unwind_function_kind find_function(void *context, uint64_t add
 	    strstr(symbol->name, ".cold"))
 		return TALLY_UNWIND_NO_FUNCTION;
 	*start = symbol->start;
-	return kind_of(symbol->name);
+	enum tally_unwind_function_kind kind = kind_of(symbol->name);
+	bool is_label = kind == TALLY_UNWIND_FUNCTION && !symbol->is_sized;
+	return is_label ? TALLY_UNWIND_LABEL : kind;
 }
 
 static void use_functions(struct tally_object_entry *entry)

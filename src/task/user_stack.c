@@ -119,6 +119,13 @@ static uint64_t time_of(const struct tally_attr *attr, const struct tally_sample
 	return is_monotonic && attr->sample_type & TALLY_SAMPLE_TIME ? sample->time : UINT64_MAX;
 }
 
+/* A 32-bit process on an x86-64 machine has i386's registers. */
+static enum tally_unwind_machine machine_of(const struct tally_objects *objects,
+					    const struct tally_sample *sample)
+{
+	return tally_unwind_machine_of_registers(objects->machine, sample->regs_user.abi);
+}
+
 static bool has_registers(const struct tally_sample *sample)
 {
 	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
@@ -149,9 +156,10 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	request.is_exact = walk->is_exact;
 	request.stack_pointers = walk->stack_pointers;
 	request.extent = walk->extent;
+	request.machine = machine_of(objects, sample);
 	*end = TALLY_UNWIND_NO_RULES;
-	if (!has_registers(sample) ||
-	    !tally_unwind_registers(objects->machine, sample->regs_user.words,
+	if (!sample->regs_user.words ||
+	    !tally_unwind_registers(request.machine, sample->regs_user.words,
 				    attr->sample_regs_user, request.registers))
 		return 0;
 	return tally_unwind(&request, addresses, limit, end);
@@ -182,10 +190,10 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 	uint64_t registers[TALLY_UNWIND_REGISTERS];
 	struct tally_user_stack_need need = { 0 };
 	if (sample->stack_dynamic_size < sample->stack_size || !extent->missed ||
-	    !tally_unwind_registers(objects->machine, sample->regs_user.words,
+	    !tally_unwind_registers(machine_of(objects, sample), sample->regs_user.words,
 				    attr->sample_regs_user, registers))
 		return need;
-	uint64_t sp = registers[tally_unwind_stack_pointer(objects->machine)];
+	uint64_t sp = registers[tally_unwind_stack_pointer(machine_of(objects, sample))];
 	if (top <= extent->missed || top - sp > far)
 		top = stack_mapping_end(tasks, sample->pid, sp, extent->missed);
 	need.is_at_most = top > extent->missed;

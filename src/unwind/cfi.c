@@ -21,10 +21,28 @@ static struct tally_reader reader_over(const struct tally_cfi_section *section, 
 	return reader;
 }
 
-static uint64_t read_format(struct tally_reader *reader, uint8_t format)
+static bool is_narrow(const struct tally_cfi_section *section)
+{
+	return section->machine == TALLY_UNWIND_I386;
+}
+
+static uint64_t read_address(const struct tally_cfi_section *section, struct tally_reader *reader)
+{
+	return is_narrow(section) ? tally_reader_u32(reader) : tally_reader_u64(reader);
+}
+
+/* Returns an address without the bits that the machine does not have. */
+static uint64_t cut_address(const struct tally_cfi_section *section, uint64_t address)
+{
+	return is_narrow(section) ? (uint32_t)address : address;
+}
+
+static uint64_t read_format(const struct tally_cfi_section *section, struct tally_reader *reader,
+			    uint8_t format)
 {
 	switch (format) {
 	case PE_ABSPTR:
+		return read_address(section, reader);
 	case PE_UDATA8:
 	case PE_SDATA8:
 		return tally_reader_u64(reader);
@@ -67,14 +85,14 @@ uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section,
 			tally_reader_fail(reader);
 		break;
 	case PE_ALIGNED:
-		tally_reader_skip(reader, -here & 7);
-		return tally_reader_u64(reader);
+		tally_reader_skip(reader, -here & (is_narrow(section) ? 3 : 7));
+		return read_address(section, reader);
 	/* DW_EH_PE_funcrel: the function is not known yet.  Indirect pointers: the value that they
 	 * point at is not in the file. */
 	default:
 		tally_reader_fail(reader);
 	}
-	return base + read_format(reader, encoding & PE_FORMAT);
+	return cut_address(section, base + read_format(section, reader, encoding & PE_FORMAT));
 }
 
 bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset,
@@ -147,7 +165,7 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 			if ((encoding & PE_BASE) == PE_ALIGNED)
 				tally_cfi_pointer_read(section, reader, PE_ALIGNED);
 			else if (encoding != PE_OMIT)
-				read_format(reader, encoding & PE_FORMAT);
+				read_format(section, reader, encoding & PE_FORMAT);
 			break;
 		/* The encoding of each FDE's pointer to its exception table.  FDEs skip the pointer
 		 * by its length. */
@@ -186,12 +204,12 @@ bool tally_cfi_cie_read(const struct tally_cfi_section *section,
 	if (!augmentation || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (strncmp(augmentation, "eh", 2) == 0) { /* gcc 2: a pointer to its exception table */
-		tally_reader_u64(&reader);
+		read_address(section, &reader);
 		augmentation += 2;
 	}
 	if (version == 4) {
-		if (tally_reader_u8(&reader) != 8) /* size of an address, in bytes */
-			return false;
+		if (tally_reader_u8(&reader) != tally_unwind_layout(section->machine)->word)
+			return false; /* size of an address, in bytes */
 		cie->segment_size = tally_reader_u8(&reader);
 	}
 	cie->code_align = tally_reader_uleb(&reader);
@@ -220,7 +238,7 @@ bool tally_cfi_fde_read(const struct tally_cfi_section *section,
 	struct tally_reader reader = reader_over(section, entry->body, entry->end);
 	tally_reader_skip(&reader, cie->segment_size);
 	fde->start = tally_cfi_pointer_read(section, &reader, cie->encoding);
-	uint64_t size = read_format(&reader, cie->encoding & PE_FORMAT);
+	uint64_t size = read_format(section, &reader, cie->encoding & PE_FORMAT);
 	if (cie->has_augmentation_data)
 		tally_reader_skip(&reader, tally_reader_uleb(&reader));
 	fde->end = fde->start + size;

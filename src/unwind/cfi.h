@@ -3,7 +3,7 @@
  *
  * Follows DWARF 5 section 6.4, and the Linux Standard Base 5.0 ("Exception Frames") where .eh_frame
  * differs.  Nothing here allocates memory.  Every read stays within the section, and every loop
- * ends with the section's bytes.  Addresses are 8 bytes, little-endian.
+ * ends with the section's bytes.  Addresses are little-endian, with 8 bytes; i386's have 4.
  */
 #ifndef TALLY_UNWIND_CFI_H
 #define TALLY_UNWIND_CFI_H
@@ -148,6 +148,7 @@ struct tally_unwind_frame {
 	uint64_t stack_address; /* of stack[0] */
 	struct tally_unwind_memory other; /* a stack that a signal interrupted */
 	uint64_t missed;        /* the last address that tally_unwind_load could not read */
+	uint8_t word;           /* bytes of an address */
 };
 
 /* Reads 1, 2, 4 or 8 bytes of the copied stack.  Returns false, and sets frame->missed, when they

@@ -378,6 +378,23 @@ enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint
 	return TALLY_CODE_OTHER;
 }
 
+enum tally_code_spot tally_code_recognise_i386(const uint8_t *code, size_t size)
+{
+	static const struct pattern I386[] = {
+		/* mov $173,%eax; int $0x80: rt_sigreturn; pop %eax; mov $119,%eax; int $0x80 */
+		{ { 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80 }, 7, TALLY_CODE_SIGRETURN },
+		{ { 0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80 }, 8, TALLY_CODE_SIGRETURN },
+		{ { 0xc3 }, 1, TALLY_CODE_EDGE },
+		{ { 0x55, 0x89, 0xe5 }, 3, TALLY_CODE_EDGE }, /* push %ebp; mov %esp,%ebp */
+		{ { 0xff, 0x25 }, 2, TALLY_CODE_EDGE },       /* jmp *x: an entry of the PLT */
+		{ { 0xff, 0xa3 }, 2, TALLY_CODE_EDGE },       /* jmp *n(%ebx) */
+	};
+	for (size_t i = 0; i < sizeof(I386) / sizeof(*I386); i++)
+		if (size >= I386[i].size && !memcmp(code, I386[i].bytes, I386[i].size))
+			return I386[i].spot;
+	return TALLY_CODE_OTHER;
+}
+
 struct instruction {
 	uint32_t mask, value;
 };

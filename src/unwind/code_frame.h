@@ -10,14 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offsets are from the frame's rsp, in bytes. */
+/* Offsets are in bytes, from the frame's base.  That is rsp, or what the code copied rsp to before
+ * it aligned the stack: another register, or a word of the stack.  Registers have DWARF's numbers. */
 struct tally_code_frame {
 	/* rbp points at the saved rbp, and the return address is above it.  If false, use the
 	 * fields below. */
 	bool is_linked;
-	int32_t return_at;   /* of the return address */
-	bool saves_fp;       /* the caller's rbp is saved at fp_at; else rbp still holds it */
+	bool has_base;      /* `base` is not rsp */
+	uint8_t base;
+	bool is_loaded;     /* the base is the word at this register + loaded_at */
+	int32_t loaded_at;
+	int32_t return_at;  /* of the return address */
+	bool saves_fp;      /* the caller's rbp is saved at fp_at; else rbp still holds it */
+	bool fp_is_apart;   /* fp_at counts from the register fp_base */
+	uint8_t fp_base;
 	int32_t fp_at;
+	uint16_t lost;      /* bit n: register n may no longer have the caller's value */
 };
 
 /* Follows the instructions at `code` to the function's `ret`.  Returns false when one of them does
@@ -45,6 +53,10 @@ enum tally_code_spot {
 
 /* Recognises x86-64 code.  `code` runs next; `previous` is the byte before it. */
 enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint8_t previous);
+
+/* Recognises i386 code: the trampolines of signal handlers, which musl's have no rules for, and a
+ * function's edges. */
+enum tally_code_spot tally_code_recognise_i386(const uint8_t *code, size_t size);
 
 /* Recognises arm64 code by its next instruction (sigreturn: by two). */
 enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size);

@@ -9,6 +9,11 @@
  * A compiler gives a frame one size at each instruction, whichever way leads there.  If two ways
  * disagree, or if an instruction does something else to rsp, the answer is "unknown".
  *
+ * Code for wide vectors aligns rsp (and $-64,%rsp), which drops an unknown number of bytes.  It
+ * copies rsp to another register before, the *alias*, and often stores that in the aligned part,
+ * in a *slot*.  So there are two scales then: depths below the return address, and depths below
+ * the aligned address.  rsp and rbp tell the second scale; alias and slot lead back to the first.
+ *
  * The targets of a jump through a table (a switch) are not in the code, but rsp is the same at the
  * jump and at its targets.  So if all such jumps of a function agree, code that nothing else
  * reaches is assumed to be a target of theirs.
@@ -18,6 +23,8 @@
 #include <string.h>
 
 enum { WORD = 8, SIZE_MAX_BYTES = 16 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX = 256 };
+/* Registers, as code numbers them. */
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R11 = 11, NEITHER = 99 };
 
 /* The frame as it is known at an instruction.  Distances are in bytes, from the return address
  * downwards. */
@@ -26,9 +33,18 @@ struct state {
 	/* of the place where the caller's rbp is saved; 0: not saved, rbp still holds it */
 	int32_t fp_depth;
 	int32_t link;     /* of the word that rbp points at; 0: it does not point into the frame */
+	/* The same two, below the aligned address; 0: none. */
+	int32_t fp_apart, link_apart;
+	int32_t alias_depth;       /* the depth that the register `alias` points at */
+	/* below the aligned address: the word that points at slot_depth; 0: none */
+	int32_t slot, slot_depth;
+	uint8_t alias;    /* number of a register; NEITHER: none */
 	bool is_lost;     /* rsp is unknown, unless rbp gives it */
+	bool is_apart;    /* is_lost, and `depth` counts from the aligned address */
 	bool fp_is_lost;  /* rbp was overwritten, and the caller's value was not saved */
 };
+
+static const struct state AT_START = { .alias = NEITHER };
 
 struct way {
 	uint32_t at;
@@ -46,7 +62,9 @@ struct exploration {
 	bool has_jump, jumps_differ, is_full;
 	struct state found;
 	bool is_found, is_ambiguous;
+	unsigned changed; /* the registers that any instruction wrote, a bit for each */
 	bool is_plain;    /* tally_code_walk_plainly() */
+	bool ends_at_call; /* a call right before `target` doesn't go on */
 	uint64_t address; /* of the code */
 };
 
@@ -57,19 +75,46 @@ static int32_t read_32(const uint8_t *bytes)
 	return value;
 }
 
+/* True if rbp is a frame pointer: it alone tells the frame.  Ways may disagree about rsp then, since
+ * some calls pop their arguments. */
+static bool is_linked(const struct state *state)
+{
+	return state->link == WORD && state->fp_depth == WORD;
+}
+
 static bool is_same(const struct state *a, const struct state *b)
 {
+	if (is_linked(a) || is_linked(b))
+		return is_linked(a) && is_linked(b);
 	return a->depth == b->depth && a->fp_depth == b->fp_depth && a->link == b->link &&
-	       a->is_lost == b->is_lost && a->fp_is_lost == b->fp_is_lost;
+	       a->is_lost == b->is_lost && a->fp_is_lost == b->fp_is_lost &&
+	       (!a->is_lost ||
+		(a->is_apart == b->is_apart && a->fp_apart == b->fp_apart &&
+		 a->link_apart == b->link_apart && a->slot == b->slot &&
+		 a->slot_depth == b->slot_depth && a->alias == b->alias &&
+		 (a->alias == NEITHER || a->alias_depth == b->alias_depth)));
 }
 
 /* Returns a hash of the state, never 0. */
 static uint32_t digest_of(const struct state *state)
 {
 	uint64_t digest = state->is_lost ? UINT32_MAX : (uint32_t)state->depth;
+	if (is_linked(state))
+		return UINT32_MAX;
 	digest = (digest << 32 | (uint32_t)state->fp_depth) * 0x9e3779b97f4a7c15;
 	digest ^= digest >> 29 ^ (uint64_t)(uint32_t)state->link << 2 ^ state->fp_is_lost;
 	digest *= 0xbf58476d1ce4e5b9;
+	if (state->is_lost) {
+		const int32_t apart[] = { state->is_apart ? state->depth : -1,
+					  state->fp_apart,
+					  state->link_apart,
+					  state->slot,
+					  state->slot_depth,
+					  state->alias,
+					  state->alias == NEITHER ? 0 : state->alias_depth };
+		for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++)
+			digest = (digest ^ digest >> 31 ^ (uint32_t)apart[i]) * 0x9e3779b97f4a7c15;
+	}
 	return (uint32_t)(digest >> 32) | 1;
 }
 
@@ -81,7 +126,10 @@ static void add_way(struct exploration *exploration, int64_t at, const struct st
 		exploration->is_full = true;
 		return;
 	}
-	exploration->ways[exploration->count++] = (struct way){ (uint32_t)at, *state };
+	struct way *way = &exploration->ways[exploration->count++];
+	*way = (struct way){ (uint32_t)at, *state };
+	if (!state->is_lost) /* an alias is of use in straight code only */
+		way->state.alias = NEITHER;
 }
 
 /* ---- what an instruction does to the frame ------------------------------- */
@@ -117,9 +165,17 @@ static struct decoded decode(const uint8_t *code, size_t length)
 	return decoded;
 }
 
-enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1, RSP = 4, RBP = 5 };
+enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
 
-/* Sets the depth of rsp.  Outside of a frame's limits, rsp is lost. */
+/* rsp is somewhere unknown. */
+static void lose_sp(struct state *state)
+{
+	state->is_lost = true;
+	state->is_apart = false;
+	state->depth = 0;
+}
+
+/* Sets the depth of rsp, on the scale that it has.  Outside of a frame's limits, rsp is lost. */
 static void set_depth(struct state *state, int64_t depth)
 {
 	bool is_frame = depth >= 0 && depth <= FRAME_BYTES_MAX;
@@ -128,96 +184,163 @@ static void set_depth(struct state *state, int64_t depth)
 		state->fp_is_lost = true;
 		state->fp_depth = state->link = 0;
 	}
-	state->is_lost |= !is_frame;
-	state->depth = is_frame ? (int32_t)depth : 0;
+	if (is_frame)
+		state->depth = (int32_t)depth;
+	else
+		lose_sp(state);
 }
 
-static void push(struct state *state, bool is_rbp)
+/* Sets rsp to a depth below the return address. */
+static void find_sp(struct state *state, int64_t depth)
 {
+	state->depth = FRAME_BYTES_MAX; /* whatever is below `depth` is dropped */
+	state->is_lost = state->is_apart = false;
+	state->fp_apart = state->link_apart = state->slot = 0;
+	set_depth(state, depth);
+}
+
+/* Sets rsp to a depth below the aligned address. */
+static void find_sp_apart(struct state *state, int64_t depth)
+{
+	state->is_lost = state->is_apart = true;
+	set_depth(state, depth);
+}
+
+/* A call may change these: rax rcx rdx rsi rdi r8–r11. */
+enum { LOST_BY_CALLS = 0xfc7, KEPT_BY_CALLS = 0xf008 };
+
+/* Makes a register the alias, unless there is one that is as good. */
+static void set_alias(struct state *state, unsigned reg, int64_t depth)
+{
+	bool has_better = state->alias != NEITHER &&
+			  (!(LOST_BY_CALLS >> state->alias & 1) || LOST_BY_CALLS >> reg & 1);
+	if (depth < -FRAME_BYTES_MAX || depth > FRAME_BYTES_MAX || reg > 15 || reg == RSP ||
+	    has_better)
+		return;
+	state->alias = (uint8_t)reg;
+	state->alias_depth = (int32_t)depth;
+}
+
+/* Stores the alias below the aligned address, where it stays while the function runs. */
+static void fill_slot(struct state *state, int64_t slot)
+{
+	if (slot <= 0 || slot > FRAME_BYTES_MAX)
+		return;
+	state->slot = (int32_t)slot;
+	state->slot_depth = state->alias_depth;
+	state->alias = NEITHER;
+}
+
+static void lose_fp(struct state *state)
+{
+	state->link = state->link_apart = 0;
+	state->fp_is_lost |= !state->fp_depth && !state->fp_apart;
+}
+
+/* Pushes a register, or NEITHER. */
+static void push(struct state *state, unsigned reg)
+{
+	bool is_callers_fp = reg == RBP && !state->fp_depth && !state->fp_apart && !state->link &&
+			     !state->fp_is_lost;
 	set_depth(state, (int64_t)state->depth + WORD);
-	if (is_rbp && !state->is_lost && !state->fp_depth && !state->link && !state->fp_is_lost)
+	if (is_callers_fp && !state->is_lost)
 		state->fp_depth = state->depth;
+	if (is_callers_fp && state->is_apart)
+		state->fp_apart = state->depth;
+	if (reg != NEITHER && reg == state->alias && state->is_apart)
+		fill_slot(state, state->depth);
 }
 
-static void pop(struct state *state, bool is_rbp, bool is_rsp)
+/* Pops to a register, or NEITHER. */
+static void pop(struct state *state, unsigned reg)
 {
-	if (is_rbp && !state->is_lost && state->fp_depth && state->depth == state->fp_depth) {
-		state->fp_depth = 0; /* rbp is the caller's again */
-		state->link = 0;
+	bool is_saved_fp = !state->is_lost && state->fp_depth && state->depth == state->fp_depth;
+	is_saved_fp |= state->is_apart && state->fp_apart && state->depth == state->fp_apart;
+	bool is_slot = state->is_apart && state->slot && state->depth == state->slot;
+	if (reg == RBP && is_saved_fp) {
+		state->fp_depth = state->fp_apart = 0; /* rbp is the caller's again */
+		state->link = state->link_apart = 0;
 		state->fp_is_lost = false;
-	} else if (is_rbp) {
-		state->link = 0;
-		state->fp_is_lost |= !state->fp_depth;
+	} else if (reg == RBP) {
+		lose_fp(state);
 	}
-	state->is_lost |= is_rsp;
-	set_depth(state, (int64_t)state->depth - WORD);
+	if (reg == RSP && is_slot)
+		find_sp(state, state->slot_depth);
+	else if (reg == RSP)
+		lose_sp(state);
+	else
+		set_depth(state, (int64_t)state->depth - WORD);
+	if (is_slot)
+		state->slot = 0;
+	if (is_slot && reg != RSP)
+		set_alias(state, reg, state->slot_depth);
+	else if (reg == state->alias)
+		state->alias = NEITHER;
 }
 
 /* Sets rsp to `below` bytes below the word that rbp points at. */
 static void take_link(struct state *state, int64_t below)
 {
-	state->is_lost = !state->link;
-	set_depth(state, state->link + below);
+	if (state->link)
+		find_sp(state, state->link + below);
+	else if (state->link_apart)
+		find_sp_apart(state, state->link_apart + below);
+	else
+		lose_sp(state);
 }
 
-static void lose_fp(struct state *state)
-{
-	state->link = 0;
-	state->fp_is_lost |= !state->fp_depth;
-}
-
-/* True if the operand is n(%rsp), in an instruction whose ModRM byte is bytes[1].  Sets *offset to
- * n. */
-static bool is_at_sp(const struct decoded *decoded, int32_t *offset)
+/* Finds the operand n(register), in an instruction whose ModRM byte is bytes[1].  Returns the
+ * register, and sets *offset to n; NEITHER for other operands. */
+static unsigned based_operand(const struct decoded *decoded, int32_t *offset)
 {
 	const uint8_t *bytes = decoded->bytes;
-	uint8_t mode = bytes[1] >> 6;
-	if (mode == 3 || (bytes[1] & 7) != RSP || bytes[2] != 0x24 ||
-	    decoded->rex & (REX_B | REX_X))
-		return false;
+	if (decoded->length < 2)
+		return NEITHER;
+	uint8_t mode = bytes[1] >> 6, memory = bytes[1] & 7;
+	bool has_sib = memory == RSP;
+	size_t at = 2 + has_sib;
+	if (mode == 3 || (mode == 0 && memory == RBP) ||
+	    (has_sib && (bytes[2] != 0x24 || decoded->rex & REX_X)))
+		return NEITHER;
 	*offset = 0;
 	if (mode)
-		*offset = mode == 1 ? (int8_t)bytes[3] : read_32(bytes + 3);
-	return true;
+		*offset = mode == 1 ? (int8_t)bytes[at] : read_32(bytes + at);
+	return memory | (decoded->rex & REX_B ? 8u : 0u);
 }
 
-/* Applies add, sub, and, lea or mov with rsp as the result. */
-static void change_sp(struct state *state, const struct decoded *decoded)
+/* What an address n(register) is a place of. */
+enum scale { NOWHERE, BELOW_RETURN, BELOW_ALIGNED };
+
+/* Finds the place of n(register) in the frame.  Sets *depth on the scale that it returns. */
+static enum scale place_of(const struct state *state, unsigned reg, int32_t offset, int64_t *depth)
 {
-	const uint8_t *bytes = decoded->bytes;
-	uint8_t opcode = bytes[0], modrm = bytes[1], mode = modrm >> 6, middle = modrm >> 3 & 7;
-	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 &&
-			    (middle == 0 || middle == 5);
-	int32_t offset;
-	if (!(decoded->rex & REX_W)) {
-		state->is_lost = true; /* overwrites half of rsp */
-		return;
+	enum scale scale = NOWHERE;
+	*depth = 0;
+	if (reg == RSP) {
+		scale = state->is_apart ? BELOW_ALIGNED : NOWHERE;
+		scale = state->is_lost ? scale : BELOW_RETURN;
+		*depth = state->depth;
+	} else if (reg == RBP && (state->link || state->link_apart)) {
+		scale = state->link ? BELOW_RETURN : BELOW_ALIGNED;
+		*depth = state->link ? state->link : state->link_apart;
+	} else if (reg != NEITHER && reg == state->alias) {
+		scale = BELOW_RETURN;
+		*depth = state->alias_depth;
 	}
-	if (is_immediate) { /* add, sub */
-		int64_t moved = opcode == 0x83 ? (int8_t)bytes[2] : read_32(bytes + 2);
-		set_depth(state, state->depth + (middle == 5 ? moved : -moved));
-		return;
-	}
-	if (opcode == 0x8d && is_at_sp(decoded, &offset)) {
-		set_depth(state, (int64_t)state->depth - offset);
-		return;
-	}
-	if (opcode == 0x8d && (mode == 1 || mode == 2) && (modrm & 7) == RBP &&
-	    !(decoded->rex & REX_B)) {
-		take_link(state, -(int64_t)(mode == 1 ? (int8_t)bytes[2] : read_32(bytes + 2)));
-		return;
-	}
-	bool from_rbp = (opcode == 0x89 && mode == 3 && middle == RBP && !(decoded->rex & REX_R)) ||
-			(opcode == 0x8b && mode == 3 && (modrm & 7) == RBP &&
-			 !(decoded->rex & REX_B));
-	if (from_rbp)
-		take_link(state, 0);
-	else
-		state->is_lost = true;
+	*depth -= offset;
+	return scale;
+}
+
+/* The same for an instruction's operand in memory. */
+static enum scale place_of_operand(const struct state *state, const struct decoded *decoded,
+				   int64_t *depth)
+{
+	int32_t offset = 0;
+	unsigned base = based_operand(decoded, &offset);
+	return place_of(state, base, offset, depth);
 }
 
 /* The registers that an instruction's ModRM byte names; NEITHER where it names memory. */
-enum { NEITHER = 99 };
 
 static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
 {
@@ -259,142 +382,323 @@ static unsigned written_by_0f(const struct decoded *decoded)
 	return is_operand ? operand_register(decoded, modrm) : (unsigned)NEITHER;
 }
 
-/* Returns the register that an instruction with VEX writes.  The payload has the map, the bits of
- * REX (inverted), and vvvv: one more register. */
+static unsigned bit_of(unsigned reg)
+{
+	return reg < 16 ? 1u << reg : 0;
+}
+
+/* Returns the registers that an instruction with VEX or EVEX writes, a bit for each.  The payload
+ * has the map, the bits of REX (inverted), and vvvv: one more register. */
 static unsigned written_by_vex(const struct decoded *decoded)
 {
-	enum { VEX_3 = 0xc4 };
+	enum { EVEX = 0x62, VEX_2 = 0xc5 };
 	const uint8_t *bytes = decoded->bytes;
-	bool is_long = bytes[0] == VEX_3;
-	if (decoded->length < (is_long ? 5 : 4))
-		return NEITHER;
-	unsigned map = is_long ? bytes[1] & 0x1f : 1, last = is_long ? bytes[2] : bytes[1];
-	uint8_t opcode = bytes[is_long ? 3 : 2], modrm = bytes[is_long ? 4 : 3];
+	bool is_short = bytes[0] == VEX_2;
+	size_t payload = bytes[0] == EVEX ? 3 : 2;
+	payload = is_short ? 1 : payload;
+	if (decoded->length < payload + 3)
+		return 0;
+	unsigned map = is_short ? 1 : bytes[1] & (bytes[0] == EVEX ? 7 : 0x1f);
+	uint8_t last = bytes[is_short ? 1 : 2], opcode = bytes[payload + 1],
+		modrm = bytes[payload + 2];
 	struct decoded plain = { .has_66 = (last & 3) == 1, .has_repeat = (last & 3) == 2,
 				 .has_scalar = (last & 3) == 3 };
-	plain.rex = (bytes[1] & 0x80 ? 0 : REX_R) | (is_long && !(bytes[1] & 0x20) ? REX_B : 0);
+	plain.rex = (bytes[1] & 0x80 ? 0 : REX_R) | (!is_short && !(bytes[1] & 0x20) ? REX_B : 0);
 	const uint8_t like_0f[] = { 0x0f, opcode, modrm };
 	plain.bytes = like_0f;
 	plain.length = sizeof(like_0f);
 	static const uint8_t MAP_1[] = { 0x2c, 0x2d, 0x50, 0x7e, 0xc5, 0xd7 };
+	/* kmov; conversions to unsigned integers */
+	bool is_mask = map == 1 && opcode == 0x93;
+	bool is_unsigned = bytes[0] == EVEX && (opcode & 0xfe) == 0x78 &&
+			   (plain.has_repeat || plain.has_scalar);
+	if (map == 1 && (is_mask || is_unsigned))
+		return bit_of(middle_register(&plain, modrm));
 	if (map == 1)
-		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? written_by_0f(&plain)
-							    : (unsigned)NEITHER;
-	bool is_pair = map == 2 && (opcode == 0xf3 || opcode == 0xf6); /* blsr …; mulx writes two */
-	unsigned other = ~last >> 3 & 15;
-	if (is_pair && (opcode == 0xf3 || other == RBP || other == RSP))
-		return other;
+		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? bit_of(written_by_0f(&plain)) : 0;
+	unsigned other = ~(unsigned)last >> 3 & 15;
+	if (map == 2 && opcode == 0xf3) /* blsr, blsi, blsmsk */
+		return bit_of(other);
+	if (map == 2 && opcode == 0xf6) /* mulx writes two */
+		return bit_of(other) | bit_of(middle_register(&plain, modrm));
 	if ((map == 2 && opcode >= 0xf2 && opcode <= 0xf7) || (map == 3 && opcode == 0xf0))
-		return middle_register(&plain, modrm);
+		return bit_of(middle_register(&plain, modrm));
 	bool is_extracted = map == 3 && opcode >= 0x14 && opcode <= 0x17; /* vpextr */
-	return is_extracted ? operand_register(&plain, modrm) : (unsigned)NEITHER;
+	return is_extracted ? bit_of(operand_register(&plain, modrm)) : 0;
 }
 
-/* Returns which of rsp and rbp an instruction writes; 0: neither. */
+/* Returns the register of an 8-bit operand.  Without REX, 4 to 7 are ah, ch, dh, bh. */
+static unsigned of_byte(const struct decoded *decoded, unsigned reg)
+{
+	return reg != NEITHER && !decoded->rex ? reg & 3 : reg;
+}
+
+/* Returns the registers that an instruction of the first map writes, by its ModRM byte. */
+static unsigned written_by_operands(const struct decoded *decoded)
+{
+	uint8_t opcode = decoded->bytes[0], modrm = decoded->bytes[1], group = modrm >> 3 & 7;
+	unsigned middle = middle_register(decoded, modrm),
+		 operand = operand_register(decoded, modrm);
+	bool is_byte = opcode < 0x40 || opcode == 0x80 || opcode == 0x86 || opcode == 0x88 ||
+		       opcode == 0x8a || opcode == 0xc0 || opcode == 0xc6 || opcode == 0xd0 ||
+		       opcode == 0xd2 || opcode == 0xf6 || opcode == 0xfe;
+	if (is_byte && !(opcode & 1)) {
+		middle = of_byte(decoded, middle);
+		operand = of_byte(decoded, operand);
+	}
+	if (opcode < 0x38 && (opcode & 7) < 4) /* arithmetic; cmp, 38 to 3b, writes nothing */
+		return bit_of(opcode & 2 ? middle : operand);
+	switch (opcode) {
+	case 0x63: case 0x69: case 0x6b: case 0x8a: case 0x8b: case 0x8d:
+		return bit_of(middle);
+	case 0x80: case 0x81: case 0x83:
+		return group == 7 ? 0 : bit_of(operand);
+	case 0x86: case 0x87:
+		return bit_of(middle) | bit_of(operand);
+	case 0x88: case 0x89: case 0x8c: case 0xc0: case 0xc1: case 0xc6: case 0xc7: case 0xd0:
+	case 0xd1: case 0xd2: case 0xd3:
+		return bit_of(operand);
+	case 0x8f:
+		return group ? 0 : bit_of(operand);
+	case 0xf6: case 0xf7: /* test; not, neg; mul, div */
+		if (group < 2)
+			return 0;
+		return group < 4 ? bit_of(operand) : bit_of(RAX) | bit_of(RDX);
+	case 0xfe: case 0xff:
+		return group < 2 ? bit_of(operand) : 0;
+	}
+	return 0;
+}
+
+/* Returns the registers that an instruction writes by its opcode. */
+static unsigned written_by_opcode(const struct decoded *decoded)
+{
+	uint8_t opcode = decoded->bytes[0];
+	unsigned low = (opcode & 7u) | (decoded->rex & REX_B ? 8u : 0u);
+	const unsigned strings = bit_of(RSI) | bit_of(RDI) | bit_of(RCX) | bit_of(RAX);
+	if ((opcode & 0xf8) == 0xb8) /* mov */
+		return bit_of(low);
+	if ((opcode & 0xf8) == 0xb0)
+		return bit_of(of_byte(decoded, low));
+	if ((opcode & 0xf8) == 0x90) /* xchg */
+		return low ? bit_of(low) | bit_of(RAX) : 0;
+	if (opcode < 0x38 && (opcode & 7) >= 4 && (opcode & 7) < 6)
+		return bit_of(RAX);
+	if ((opcode & 0xfc) == 0xa0 || opcode == 0xdf)
+		return bit_of(RAX);
+	if ((opcode & 0xfe) == 0x98) /* cltq, cqto */
+		return bit_of(RAX) | bit_of(RDX);
+	if ((opcode >= 0xa4 && opcode <= 0xaf && (opcode & 0xfe) != 0xa8) ||
+	    (opcode & 0xfc) == 0x6c || (opcode & 0xfc) == 0xe0)
+		return strings;
+	return 0;
+}
+
+/* Returns the registers that an instruction writes, a bit for each; not those of push and pop. */
 static unsigned written(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
-	unsigned result = NEITHER;
+	unsigned fixed = written_by_opcode(decoded);
 	if (decoded->length < 2)
-		return 0;
-	uint8_t modrm = decoded->bytes[1], group = modrm >> 3 & 7;
-	unsigned middle = middle_register(decoded, modrm),
-		 operand = operand_register(decoded, modrm);
-	bool is_arithmetic = opcode < 0x38 && (opcode & 7) < 4; /* cmp, 38 to 3b, writes nothing */
-	if (is_arithmetic && !(opcode & 1) &&
-	    !decoded->rex) /* ah … dh have rsp's and rbp's numbers */
-		return 0;
-	if (is_arithmetic)
-		result = opcode & 2 ? middle : operand;
-	else if (opcode == 0x8b || opcode == 0x8d || opcode == 0x63 || opcode == 0x69 ||
-		 opcode == 0x6b)
-		result = middle;
-	else if (opcode == 0x89 || opcode == 0xc7 || opcode == 0xc1 || opcode == 0xd1 ||
-		 opcode == 0xd3)
-		result = operand;
-	else if ((opcode == 0x83 || opcode == 0x81) && group != 7)
-		result = operand;
-	else if ((opcode == 0xf7 && (group == 2 || group == 3)) || (opcode == 0xff && group < 2) ||
-		 (opcode == 0x8f && !group))
-		result = operand;
-	else if (opcode == 0x87)
-		result = middle == RBP || middle == RSP ? middle : operand;
-	else if (opcode == 0x0f)
-		result = written_by_0f(decoded);
-	else if (opcode == 0xc4 || opcode == 0xc5)
-		result = written_by_vex(decoded);
-	return result == RSP || result == RBP ? result : 0;
+		return fixed;
+	if (opcode == 0x62 || (opcode >= 0xc4 && opcode <= 0xc5))
+		return written_by_vex(decoded);
+	if (opcode != 0x0f)
+		return fixed | written_by_operands(decoded);
+	uint8_t second = decoded->bytes[1];
+	const unsigned four = bit_of(RAX) | bit_of(RBX) | bit_of(RCX) | bit_of(RDX);
+	if (second == 0xa2) /* cpuid */
+		return four;
+	bool is_cmpxchg = (second & 0xfe) == 0xb0 || second == 0xc7;
+	/* syscall; xgetbv, rdtscp; rdtsc, rdmsr, rdpmc */
+	bool writes_fixed = second == 0x05 || second == 0x01 || (second >= 0x30 && second <= 0x34);
+	if (is_cmpxchg || writes_fixed)
+		return bit_of(written_by_0f(decoded)) | bit_of(RAX) | bit_of(RDX) | bit_of(RCX) |
+		       bit_of(R11);
+	bool is_byte = (second & 0xf0) == 0x90 || second == 0xc0; /* setcc; xadd */
+	if (is_byte && decoded->length > 2)
+		return bit_of(of_byte(decoded, operand_register(decoded, decoded->bytes[2]))) |
+		       bit_of(of_byte(decoded, middle_register(decoded, decoded->bytes[2])));
+	return bit_of(written_by_0f(decoded));
+}
+
+/* True if an instruction copies one register to another, whole. */
+static bool is_move(const struct decoded *decoded, unsigned *from, unsigned *to)
+{
+	const uint8_t *bytes = decoded->bytes;
+	if (decoded->length < 2 || !(decoded->rex & REX_W) || bytes[1] >> 6 != 3 ||
+	    (bytes[0] != 0x89 && bytes[0] != 0x8b))
+		return false;
+	unsigned middle = middle_register(decoded, bytes[1]),
+		 operand = operand_register(decoded, bytes[1]);
+	*from = bytes[0] == 0x89 ? middle : operand;
+	*to = bytes[0] == 0x89 ? operand : middle;
+	return true;
+}
+
+/* Finds the place in the frame whose address an instruction puts into a register. */
+static enum scale address_taken(const struct state *state, const struct decoded *decoded,
+				int64_t *depth)
+{
+	unsigned from, to;
+	if (is_move(decoded, &from, &to))
+		return place_of(state, from, 0, depth);
+	bool is_lea = decoded->bytes[0] == 0x8d && decoded->rex & REX_W;
+	return is_lea ? place_of_operand(state, decoded, depth) : NOWHERE;
+}
+
+/* True for mov n(…),%reg, whole, of a place in the frame. */
+static enum scale loaded_from(const struct state *state, const struct decoded *decoded,
+			      int64_t *depth)
+{
+	bool is_load = decoded->bytes[0] == 0x8b && decoded->rex & REX_W;
+	return is_load ? place_of_operand(state, decoded, depth) : NOWHERE;
+}
+
+/* Applies an instruction with rsp as the result. */
+static void change_sp(struct state *state, const struct decoded *decoded)
+{
+	const uint8_t *bytes = decoded->bytes;
+	uint8_t opcode = bytes[0], mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7;
+	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && decoded->rex & REX_W;
+	int64_t depth, moved = 0;
+	if (is_immediate)
+		moved = opcode == 0x83 ? (int8_t)bytes[2] : read_32(bytes + 2);
+	if (is_immediate && (middle == 0 || middle == 5)) { /* add, sub */
+		set_depth(state, state->depth + (middle == 5 ? moved : -moved));
+		return;
+	}
+	if (is_immediate && middle == 4 && moved < 0) { /* and: aligns */
+		state->slot = 0;
+		find_sp_apart(state, 0);
+		return;
+	}
+	enum scale loaded = loaded_from(state, decoded, &depth);
+	if (loaded == BELOW_ALIGNED && state->slot && depth == state->slot) {
+		find_sp(state, state->slot_depth);
+		return;
+	}
+	enum scale scale = address_taken(state, decoded, &depth);
+	if (scale == BELOW_RETURN)
+		find_sp(state, depth);
+	else if (scale == BELOW_ALIGNED)
+		find_sp_apart(state, depth);
+	else
+		lose_sp(state);
 }
 
 static void change_fp(struct state *state, const struct decoded *decoded)
 {
-	const uint8_t *bytes = decoded->bytes;
-	bool from_sp = (bytes[0] == 0x89 && bytes[1] == 0xe5 && !(decoded->rex & REX_R)) ||
-		       (bytes[0] == 0x8b && bytes[1] == 0xec && !(decoded->rex & REX_B));
-	bool is_wide = decoded->rex & REX_W;
-	int32_t offset;
-	bool is_restored = bytes[0] == 0x8b && is_wide && is_at_sp(decoded, &offset) &&
-			   !state->is_lost && state->fp_depth &&
-			   (int64_t)state->depth - offset == state->fp_depth;
-	if (from_sp && is_wide && !state->is_lost && state->fp_depth)
-		state->link = state->depth;
-	else if (is_restored)
-		state->fp_depth = state->link = 0;
-	else
-		lose_fp(state);
+	int64_t depth;
+	enum scale scale = loaded_from(state, decoded, &depth);
+	if ((scale == BELOW_RETURN && state->fp_depth && depth == state->fp_depth) ||
+	    (scale == BELOW_ALIGNED && state->fp_apart && depth == state->fp_apart)) {
+		state->fp_depth = state->fp_apart = 0; /* rbp is the caller's again */
+		state->link = state->link_apart = 0;
+		return;
+	}
+	scale = address_taken(state, decoded, &depth);
+	lose_fp(state);
+	/* lea also makes plain pointers into the frame */
+	bool is_pointer = decoded->bytes[0] == 0x8d &&
+			  depth != (scale == BELOW_RETURN ? state->fp_depth : state->fp_apart);
+	bool is_frame = depth > 0 && depth <= FRAME_BYTES_MAX && !is_pointer;
+	if (scale == BELOW_RETURN && is_frame && !state->fp_is_lost)
+		state->link = (int32_t)depth;
+	if (scale == BELOW_ALIGNED && is_frame && !state->fp_is_lost)
+		state->link_apart = (int32_t)depth;
 }
 
-/* True for mov %rbp,n(%rsp) that saves the caller's rbp.  Sets *at to the depth of its place. */
-static bool saves_fp(const struct state *state, const struct decoded *decoded, int32_t *at)
+/* Applies an instruction that writes neither rsp nor rbp to the alias and its slot. */
+static void change_alias(struct state *state, const struct decoded *decoded, unsigned changed)
 {
-	int32_t offset;
-	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W) || decoded->rex & REX_R ||
-	    state->fp_depth || state->link || state->fp_is_lost || state->is_lost ||
-	    (decoded->bytes[1] >> 3 & 7) != RBP || !is_at_sp(decoded, &offset))
-		return false;
-	int64_t depth = (int64_t)state->depth - offset;
-	*at = depth > 0 && depth <= FRAME_BYTES_MAX ? (int32_t)depth : 0;
-	return *at > 0;
+	int64_t depth, place;
+	if (!changed)
+		return;
+	unsigned reg = (unsigned)__builtin_ctz(changed);
+	bool is_slot = loaded_from(state, decoded, &place) == BELOW_ALIGNED && state->slot &&
+		       place == state->slot;
+	bool is_copy = address_taken(state, decoded, &depth) == BELOW_RETURN;
+	if (state->alias != NEITHER && changed >> state->alias & 1)
+		state->alias = NEITHER;
+	if (is_slot || is_copy)
+		set_alias(state, reg, is_slot ? state->slot_depth : depth);
 }
 
-static void apply(struct state *state, const uint8_t *code, size_t length)
+/* Applies mov %reg,n(…): saves the caller's rbp, or stores the alias. */
+static void store(struct state *state, const struct decoded *decoded)
+{
+	int64_t depth;
+	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W))
+		return;
+	unsigned reg = middle_register(decoded, decoded->bytes[1]);
+	enum scale scale = place_of_operand(state, decoded, &depth);
+	bool is_frame = depth > 0 && depth <= FRAME_BYTES_MAX;
+	bool is_callers_fp = reg == RBP && !state->fp_depth && !state->fp_apart && !state->link &&
+			     !state->link_apart && !state->fp_is_lost;
+	if (scale == BELOW_RETURN && is_frame && is_callers_fp)
+		state->fp_depth = (int32_t)depth;
+	if (scale == BELOW_ALIGNED && is_frame && is_callers_fp)
+		state->fp_apart = (int32_t)depth;
+	if (scale == BELOW_ALIGNED && reg == state->alias)
+		fill_slot(state, depth);
+	else if (scale == BELOW_ALIGNED && depth == state->slot)
+		state->slot = 0;
+}
+
+static void forget_called(struct state *state)
+{
+	if (state->alias != NEITHER && LOST_BY_CALLS >> state->alias & 1)
+		state->alias = NEITHER;
+}
+
+static bool is_call(const struct decoded *decoded)
+{
+	return decoded->bytes[0] == 0xe8 ||
+	       (decoded->bytes[0] == 0xff && decoded->length > 1 &&
+		(decoded->bytes[1] >> 3 & 6) == 2);
+}
+
+/* Applies an instruction.  Adds the registers that it writes to *changed; those that it pops have
+ * the caller's value again. */
+static void apply(struct state *state, const uint8_t *code, size_t length, unsigned *changed)
 {
 	struct decoded decoded = decode(code, length);
 	uint8_t opcode = decoded.bytes[0];
-	bool is_plain = !(decoded.rex & REX_B);
-	int32_t depth;
+	unsigned low = (opcode & 7u) | (decoded.rex & REX_B ? 8u : 0u);
 	bool pops_operand = opcode == 0x8f && !(decoded.bytes[1] >> 3 & 7); /* else AMD's XOP */
 	bool pushes_operand = opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6;
 	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 ||
 			  (opcode & 0xfe) == 0x9c || opcode == 0xc9 || pops_operand ||
 			  pushes_operand;
 	if ((moves_word && decoded.has_66) || opcode == 0xc8) { /* 16 bits; enter */
-		state->is_lost = true;
+		lose_sp(state);
 		lose_fp(state);
 	} else if ((opcode & 0xf8) == 0x50) {
-		push(state, opcode == 0x50 + RBP && is_plain);
+		push(state, low);
 	} else if ((opcode & 0xf8) == 0x58) {
-		pop(state, opcode == 0x58 + RBP && is_plain, opcode == 0x58 + RSP && is_plain);
+		pop(state, low);
 	} else if (opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || pushes_operand) {
-		push(state, false); /* an immediate, the flags, memory */
+		push(state, NEITHER); /* an immediate, the flags, memory */
 	} else if (opcode == 0x9d || pops_operand) {
-		unsigned reg = pops_operand ? written(&decoded) : 0;
-		pop(state, reg == RBP, reg == RSP);
+		pop(state, pops_operand ? operand_register(&decoded, decoded.bytes[1]) : NEITHER);
 	} else if (opcode == 0xc9) { /* leave */
 		take_link(state, 0);
-		pop(state, true, false);
-	} else if (is_plain && (opcode == 0xb8 + RSP || opcode == 0x90 + RSP)) { /* mov, xchg */
-		state->is_lost = true;
-	} else if (is_plain && (opcode == 0xb8 + RBP || opcode == 0x90 + RBP)) {
-		lose_fp(state);
-	} else if (saves_fp(state, &decoded, &depth)) {
-		state->fp_depth = depth;
+		pop(state, RBP);
+	} else if (is_call(&decoded)) {
+		forget_called(state);
 	} else {
-		unsigned reg = written(&decoded);
-		if (reg == RSP)
+		unsigned now = written(&decoded);
+		*changed |= now;
+		store(state, &decoded);
+		if (now & bit_of(RSP) && now & bit_of(RBP))
+			lose_fp(state); /* xchg */
+		if (now & bit_of(RSP))
 			change_sp(state, &decoded);
-		else if (reg == RBP)
+		else if (now & bit_of(RBP))
 			change_fp(state, &decoded);
+		else
+			change_alias(state, &decoded, now);
 	}
 }
 
@@ -481,6 +785,8 @@ static bool follow(struct exploration *exploration, size_t at, size_t length,
 	}
 	if (flow == FLOW_CALL && exploration->is_plain && may_end_at(exploration, at + length))
 		return false;
+	if (flow == FLOW_CALL && exploration->ends_at_call && at + length == exploration->target)
+		return false;
 	return flow == FLOW_ON || flow == FLOW_BRANCH || flow == FLOW_CALL;
 }
 
@@ -495,6 +801,8 @@ static void walk_way(struct exploration *exploration, struct way way)
 			exploration->is_ambiguous |= exploration->is_found &&
 						     !is_same(&exploration->found, state);
 			exploration->found = *state;
+			if (exploration->target > at) /* a call that is under way */
+				forget_called(&exploration->found);
 			exploration->is_found = true;
 		}
 		/* Ways also disagree where a call that doesn't return seems to go on into code with
@@ -508,7 +816,7 @@ static void walk_way(struct exploration *exploration, struct way way)
 			return;
 		if (!follow(exploration, at, length, state))
 			return;
-		apply(state, exploration->code + at, length);
+		apply(state, exploration->code + at, length, &exploration->changed);
 		at += length;
 	}
 }
@@ -538,16 +846,90 @@ static void walk_tables(struct exploration *exploration)
 	}
 }
 
+/* DWARF's number of a register. */
+static uint8_t dwarf_of(unsigned reg)
+{
+	static const uint8_t NUMBERS[] = { 0, 2, 1, 3, 7, 6, 4, 5 };
+	return (uint8_t)(reg < sizeof(NUMBERS) ? NUMBERS[reg] : reg);
+}
+
+/* Describes the frame of a state in which rsp is unknown, or on the scale of the aligned stack.
+ * Returns false when nothing leads to the return address. */
+static bool describe_apart(const struct state *state, struct tally_code_frame *frame)
+{
+	bool by_link = state->link_apart;
+	int32_t base_depth = by_link ? state->link_apart : state->depth;
+	uint8_t base = dwarf_of(by_link ? RBP : RSP);
+	bool has_scale = by_link || state->is_apart;
+	int32_t depth = state->link;
+	*frame = (struct tally_code_frame){ .has_base = true, .base = dwarf_of(RBP) };
+	if (!state->link && state->alias != NEITHER) {
+		frame->base = dwarf_of(state->alias);
+		depth = state->alias_depth;
+	} else if (!state->link) {
+		if (!state->slot || !has_scale)
+			return false;
+		frame->is_loaded = true;
+		frame->base = base;
+		frame->loaded_at = base_depth - state->slot;
+		depth = state->slot_depth;
+	}
+	frame->return_at = depth;
+	frame->saves_fp = state->fp_depth || state->fp_apart;
+	frame->fp_at = depth - state->fp_depth;
+	if (!state->fp_apart)
+		return true;
+	frame->fp_is_apart = true;
+	frame->fp_base = base;
+	frame->fp_at = base_depth - state->fp_apart;
+	return has_scale;
+}
+
 static bool describe(const struct state *state, struct tally_code_frame *frame)
 {
-	if ((state->is_lost && !state->link) || state->fp_is_lost)
+	if (state->fp_is_lost)
 		return false; /* without the caller's rbp, its frame can't be found */
-	*frame = (struct tally_code_frame){ .is_linked = state->link == WORD &&
-							 state->fp_depth == WORD,
+	if (state->is_lost && !is_linked(state))
+		return describe_apart(state, frame);
+	*frame = (struct tally_code_frame){ .is_linked = is_linked(state),
 					    .return_at = state->depth,
 					    .saves_fp = state->fp_depth,
 					    .fp_at = state->depth - state->fp_depth };
-	return frame->is_linked || !state->is_lost;
+	return true;
+}
+
+enum tally_code_way tally_code_way_to(const uint8_t *code, size_t size)
+{
+	uint32_t seen[SIZE_MAX_BYTES + 1];
+	if (size > SIZE_MAX_BYTES)
+		return TALLY_CODE_NO_WAY;
+	memset(seen, 0, (size + 1) * sizeof(*seen));
+	/* the byte behind is read as the target only */
+	struct exploration exploration = { .code = code,
+					   .size = size + 1,
+					   .target = size,
+					   .seen = seen,
+					   .ends_at_call = true };
+	add_way(&exploration, 0, &AT_START);
+	walk_all(&exploration);
+	if (!exploration.is_found || !seen[size])
+		return TALLY_CODE_NO_WAY;
+	return is_same(&exploration.found, &AT_START) ? TALLY_CODE_WAY : TALLY_CODE_WAY_INSIDE;
+}
+
+bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at)
+{
+	uint32_t seen[SIZE_MAX_BYTES];
+	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
+	if (at >= size)
+		return false;
+	memset(seen, 0, size * sizeof(*seen));
+	struct exploration exploration = {
+		.code = code, .size = size, .target = at, .seen = seen, .is_plain = true
+	};
+	add_way(&exploration, 0, &AT_START);
+	walk_all(&exploration);
+	return exploration.is_found;
 }
 
 static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t at, bool is_plain,
@@ -564,12 +946,17 @@ static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t a
 					   .seen = seen,
 					   .is_plain = is_plain,
 					   .address = address };
-	add_way(&exploration, 0, &(struct state){ 0 });
+	add_way(&exploration, 0, &AT_START);
 	walk_all(&exploration);
 	if (!is_plain)
 		walk_tables(&exploration);
-	return exploration.is_found && !exploration.is_ambiguous && !exploration.is_full &&
-	       describe(&exploration.found, frame);
+	if (!exploration.is_found || exploration.is_ambiguous || exploration.is_full ||
+	    !describe(&exploration.found, frame))
+		return false;
+	/* rbx and r12 to r15 are the caller's.  The code saves those that it writes somewhere. */
+	frame->lost = (uint16_t)((exploration.changed & KEPT_BY_CALLS & ~bit_of(RBX)) |
+				 (exploration.changed & bit_of(RBX) ? 1u << dwarf_of(RBX) : 0));
+	return true;
 }
 
 bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
@@ -583,10 +970,175 @@ bool tally_code_walk_plainly(const uint8_t *code, size_t size, uint64_t address,
 	return walk_to(code, size, address, at, true, frame);
 }
 
+/* ---- onward to the end --------------------------------------------------- */
+
+/* The function's beginning is unknown, and so are the depths of rsp and of the word that rbp points
+ * at.  They get numbers that are so far apart that the last depth tells which of them led there. */
+enum {
+	ONWARD_SP = FRAME_BYTES_MAX / 2,
+	ONWARD_FP = ONWARD_SP / 2,
+	ONWARD_NEAR = ONWARD_FP / 2,
+	ONWARD_BYTES_MAX = 4 << 10,
+	ONWARD_INSTRUCTIONS = 512,
+};
+
+struct onward_state {
+	struct state state;
+	/* of the caller's rbp, if the code has put it back from there; 0: it has not */
+	int32_t restored_depth;
+	bool fp_is_changed;
+};
+
+struct onward {
+	const uint8_t *code;
+	size_t size, instructions;
+	int32_t seen[ONWARD_BYTES_MAX]; /* by byte: 0, or the depth of rsp at the instruction */
+	struct { uint32_t at; struct onward_state state; } ways[WAYS_MAX];
+	size_t count;
+	struct tally_code_frame frame;
+	bool is_found, differs, is_edge, passes_calls;
+};
+
+static void add_onward(struct onward *onward, int64_t at, const struct onward_state *state)
+{
+	if (at < 0 || at >= (int64_t)onward->size || onward->count == WAYS_MAX)
+		return;
+	onward->ways[onward->count].at = (uint32_t)at;
+	onward->ways[onward->count++].state = *state;
+}
+
+static bool is_near(int32_t depth, int32_t to)
+{
+	return depth > to - ONWARD_NEAR && depth < to + ONWARD_NEAR;
+}
+
+/* Takes a ret. */
+static void conclude(struct onward *onward, const struct onward_state *last)
+{
+	const struct state *state = &last->state;
+	struct tally_code_frame frame = { 0 };
+	if (state->is_lost)
+		return;
+	if (state->depth == ONWARD_FP - WORD && last->restored_depth == ONWARD_FP)
+		frame.is_linked = true;
+	else if (is_near(state->depth, ONWARD_SP) && state->depth <= ONWARD_SP)
+		frame.return_at = ONWARD_SP - state->depth;
+	else
+		return;
+	if (!frame.is_linked && last->fp_is_changed) {
+		if (!last->restored_depth || !is_near(last->restored_depth, ONWARD_SP))
+			return;
+		/* below rsp: the code saved it on the way, and rbp has it now */
+		frame.saves_fp = last->restored_depth <= ONWARD_SP;
+		frame.fp_at = frame.saves_fp ? ONWARD_SP - last->restored_depth : 0;
+	}
+	onward->differs |= onward->is_found &&
+			   (onward->frame.is_linked != frame.is_linked ||
+			    onward->frame.return_at != frame.return_at ||
+			    onward->frame.saves_fp != frame.saves_fp ||
+			    onward->frame.fp_at != frame.fp_at);
+	onward->frame = frame;
+	onward->is_found = true;
+}
+
+/* Applies an instruction, and notes what it does to the caller's rbp. */
+static void apply_onward(struct onward_state *state, const uint8_t *code, size_t length)
+{
+	enum { POP_RBP = 0x5d, LEAVE = 0xc9 };
+	struct decoded decoded = decode(code, length);
+	uint8_t opcode = decoded.bytes[0];
+	int64_t depth;
+	unsigned changed = 0;
+	bool is_pop = opcode == POP_RBP && !(decoded.rex & REX_B);
+	bool is_load = loaded_from(&state->state, &decoded, &depth) == BELOW_RETURN &&
+		       written(&decoded) & bit_of(RBP);
+	if (is_pop && !state->state.is_lost)
+		state->restored_depth = state->state.depth;
+	else if (is_load)
+		state->restored_depth = (int32_t)depth;
+	else if (opcode == LEAVE)
+		state->restored_depth = state->state.link;
+	else if (written(&decoded) & bit_of(RBP))
+		state->restored_depth = 0;
+	state->fp_is_changed |= is_pop || opcode == LEAVE || written(&decoded) & bit_of(RBP);
+	apply(&state->state, code, length, &changed);
+}
+
+/* True if code that has left the stack alone so far begins a function with a frame pointer, or
+ * leaves for other code. */
+static bool is_edge(const struct onward *onward, size_t at, enum flow flow, int64_t target)
+{
+	static const uint8_t PUSH_MOV[] = { 0x55, 0x48, 0x89, 0xe5 },
+			     PUSH_MOV_TOO[] = { 0x55, 0x48, 0x8b, 0xec };
+	bool is_prologue = onward->size - at >= sizeof(PUSH_MOV) &&
+			   (!memcmp(onward->code + at, PUSH_MOV, sizeof(PUSH_MOV)) ||
+			    !memcmp(onward->code + at, PUSH_MOV_TOO, sizeof(PUSH_MOV_TOO)));
+	bool is_far = flow == FLOW_JUMP && (target < 0 || target >= (int64_t)onward->size);
+	return is_prologue || is_far || flow == FLOW_INDIRECT;
+}
+
+static bool is_return(const struct decoded *decoded)
+{
+	return (decoded->bytes[0] & 0xfe) == 0xc2;
+}
+
+static void walk_onward(struct onward *onward, size_t at, struct onward_state state)
+{
+	while (at < onward->size && onward->instructions++ < ONWARD_INSTRUCTIONS) {
+		size_t length = tally_code_length(onward->code + at, onward->size - at);
+		int64_t distance = 0;
+		int32_t depth = state.state.is_lost ? -1 : state.state.depth;
+		onward->differs |= onward->seen[at] && onward->seen[at] != depth;
+		if (onward->seen[at] || !length)
+			return;
+		onward->seen[at] = depth ? depth : -1;
+		struct decoded decoded = decode(onward->code + at, length);
+		enum flow flow = flow_of(&decoded, &distance);
+		if (flow == FLOW_END && is_return(&decoded))
+			conclude(onward, &state);
+		bool is_untouched = !state.state.is_lost && state.state.depth == ONWARD_SP &&
+				    !state.fp_is_changed;
+		onward->is_edge |= is_untouched && is_edge(onward, at, flow,
+							   (int64_t)(at + length) + distance);
+		if (flow == FLOW_BRANCH || flow == FLOW_JUMP)
+			add_onward(onward, (int64_t)(at + length) + distance, &state);
+		bool goes_on = flow == FLOW_ON || flow == FLOW_BRANCH ||
+			       (flow == FLOW_CALL && onward->passes_calls);
+		if (!goes_on)
+			return;
+		apply_onward(&state, onward->code + at, length);
+		at += length;
+	}
+}
+
+bool tally_code_onward(const uint8_t *code, size_t size, bool passes_calls,
+		       struct tally_code_frame *frame, bool *is_edge)
+{
+	struct onward onward = { .code = code,
+				 .passes_calls = passes_calls,
+				 .size = size < ONWARD_BYTES_MAX ? size : ONWARD_BYTES_MAX };
+	const struct onward_state first = {
+		.state = { .depth = ONWARD_SP,
+			   .link = ONWARD_FP,
+			   .fp_depth = ONWARD_FP,
+			   .alias = NEITHER },
+	};
+	add_onward(&onward, 0, &first);
+	while (onward.count) {
+		onward.count--;
+		walk_onward(&onward, onward.ways[onward.count].at,
+			    onward.ways[onward.count].state);
+	}
+	*frame = onward.frame;
+	*is_edge = onward.is_edge;
+	return onward.is_found && !onward.differs;
+}
+
 bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance)
 {
 	enum { INSTRUCTIONS_MAX = 16 };
-	struct state state = { 0 };
+	struct state state = AT_START;
+	unsigned changed = 0;
 	size_t at = 0;
 	for (unsigned i = 0; i < INSTRUCTIONS_MAX && at < size; i++) {
 		size_t length = tally_code_length(code + at, size - at);
@@ -599,10 +1151,29 @@ bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance)
 			*distance = (int64_t)(at + length) + from_next;
 		if (flow != FLOW_ON)
 			return flow == FLOW_JUMP;
-		apply(&state, code + at, length);
+		apply(&state, code + at, length, &changed);
 		if (state.depth || state.is_lost)
 			return false;
 		at += length;
+	}
+	return false;
+}
+
+bool tally_code_ends_stack(const uint8_t *code, size_t size)
+{
+	enum { INSTRUCTIONS_MAX = 6, HLT = 0xf4, ESCAPE = 0x0f, UD2 = 0x0b };
+	size_t at = 0;
+	for (unsigned i = 0; i < INSTRUCTIONS_MAX && at < size; i++) {
+		size_t length = tally_code_length(code + at, size - at);
+		struct decoded decoded = decode(code + at, length);
+		int64_t distance;
+		enum flow flow = length ? flow_of(&decoded, &distance) : FLOW_END;
+		at += length;
+		if (flow == FLOW_CALL)
+			return (at < size && code[at] == HLT) ||
+			       (at + 1 < size && code[at] == ESCAPE && code[at + 1] == UD2);
+		if (flow != FLOW_ON)
+			return false;
 	}
 	return false;
 }

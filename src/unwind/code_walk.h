@@ -19,6 +19,25 @@ bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_c
 bool tally_code_walk_plainly(const uint8_t *code, size_t size, uint64_t address, size_t at,
 			     struct tally_code_frame *frame);
 
+/* How the code leads to the byte behind it. */
+enum tally_code_way {
+	TALLY_CODE_NO_WAY,
+	TALLY_CODE_WAY,        /* with the stack as a function finds it: perhaps another function */
+	TALLY_CODE_WAY_INSIDE, /* with something on the stack: it is the same function */
+};
+
+/* Tells how a function's first `size` bytes lead to the byte behind them: by falling through, or by
+ * a jump.  A call right before that byte may not return, and is no way. */
+enum tally_code_way tally_code_way_to(const uint8_t *code, size_t size);
+
+/* Follows the instructions onward, through every branch, to the function's `ret`.  Finds the frame
+ * at the first of them wherever the function begins.  With `passes_calls`, calls are taken to return
+ * and to leave rsp as it was.  Returns false when no
+ * `ret` is reached, or when several disagree.  Sets *is_edge if the code seems to begin a function,
+ * or to leave one by a jump, with the stack as it is. */
+bool tally_code_onward(const uint8_t *code, size_t size, bool passes_calls,
+		       struct tally_code_frame *frame, bool *is_edge);
+
 /* True if the function hands its call on: some instructions leave the stack as it is, then comes a
  * jump.  Sets *distance to the target's distance from `code`. */
 bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance);
@@ -26,5 +45,13 @@ bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance);
 /* True if the instructions make a system call that does not return, as a thread's start does behind
  * the call of the thread's function. */
 bool tally_code_exits(const uint8_t *code, size_t size);
+
+/* True if the instructions call something and stop there (hlt, ud2): code that a stack was set up
+ * to return to, as libraries of fibers do, and that ends the thread or the program. */
+bool tally_code_ends_stack(const uint8_t *code, size_t size);
+
+/* True if the code leads from its first instruction to the one that holds the byte `at` (below
+ * `size`), whatever it does to the stack.  Does not go on behind calls that may not return. */
+bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at);
 
 #endif

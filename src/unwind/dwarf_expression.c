@@ -253,7 +253,7 @@ static void run_operation(struct machine *m, uint8_t opcode)
 	case OP_NOP:
 		return;
 	case OP_DEREF:
-		dereference(m, 8);
+		dereference(m, m->frame->word ? m->frame->word : 8);
 		return;
 	case OP_DEREF_SIZE:
 		dereference(m, tally_reader_u8(&m->reader));

@@ -103,7 +103,7 @@ static inline bool load_word(struct tally_unwind_frame *frame, uint64_t address,
 bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint64_t address,
 			     uint64_t *value)
 {
-	if (tally_unwind_load(&walk->frame, address, WORD, value))
+	if (tally_unwind_load(&walk->frame, address, walk->layout->word, value))
 		return true;
 	if (reg == walk->layout->pc || address >= tally_unwind_get(walk, walk->layout->sp) ||
 	    !tally_unwind_knows(walk, reg))
@@ -147,8 +147,10 @@ static inline bool may_enter(struct tally_unwind_walk *walk, uint64_t sp, uint64
 			     bool is_exact)
 {
 	uint64_t old_sp = tally_unwind_get(walk, walk->layout->sp);
-	if (pc == 0)
+	if (pc == 0) {
+		walk->is_at_zero = true;
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	}
 	/* sp need not move: leaves of arm64 leave it where it is, and x86-64's vfork keeps its
 	 * return address in a register. */
 	bool has_moved = sp > old_sp ||
@@ -232,8 +234,11 @@ static inline bool step_by_rule(struct tally_unwind_walk *walk,
 	if (rule->kind == TALLY_RULE_PLT &&
 	    (tally_unwind_get(walk, layout->pc) & 15) >= rule->plt_from)
 		cfa += WORD;
-	if (rule->cfa_is_loaded && !tally_unwind_load(frame, cfa, WORD, &cfa))
-		return tally_unwind_stop_at_missed(walk);
+	if (rule->cfa_is_loaded) {
+		if (!tally_unwind_load(frame, cfa, WORD, &cfa))
+			return tally_unwind_stop_at_missed(walk);
+		cfa += (uint64_t)(int64_t)rule->cfa_added;
+	}
 	uint64_t back = tally_unwind_get(walk, column);
 	if (rule->return_word != TALLY_RULE_RETURN_IN_REGISTER) {
 		uint64_t address = cfa + (uint64_t)(rule->return_word * WORD);
@@ -251,6 +256,7 @@ static inline bool step_by_rule(struct tally_unwind_walk *walk,
 	frame->registers[column] = back;
 	frame->registers[layout->pc] = back & walk->return_mask;
 	frame->registers[layout->sp] = cfa;
+	frame->known &= ~(uint64_t)rule->lost;
 	frame->known |= 1ull << layout->sp | 1ull << layout->pc | 1ull << column;
 	walk->is_exact = walk->is_by_pointer = false;
 	return true;
@@ -456,11 +462,12 @@ bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk)
 	}
 }
 
-static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
+static void put_frame(struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
 {
 	/* Readers look up a return address one byte before it.  A made-up one is a function's first
 	 * byte: add one. */
 	addresses[at] = tally_unwind_get(walk, walk->layout->pc) + walk->is_made_up;
+	walk->has_interrupted |= at == 1 && walk->is_exact;
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
 	if (walk->request->stack_pointers)
@@ -486,6 +493,7 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 	walk->frame.stack = request->stack;
 	walk->frame.stack_size = request->stack_size;
 	walk->frame.other = request->other;
+	walk->frame.word = walk->layout->word;
 	walk->frame.stack_address = request->registers[walk->layout->sp];
 	walk->frame.known = ((1ull << walk->layout->count) - 1) & ~request->unknown;
 	walk->return_mask = return_mask(walk->layout, walk->frame.stack_address);
@@ -512,7 +520,8 @@ static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_
 	return count;
 }
 
-/* Walks from the leaf to the end.  Returns the number of frames. */
+/* Walks from the leaf to the end.  Takes the leaf's step by its code if its rules are mistrusted.
+ * Returns the number of frames. */
 static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t limit)
 {
 	struct tally_unwind_chain *chain = tally_unwind_chain_begin(walk);
@@ -535,7 +544,8 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 		if (chain)
 			tally_unwind_chain_note(chain, walk, count);
 		put_frame(walk, addresses, count++);
-	} while (step(walk));
+	} while (walk->is_leaf_mistrusted && count == 1 ? tally_unwind_step_by_evidence(walk)
+							: step(walk));
 	size_t stepped = count;
 	if (met)
 		count = put_met(walk, chain, met, addresses, count);
@@ -544,11 +554,42 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 	return count;
 }
 
+/* True if the leaf's rules are perhaps wrong, as they are in some assembly: they lead to an address
+ * that no call left, and the walk ended without reaching a start; or they lead to a 0. */
+static bool is_leaf_doubtful(struct tally_unwind_walk *walk, const uint64_t *addresses,
+			     size_t count)
+{
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	bool is_whole = walk->end == TALLY_UNWIND_COMPLETE;
+	if (!count || (is_whole && (count > 1 || !walk->is_at_zero)) ||
+	    walk->end == TALLY_UNWIND_LIMIT || walk->end == TALLY_UNWIND_SWITCHED ||
+	    (count == 1 && walk->end == TALLY_UNWIND_TRUNCATED) || walk->has_interrupted ||
+	    walk->layout->has_signed_returns ||
+	    !request->find(request->context, addresses[0], &place) || !place.table ||
+	    !place.table->object || !tally_unwind_table_has_rule(place.table, place.address))
+		return false;
+	return count == 1 || (!tally_unwind_is_left_by_call(walk, addresses[1]) &&
+			      !tally_unwind_is_signal_return(walk, addresses[1]));
+}
+
+/* Walks.  If the leaf's rules are doubtful, walks again by the leaf's code. */
+static size_t climb_well(struct tally_unwind_walk *walk, uint64_t *addresses, size_t limit)
+{
+	const struct tally_unwind_request *request = walk->request;
+	size_t count = climb(walk, addresses, limit);
+	if (!is_leaf_doubtful(walk, addresses, count))
+		return count;
+	start(walk, request);
+	walk->is_leaf_mistrusted = true;
+	return climb(walk, addresses, limit);
+}
+
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end)
 {
 	struct tally_unwind_walk walk;
-	size_t count = start(&walk, request) && limit > 0 ? climb(&walk, addresses, limit) : 0;
+	size_t count = start(&walk, request) && limit > 0 ? climb_well(&walk, addresses, limit) : 0;
 	if (request->extent)
 		*request->extent = (struct tally_unwind_extent){
 			.reached = tally_unwind_get(&walk, walk.layout->sp),

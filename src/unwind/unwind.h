@@ -22,6 +22,7 @@ enum tally_unwind_machine {
 	TALLY_UNWIND_HOST, /* the machine that tally runs on */
 	TALLY_UNWIND_X86_64,
 	TALLY_UNWIND_ARM64,
+	TALLY_UNWIND_I386, /* also a 32-bit process on an x86-64 machine */
 	TALLY_UNWIND_OTHER, /* one that tally can't unwind */
 };
 
@@ -34,7 +35,9 @@ enum tally_unwind_machine tally_unwind_machine_named(const char *name);
  *
  *     x86-64 (System V ABI, figure 3.36): 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp,
  *                                         8–15 r8–r15, 16 return address (rip)
- *     arm64: 0–30 x0–x30, 31 sp, 32 pc */
+ *     arm64: 0–30 x0–x30, 31 sp, 32 pc
+ *     i386 (System V ABI, figure 2.14): 0 eax, 1 ecx, 2 edx, 3 ebx, 4 esp, 5 ebp, 6 esi, 7 edi,
+ *                                       8 return address (eip) */
 enum { TALLY_UNWIND_REGISTERS = 33 };
 enum { TALLY_UNWIND_RBP = 6, TALLY_UNWIND_RSP = 7, TALLY_UNWIND_RIP = 16 };
 enum {
@@ -50,6 +53,10 @@ enum {
  * or SP. */
 #define TALLY_UNWIND_REGS_MASK 0xff0fffull
 #define TALLY_UNWIND_REGS_MASK_ARM64 0x1ffffffffull
+/* Returns the machine of a sample's registers, by the abi field in front of them
+ * (PERF_SAMPLE_REGS_ABI_*).  `machine` is the recorded one. */
+enum tally_unwind_machine tally_unwind_machine_of_registers(enum tally_unwind_machine machine,
+							    uint64_t abi);
 unsigned tally_unwind_stack_pointer(enum tally_unwind_machine machine); /* DWARF's number of sp */
 uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine); /* 0: can't unwind */
 /* Returns the mask of the one register in which a call leaves the return address, or 0 where calls
@@ -76,6 +83,7 @@ size_t tally_unwind_table_bytes(const struct tally_unwind_table *table);
 enum tally_unwind_function_kind {
 	TALLY_UNWIND_NO_FUNCTION,
 	TALLY_UNWIND_FUNCTION,
+	TALLY_UNWIND_LABEL, /* a function, or a label inside of one */
 	/* calls on its runtime's own stack; its rules describe the stack before the switch */
 	TALLY_UNWIND_STACK_SWITCH,
 	TALLY_UNWIND_STACK_START, /* a stack's outermost frame is in it */
@@ -136,6 +144,8 @@ struct tally_unwind_place {
 	 * always correct. */
 	uint64_t below, above;
 	bool is_brief; /* valid for this walk only: must not be remembered */
+	/* Where the function of the address begins, as an address of the process.  0: unknown. */
+	uint64_t begins;
 };
 
 enum tally_unwind_end {

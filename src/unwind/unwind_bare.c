@@ -9,7 +9,6 @@
 
 enum {
 	WORD = TALLY_UNWIND_WORD,
-	ENTRY_BYTES = 48,
 	LOCALS_BYTES_MAX = 4096, /* of a method that HotSpot interprets */
 };
 
@@ -74,6 +73,24 @@ static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_
 	return code ? size : 0;
 }
 
+/* Recognises i386 code.  Until the kernel has returned from a signal, pc is behind the trampoline,
+ * of 7 or 8 bytes. */
+static enum tally_code_spot recognise_i386(struct tally_unwind_walk *walk,
+					   const struct tally_object *object, uint64_t address)
+{
+	enum { SHORTER = 7, LONGER = 8 };
+	size_t available;
+	const uint8_t *code;
+	for (unsigned behind = SHORTER; walk->is_exact && behind <= LONGER; behind++) {
+		code = tally_object_bytes_at(object, address - behind, &available);
+		if (code && available >= behind &&
+		    tally_code_recognise_i386(code, behind) == TALLY_CODE_SIGRETURN)
+			return TALLY_CODE_SIGRETURN;
+	}
+	code = tally_object_bytes_at(object, address, &available);
+	return code ? tally_code_recognise_i386(code, available) : TALLY_CODE_OTHER;
+}
+
 /* Recognises the code at pc.  Returns TALLY_CODE_OTHER where it can't be read from its file. */
 static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 {
@@ -90,6 +107,8 @@ static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 		return TALLY_CODE_OTHER;
 	if (walk->layout->has_signed_returns)
 		return tally_code_recognise_arm64(code, available);
+	if (walk->layout->word != WORD)
+		return recognise_i386(walk, table->object, address);
 	const uint8_t *previous = tally_object_bytes_at(table->object, address - 1, &before);
 	return tally_code_recognise(code, available, previous ? *previous : 0);
 }
@@ -97,6 +116,56 @@ static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk)
 {
 	return recognise(walk) == TALLY_CODE_SIGRETURN;
+}
+
+/* The same for i386 (asm/sigcontext.h: struct sigcontext_32).  The handler has popped its return
+ * address.  A handler of SA_SIGINFO has three arguments at sp, then siginfo and ucontext; another
+ * one has the signal's number, then the registers.  Until the kernel is done, pc is behind the
+ * trampoline, which has popped the number. */
+static bool step_over_signal_i386(struct tally_unwind_walk *walk)
+{
+	/* edi esi ebp esp ebx edx ecx eax; the trap's two words are behind them, then eip */
+	static const uint8_t FIRST[] = { 7, 6, 5, 4, 3, 2, 1, 0 };
+	enum { NARROW = 4, SEGMENTS = 16, INFO_AT = 12 + 128 + 20, TRAP = 8 };
+	enum { INFO_BYTES = 7, MOV = 0xb8, SYS_RT_SIGRETURN = 173, POP = 0x58, BYTES = 8 };
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 };
+	uint64_t pc = tally_unwind_get(walk, layout->pc), at = tally_unwind_get(walk, layout->sp);
+	uint8_t code[BYTES] = { 0 };
+	read_code(walk, pc, code, sizeof(code));
+	bool is_info = code[0] == MOV && code[1] == SYS_RT_SIGRETURN, is_before = code[0] == POP;
+	if (!is_info && !is_before) {
+		read_code(walk, pc - INFO_BYTES, code, sizeof(code));
+		is_info = code[0] == MOV && code[1] == SYS_RT_SIGRETURN;
+	}
+	at += (is_info ? INFO_AT : is_before * NARROW) + SEGMENTS;
+	bool is_there = true;
+	for (unsigned i = 0; i < sizeof(FIRST); i++, at += NARROW)
+		is_there &= tally_unwind_load(&walk->frame, at, NARROW, &registers[FIRST[i]]);
+	is_there &= tally_unwind_load(&walk->frame, at + TRAP, NARROW, &registers[layout->pc]);
+	walk->is_by_pointer = false;
+	return is_there ? tally_unwind_enter(walk, registers, (1ull << layout->count) - 1, true)
+			: tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+}
+
+bool tally_unwind_is_signal_return(struct tally_unwind_walk *walk, uint64_t address)
+{
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	uint8_t code[16];
+	size_t size = 0;
+	if (!request->find(request->context, address, &place))
+		return false;
+	const uint8_t *bytes = code;
+	if (place.table && place.table->object)
+		bytes = tally_object_bytes_at(place.table->object, place.address, &size);
+	else if (request->read_code)
+		size = request->read_code(request->context, address, code, sizeof(code));
+	if (!bytes || !size)
+		return false;
+	return (walk->layout->word == WORD ? tally_code_recognise(bytes, size, 0)
+					   : tally_code_recognise_i386(bytes, size)) ==
+	       TALLY_CODE_SIGRETURN;
 }
 
 /* Steps over a signal by the context that the kernel pushed at sp.  On x86-64 that is struct
@@ -111,6 +180,8 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 	enum { X86_64_AT = 40, ARM64_AT = 128 + 176 + 8 };
 	bool is_arm64 = walk->layout->has_signed_returns;
 	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 };
+	if (walk->layout->word != WORD)
+		return step_over_signal_i386(walk);
 	uint64_t at = tally_unwind_get(walk, walk->layout->sp) + (is_arm64 ? ARM64_AT : X86_64_AT);
 	for (size_t i = 0; i < walk->layout->count; i++)
 		if (!tally_unwind_load(&walk->frame, at + i * WORD, WORD,
@@ -118,105 +189,6 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 			return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	walk->is_by_pointer = false;
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
-}
-
-/* True if the frame pointer of code made at run time leads to another stack.  The task's memory, as
- * it is now, has a return address there. */
-static bool leads_apart(struct tally_unwind_walk *walk)
-{
-	const struct tally_unwind_request *request = walk->request;
-	uint64_t back, fp = tally_unwind_get(walk, walk->layout->fp);
-	return tally_unwind_is_linked_apart(walk) && request->read_code &&
-	       request->read_code(request->context, fp + WORD, &back, WORD) == WORD &&
-	       tally_unwind_is_left_by_call(walk, back);
-}
-
-/* Takes a step by the frame pointer of code made at run time, which is on another stack: a function
- * of its runtime runs on the thread's stack, and the code itself has a stack of its own (Erlang). */
-static bool step_apart(struct tally_unwind_walk *walk)
-{
-	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, fp = tally_unwind_get(walk, layout->fp),
-		 sp = tally_unwind_get(walk, layout->sp);
-	tally_unwind_change_stack(walk, fp, sp, false);
-	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
-	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	if (!tally_unwind_is_left_by_call(walk, registers[layout->pc]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
-	registers[layout->sp] = fp + 2 * WORD;
-	walk->is_by_pointer = true;
-	return tally_unwind_enter(walk, registers,
-				  1ull << layout->fp | 1ull << layout->pc | 1ull << layout->sp,
-				  false);
-}
-
-/* Takes a step by the frame pointer.  `sp_slot` is the address where the caller's rsp is stored; 0:
- * the caller's rsp is right above the pair. */
-static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
-{
-	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 },
-		 known = 1ull << layout->fp | 1ull << layout->pc;
-	uint64_t fp = tally_unwind_get(walk, layout->fp), sp = tally_unwind_get(walk, layout->sp);
-	/* A chain of frame pointers ends with zero (System V ABI for x86-64, 3.4.1).  Elsewhere rbp
-	 * may be zero by chance. */
-	if (tally_unwind_knows(walk, layout->fp) && !fp && walk->is_by_pointer)
-		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	if (!walk->is_exact && is_made_code(walk) && leads_apart(walk))
-		return step_apart(walk);
-	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES ||
-	    fp % WORD != 0)
-		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
-	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
-	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	registers[layout->pc] &= walk->return_mask;
-	/* arm64's pair may lie anywhere in its frame: the caller's sp is somewhere above it, and
-	 * unknown. */
-	registers[layout->sp] = fp + 2 * WORD;
-	if (layout->top_of_pair)
-		known |= 1ull << layout->sp;
-	if (sp_slot && !tally_unwind_load(&walk->frame, sp_slot, WORD, &registers[layout->sp]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	walk->is_by_pointer = true;
-	return tally_unwind_enter(walk, registers, known, false);
-}
-
-bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
-{
-	return step_by_link(walk, 0);
-}
-
-/* Steps from a function's first two instructions, or from its last.  There the frame pointer is
- * still, or again, the caller's. */
-static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
-{
-	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp);
-	memcpy(registers, walk->frame.registers, sizeof(registers));
-	walk->is_by_pointer = false;
-	if (layout->return_register != layout->pc) {
-		registers[layout->pc] = registers[layout->return_register] & walk->return_mask;
-		return tally_unwind_enter(walk, registers, walk->frame.known, false);
-	}
-	if (has_pushed_fp && !tally_unwind_load(&walk->frame, sp, WORD, &registers[layout->fp]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	sp += has_pushed_fp ? WORD : 0;
-	if (!tally_unwind_load(&walk->frame, sp, WORD, &registers[layout->pc]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	registers[layout->sp] = sp + WORD;
-	return tally_unwind_enter(walk, registers, walk->frame.known, false);
-}
-
-/* The dynamic linker's first instructions have no rules: some assembly and a call.  They have no
- * caller. */
-bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
-{
-	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
-									   : NULL;
-	return table && table->entry_point &&
-	       walk->place.address - table->entry_point < ENTRY_BYTES;
 }
 
 bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
@@ -248,6 +220,106 @@ bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t add
 	       (walk->request->find(walk->request->context, address, &place) && place.table &&
 		tally_unwind_table_function(place.table, place.address, &start, &end) &&
 		start == place.address);
+}
+
+/* True if the frame pointer of code made at run time leads to another stack.  The task's memory, as
+ * it is now, has a return address there. */
+static bool leads_apart(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_request *request = walk->request;
+	uint64_t back, fp = tally_unwind_get(walk, walk->layout->fp);
+	return walk->layout->word == WORD && tally_unwind_is_linked_apart(walk) &&
+	       request->read_code &&
+	       request->read_code(request->context, fp + WORD, &back, WORD) == WORD &&
+	       tally_unwind_is_left_by_call(walk, back);
+}
+
+/* Takes a step by the frame pointer of code made at run time, which is on another stack: a function
+ * of its runtime runs on the thread's stack, and the code itself has a stack of its own (Erlang). */
+static bool step_apart(struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, fp = tally_unwind_get(walk, layout->fp),
+		 sp = tally_unwind_get(walk, layout->sp);
+	tally_unwind_change_stack(walk, fp, sp, false);
+	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
+	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	if (!tally_unwind_is_left_by_call(walk, registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	registers[layout->sp] = fp + 2 * WORD;
+	walk->is_by_pointer = true;
+	return tally_unwind_enter(walk, registers,
+				  1ull << layout->fp | 1ull << layout->pc | 1ull << layout->sp,
+				  false);
+}
+
+/* Takes a step by the frame pointer.  `sp_slot` is the address where the caller's rsp is stored; 0:
+ * the caller's rsp is right above the pair.  Unless the link is proven, a call must have left the
+ * return address. */
+static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot, bool is_proven)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 },
+		 known = 1ull << layout->fp | 1ull << layout->pc;
+	unsigned word = layout->word;
+	uint64_t fp = tally_unwind_get(walk, layout->fp), sp = tally_unwind_get(walk, layout->sp);
+	/* A chain of frame pointers ends with zero (System V ABI for x86-64, 3.4.1).  Elsewhere rbp
+	 * may be zero by chance. */
+	if (tally_unwind_knows(walk, layout->fp) && !fp && walk->is_by_pointer)
+		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
+	if (!walk->is_exact && is_made_code(walk) && leads_apart(walk))
+		return step_apart(walk);
+	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES ||
+	    fp % word != 0)
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	if (!tally_unwind_load(&walk->frame, fp, word, &registers[layout->fp]) ||
+	    !tally_unwind_load(&walk->frame, fp + word, word, &registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	if (!is_proven && !tally_unwind_is_left_by_call(walk, registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	registers[layout->pc] &= walk->return_mask;
+	/* arm64's pair may lie anywhere in its frame: the caller's sp is somewhere above it, and
+	 * unknown. */
+	registers[layout->sp] = fp + 2 * word;
+	if (layout->top_of_pair)
+		known |= 1ull << layout->sp;
+	if (sp_slot && !tally_unwind_load(&walk->frame, sp_slot, WORD, &registers[layout->sp]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	walk->is_by_pointer = true;
+	return tally_unwind_enter(walk, registers, known, false);
+}
+
+bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
+{
+	return step_by_link(walk, 0, true);
+}
+
+/* Steps from a function's first two instructions, or from its last.  There the frame pointer is
+ * still, or again, the caller's. */
+static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp);
+	memcpy(registers, walk->frame.registers, sizeof(registers));
+	walk->is_by_pointer = false;
+	if (layout->return_register != layout->pc) {
+		registers[layout->pc] = registers[layout->return_register] & walk->return_mask;
+		return tally_unwind_enter(walk, registers, walk->frame.known, false);
+	}
+	if (has_pushed_fp && !tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->fp]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	sp += has_pushed_fp ? layout->word : 0;
+	if (!tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->pc]))
+		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	registers[layout->sp] = sp + layout->word;
+	return tally_unwind_enter(walk, registers, walk->frame.known, false);
+}
+
+bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
+{
+	return tally_unwind_locate(walk) && walk->place.table &&
+	       tally_unwind_table_is_entry(walk->place.table, walk->place.address);
 }
 
 /* True if HotSpot's interpreter has its frame at `fp`, for a method whose callee's frame ends at
@@ -288,23 +360,40 @@ static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code
 	return false;
 }
 
+/* Computes the address of the frame's return address.  Sets *base to the frame's base.  Returns
+ * false when a register is unknown or the copy lacks a word. */
+static bool find_return_slot(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
+			     uint64_t *base, uint64_t *slot)
+{
+	unsigned reg = frame->has_base ? frame->base : walk->layout->sp;
+	*base = tally_unwind_get(walk, reg);
+	if (!tally_unwind_knows(walk, reg) ||
+	    (frame->is_loaded &&
+	     !tally_unwind_load(&walk->frame, *base + (uint64_t)(int64_t)frame->loaded_at, WORD,
+				base)))
+		return false;
+	*slot = *base + (uint64_t)(int64_t)frame->return_at;
+	return true;
+}
+
 static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
 			 bool is_certain)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp),
-						    known = walk->frame.known;
+	uint64_t registers[TALLY_UNWIND_REGISTERS], base, slot,
+		known = walk->frame.known & ~(uint64_t)frame->lost;
 	memcpy(registers, walk->frame.registers, sizeof(registers));
-	if (!tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD,
-			       &registers[layout->pc]))
+	if (!find_return_slot(walk, frame, &base, &slot) ||
+	    !tally_unwind_load(&walk->frame, slot, WORD, &registers[layout->pc]))
 		return tally_unwind_stop_at_missed(walk);
+	uint64_t fp_base = frame->fp_is_apart ? tally_unwind_get(walk, frame->fp_base) : base;
 	if (frame->saves_fp)
 		known |= 1ull << layout->fp;
 	if (frame->saves_fp &&
-	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->fp_at, WORD,
+	    !tally_unwind_load(&walk->frame, fp_base + (uint64_t)(int64_t)frame->fp_at, WORD,
 			       &registers[layout->fp]))
 		known &= ~(1ull << layout->fp);
-	registers[layout->sp] = sp + (uint64_t)(int64_t)frame->return_at + WORD;
+	registers[layout->sp] = slot + WORD;
 	if (!is_certain && !tally_unwind_is_left_by_call(walk, registers[layout->pc]) &&
 	    !is_interpreter_frame(walk, registers[layout->fp], registers[layout->sp]))
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
@@ -312,14 +401,11 @@ static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code
 	return tally_unwind_enter(walk, registers, known, false);
 }
 
-/* True if the frame pointer leads to an address that a call left. */
-static bool is_linked_by_call(struct tally_unwind_walk *walk)
+static bool step_by_frame(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
+			  bool is_certain)
 {
-	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
-	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
-	return tally_unwind_knows(walk, walk->layout->fp) && fp >= sp && fp - sp < STACK_BYTES &&
-	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) &&
-	       tally_unwind_is_left_by_call(walk, address);
+	return frame->is_linked ? step_by_link(walk, 0, true)
+				: step_by_code(walk, frame, is_certain);
 }
 
 /* Like find_hotspot_frame(), but remembers the answers.  `code` is the code at pc. */
@@ -345,10 +431,10 @@ static bool step_by_hotspot(struct tally_unwind_walk *walk, const uint8_t *code,
 	uint64_t fp = tally_unwind_get(walk, layout->fp);
 	struct tally_code_frame frame;
 	if (recall_hotspot_frame(walk, code, size, &frame))
-		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, false);
+		return step_by_frame(walk, &frame, false);
 	bool is_interpreted = tally_unwind_knows(walk, layout->fp) &&
 			      is_interpreter_frame(walk, fp, tally_unwind_get(walk, layout->sp));
-	return step_by_link(walk, is_interpreted ? fp - WORD : 0);
+	return step_by_link(walk, is_interpreted ? fp - WORD : 0, is_interpreted);
 }
 
 /* Returns the target of the direct call in front of the address; 0 if there is none. */
@@ -375,10 +461,10 @@ static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
 	return address + (uint64_t)(int64_t)distance;
 }
 
-/* True if the function that begins at `start`, or one that it hands its call on to, leads to pc
- * with `depth` bytes on the stack. */
-static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t depth,
-		     struct tally_code_frame *frame)
+/* Finds the frame at pc of the function that begins at `start`, or of one that it hands its call on
+ * to.  Returns false when that function does not lead to pc. */
+static bool find_frame_from(struct tally_unwind_walk *walk, uint64_t start,
+			    struct tally_code_frame *frame)
 {
 	enum { CODE_BYTES_MAX = 8 << 10, AHEAD_BYTES = 4 << 10, TAIL_BYTES = 64 };
 	uint8_t code[CODE_BYTES_MAX + AHEAD_BYTES];
@@ -390,27 +476,48 @@ static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t dep
 	if (start > pc || pc - start >= CODE_BYTES_MAX)
 		return false;
 	size = read_code(walk, start, code, pc - start + AHEAD_BYTES);
-	return tally_code_walk(code, size, (size_t)(pc - start), frame) && !frame->is_linked &&
-	       frame->return_at == depth;
+	return tally_code_walk(code, size, (size_t)(pc - start), frame);
+}
+
+/* True if the function that begins at `start` leads to pc, with its return address at `slot`. */
+static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, uint64_t slot,
+		     struct tally_code_frame *frame)
+{
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t base, at;
+	if (!find_frame_from(walk, start, frame))
+		return false;
+	if (frame->is_linked)
+		return tally_unwind_knows(walk, layout->fp) &&
+		       tally_unwind_get(walk, layout->fp) + WORD == slot;
+	return find_return_slot(walk, frame, &base, &at) && at == slot;
 }
 
 /* Finds the frame of code without rules and symbols, by a call on the stack.  A word of the stack
  * is the return address if the call in front of that address goes to a function that leads to pc
- * with as many bytes on the stack as are below the word. */
-static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+ * with as many bytes on the stack as are below the word.  With `up_to_link`, searches up to the
+ * frame pointer's link only, and sets *has_between if another call left a word below it. */
+static bool find_called_frame(struct tally_unwind_walk *walk, bool up_to_link,
+			      struct tally_code_frame *frame, bool *has_between)
 {
 	enum { WORDS_MAX = 2048 };
 	const uint64_t CALL_REACH = (uint64_t)1 << 31, NEAR = 16 << 20;
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp),
+		 fp = tally_unwind_get(walk, walk->layout->fp),
 		 pc = tally_unwind_lookup_address(walk), word;
 	for (unsigned i = 0;
 	     i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
+		uint64_t slot = sp + i * WORD;
+		if (up_to_link && slot > fp + WORD)
+			return false;
 		bool is_near = (word - pc + CALL_REACH) >> 32 == 0; /* a direct call has 32 bits */
 		uint64_t start = is_near ? called_from(walk, word) : 0;
-		if (start && start - pc + NEAR < 2 * NEAR &&
-		    leads_to(walk, start, (int32_t)(i * WORD), frame))
+		if (start && start - pc + NEAR < 2 * NEAR && leads_to(walk, start, slot, frame))
 			return true;
+		if (up_to_link && slot < fp && tally_unwind_is_left_by_call(walk, word))
+			*has_between = true;
 	}
+	*has_between = true; /* not all was searched */
 	return false;
 }
 
@@ -419,18 +526,21 @@ static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_
  * pointer. */
 static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
-	uint64_t start, word, top, sp = tally_unwind_get(walk, walk->layout->sp);
+	uint64_t start, word, top, base, slot, sp = tally_unwind_get(walk, walk->layout->sp);
 	struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
 	if (!table || !table->object ||
-	    !tally_unwind_table_begun_frame(table, walk->place.address, &start, frame) ||
-	    frame->is_linked ||
-	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD,
-			       &word) ||
+	    !tally_unwind_table_begun_frame(table, walk->place.address, &start, frame))
+		return false;
+	if (frame->is_linked)
+		slot = tally_unwind_get(walk, walk->layout->fp) + WORD;
+	else if (!find_return_slot(walk, frame, &base, &slot))
+		return false;
+	if (!tally_unwind_load(&walk->frame, slot, WORD, &word) ||
 	    !tally_unwind_is_left_by_call(walk, word))
 		return false;
 	/* This may be a leaf behind a function that doesn't return, taken for that function's
 	 * end. */
-	if (walk->is_exact && frame->return_at && tally_unwind_load(&walk->frame, sp, WORD, &top) &&
+	if (walk->is_exact && slot != sp && tally_unwind_load(&walk->frame, sp, WORD, &top) &&
 	    tally_unwind_is_left_by_call(walk, top))
 		return false;
 	uint64_t target = called_from(walk, word),
@@ -447,7 +557,7 @@ static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 	if (!request->find(request->context, address - 1, &place) || !place.table ||
 	    !place.table->object)
 		return false;
-	if (place.table->entry_point && place.address - place.table->entry_point < ENTRY_BYTES)
+	if (tally_unwind_table_is_entry(place.table, place.address))
 		return true;
 	const uint8_t *code = tally_object_bytes_at(place.table->object, place.address + 1, &size);
 	return code && tally_code_exits(code, size);
@@ -469,6 +579,168 @@ static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code
 	return false;
 }
 
+/* The first instructions of a function that keeps a frame pointer. */
+static bool is_prologue(const uint8_t *code)
+{
+	static const uint8_t PUSH_MOV[] = { 0x55, 0x48, 0x89, 0xe5 },
+			     PUSH_MOV_TOO[] = { 0x55, 0x48, 0x8b, 0xec };
+	return !memcmp(code, PUSH_MOV, sizeof(PUSH_MOV)) ||
+	       !memcmp(code, PUSH_MOV_TOO, sizeof(PUSH_MOV_TOO));
+}
+
+/* Finds the frame from the last beginnings of functions with frame pointers before pc. */
+static bool find_prologue_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { BEFORE = 12 << 10, AHEAD = 4 << 10, TRIES = 4, PROLOGUE = 4 };
+	uint8_t code[BEFORE + AHEAD];
+	uint64_t pc = tally_unwind_lookup_address(walk);
+	size_t size = 0, before = BEFORE;
+	/* Pages before pc may be unmapped: read as many as there are. */
+	for (; before >= 2 * PROLOGUE; before /= 2) {
+		size = read_code(walk, pc - before, code, before + AHEAD);
+		if (size > before)
+			break;
+	}
+	unsigned tries = 0;
+	for (size_t at = size > before ? before + 1 : 0; at-- > 0 && tries < TRIES;) {
+		if (at + PROLOGUE > size || !is_prologue(code + at))
+			continue;
+		tries++;
+		if (tally_code_walk_plainly(code + at, size - at, pc - before + at, before - at,
+					    frame))
+			return true;
+	}
+	return false;
+}
+
+/* Finds the frame by how the code goes on: to the function's end. */
+static bool find_onward_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { BYTES = 4 << 10 };
+	uint8_t code[BYTES];
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	bool is_edge;
+	return tally_code_onward(code, size, false, frame, &is_edge);
+}
+
+/* True if the code is the edge of a function: nothing is on the stack yet, or any more.  A call
+ * must have left the word there. */
+static bool find_edge_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { BYTES = 4 << 10 };
+	uint8_t code[BYTES];
+	uint64_t word, sp = tally_unwind_get(walk, walk->layout->sp);
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	bool is_edge;
+	tally_code_onward(code, size, false, frame, &is_edge);
+	*frame = (struct tally_code_frame){ 0 };
+	return is_edge && tally_unwind_load(&walk->frame, sp, WORD, &word) &&
+	       tally_unwind_is_left_by_call(walk, word);
+}
+
+/* The same where the way leads through calls.  One that does not return leads to another function;
+ * so a call must have left the word in the place of the return address. */
+static bool find_later_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	enum { BYTES = 4 << 10 };
+	uint8_t code[BYTES];
+	uint64_t word, slot, base, fp = tally_unwind_get(walk, walk->layout->fp);
+	bool is_edge;
+	if (is_made_code(walk)) /* its calls may pop their arguments */
+		return false;
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	if (!tally_code_onward(code, size, true, frame, &is_edge) ||
+	    (frame->is_linked && !tally_unwind_knows(walk, walk->layout->fp)))
+		return false;
+	slot = fp + WORD;
+	return (frame->is_linked || find_return_slot(walk, frame, &base, &slot)) &&
+	       tally_unwind_load(&walk->frame, slot, WORD, &word) &&
+	       tally_unwind_is_left_by_call(walk, word);
+}
+
+/* Finds the frame from where the function begins. */
+static bool find_proven_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	return tally_unwind_locate(walk) && walk->place.begins
+		       ? find_frame_from(walk, walk->place.begins, frame)
+		       : find_prologue_frame(walk, frame);
+}
+
+/* Calls find_onward_frame() or find_proven_frame(), which read nothing but the code, and remembers
+ * the answers.  `code` is the code at pc. */
+static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
+			 bool (*find)(struct tally_unwind_walk *walk,
+				      struct tally_code_frame *frame),
+			 struct tally_code_frame *frame)
+{
+	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
+	bool is_found;
+	space ^= find == find_proven_frame ? 1ull << 63 : 0;
+	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
+		return is_found;
+	is_found = find(walk, frame);
+	if (memo)
+		tally_code_memo_put(memo, space, pc, code, is_found, frame);
+	return is_found;
+}
+
+/* True if the frame pointer of code made at run time leads to other such code, though not behind a
+ * call: a runtime begins its stacks with the address of code that ends them (Erlang). */
+static bool is_linked_to_made_code(struct tally_unwind_walk *walk)
+{
+	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
+	struct tally_unwind_place place = { 0 };
+	uint8_t code;
+	return is_made_code(walk) && tally_unwind_knows(walk, walk->layout->fp) && fp >= sp &&
+	       fp - sp < STACK_BYTES && walk->request->read_code &&
+	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) &&
+	       walk->request->find(walk->request->context, address, &place) &&
+	       (!place.table || !place.table->object) &&
+	       walk->request->read_code(walk->request->context, address, &code, 1) == 1;
+}
+
+/* True if the frame pointer leads to an address that a call left. */
+static bool is_linked_by_call(struct tally_unwind_walk *walk)
+{
+	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
+	return tally_unwind_knows(walk, walk->layout->fp) && fp >= sp && fp - sp < STACK_BYTES &&
+	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) &&
+	       tally_unwind_is_left_by_call(walk, address);
+}
+
+/* Takes a step from code that can be read, but has neither rules nor a known beginning.
+ *
+ * The frame pointer may be an outer function's: the frames between would be lost without a word.
+ * Each of them left a return address below the link.  If the stack has none there, there are no
+ * such frames.  If it has one, the code must prove that its function keeps the frame pointer, or
+ * that the address is its own. */
+static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, size_t size)
+{
+	struct tally_code_frame frame;
+	bool has_between = false, is_called = is_linked_by_call(walk);
+	bool is_linked = is_called || is_linked_to_made_code(walk);
+	if (walk->is_exact && recall_frame(walk, code, size, find_onward_frame, &frame))
+		return step_by_frame(walk, &frame, true);
+	if (!is_linked && find_begun_frame(walk, &frame))
+		return step_by_frame(walk, &frame, true);
+	if (find_called_frame(walk, is_linked, &frame, &has_between))
+		return step_by_frame(walk, &frame, true);
+	if (is_linked && !has_between)
+		return step_by_link(walk, 0, true);
+	if (recall_frame(walk, code, size, find_proven_frame, &frame))
+		return step_by_frame(walk, &frame, false);
+	if ((walk->is_exact && find_edge_frame(walk, &frame)) ||
+	    (is_linked && (find_begun_frame(walk, &frame) ||
+			   find_called_frame(walk, false, &frame, &has_between))) ||
+	    find_later_frame(walk, &frame) || find_started_frame(walk, &frame))
+		return step_by_frame(walk, &frame, true);
+	return is_called ? tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES)
+			 : step_by_link(walk, 0, false);
+}
+
 /* Takes a step from x86-64 code itself, if it tells the frame, else by frame pointer. */
 static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 {
@@ -476,19 +748,48 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 	uint8_t code[CODE_BYTES];
 	struct tally_code_frame frame;
 	if (walk->layout->has_signed_returns || !tally_unwind_knows(walk, walk->layout->sp))
-		return step_by_link(walk, 0);
+		return step_by_link(walk, 0, true);
+	if (walk->layout->word != WORD) /* what follows reads x86-64 code */
+		return step_by_link(walk, 0, false);
 	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
 	if (!walk->is_exact && tally_code_exits(code, size))
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
 	if (tally_code_frame_ahead(code, size, &frame))
-		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, true);
+		return step_by_frame(walk, &frame, true);
 	if (size && walk->request->has_hotspot && is_made_code(walk))
 		return step_by_hotspot(walk, code, size);
-	if (size && !is_linked_by_call(walk) &&
-	    (find_begun_frame(walk, &frame) || find_called_frame(walk, &frame) ||
-	     find_started_frame(walk, &frame)))
-		return step_by_code(walk, &frame, true);
-	return step_by_link(walk, 0);
+	return size ? step_by_proof(walk, code, size) : step_by_link(walk, 0, true);
+}
+
+/* i386: takes the first word of the stack that a call left, a few words up. */
+static bool step_by_near_call(struct tally_unwind_walk *walk)
+{
+	enum { WORDS_MAX = 16 };
+	const struct tally_unwind_layout *layout = walk->layout;
+	uint64_t sp = tally_unwind_get(walk, layout->sp), word;
+	for (unsigned i = 0; i < WORDS_MAX; i++, sp += layout->word) {
+		if (!tally_unwind_load(&walk->frame, sp, layout->word, &word))
+			return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+		if (!tally_unwind_is_left_by_call(walk, word))
+			continue;
+		uint64_t registers[TALLY_UNWIND_REGISTERS];
+		memcpy(registers, walk->frame.registers, sizeof(registers));
+		registers[layout->pc] = word;
+		registers[layout->sp] = sp + layout->word;
+		return tally_unwind_enter(walk, registers, walk->frame.known, false);
+	}
+	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+}
+
+bool tally_unwind_step_by_evidence(struct tally_unwind_walk *walk)
+{
+	enum { CODE_BYTES = 64 };
+	uint8_t code[CODE_BYTES];
+	if (walk->layout->word != WORD)
+		return step_by_near_call(walk);
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	return size ? step_by_proof(walk, code, size)
+		    : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
 /* Recognises the code at pc if it was made at run time. */
@@ -497,7 +798,7 @@ static enum tally_code_spot recognise_made(struct tally_unwind_walk *walk)
 	enum { CODE_BYTES = 16 };
 	uint8_t code[CODE_BYTES + 1];
 	uint64_t pc = tally_unwind_get(walk, walk->layout->pc);
-	if (walk->layout->has_signed_returns)
+	if (walk->layout->has_signed_returns || walk->layout->word != WORD)
 		return TALLY_CODE_OTHER;
 	size_t size = read_code(walk, pc - 1, code, sizeof(code));
 	return size > 1 ? tally_code_recognise(code + 1, size - 1, code[0]) : TALLY_CODE_OTHER;
@@ -512,21 +813,36 @@ static bool step_by_spot(struct tally_unwind_walk *walk, enum tally_code_spot sp
 	return step_by_code_or_pointer(walk);
 }
 
+/* True if the address is the first byte of a function. */
+static bool is_beginning(struct tally_unwind_table *table, uint64_t address)
+{
+	uint64_t start, end;
+	if (tally_unwind_table_function(table, address, &start, &end))
+		return start == address;
+	return table->find_function &&
+	       table->find_function(table->functions, address, &start, &end) ==
+		       TALLY_UNWIND_FUNCTION &&
+	       start == address;
+}
+
 bool tally_unwind_is_made_up(struct tally_unwind_walk *walk)
 {
 	enum { CALL_BYTES = 8 };
-	const struct tally_unwind_table *table = walk->place.table;
-	uint64_t address = walk->place.address + 1, start, end;
+	struct tally_unwind_table *table = walk->place.table;
+	uint64_t address = walk->place.address + 1;
 	size_t before, size;
-	if (walk->is_exact || walk->layout->has_signed_returns || !table->object)
+	/* After a guess, the address may be any word that points at code. */
+	if (walk->is_exact || walk->is_by_pointer || walk->layout->has_signed_returns ||
+	    !table->object)
 		return false;
 	const uint8_t *code = tally_object_bytes_at(table->object, address - CALL_BYTES, &before);
 	if (!code || before < CALL_BYTES || tally_code_ends_in_call(code, CALL_BYTES))
 		return false;
 	code = tally_object_bytes_at(table->object, address, &size);
+	bool is_narrow = walk->layout->word != WORD;
 	return code && tally_code_recognise(code, size, 0) != TALLY_CODE_SIGRETURN &&
-	       tally_unwind_table_function(walk->place.table, address, &start, &end) &&
-	       start == address;
+	       (!is_narrow || tally_code_recognise_i386(code, size) != TALLY_CODE_SIGRETURN) &&
+	       (is_beginning(table, address) || (!is_narrow && tally_code_ends_stack(code, size)));
 }
 
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk)

@@ -165,6 +165,7 @@ static bool account_rule(struct tally_unwind_frame *frame, const struct tally_ch
 		account->cfa += WORD;
 	if (rule->cfa_is_loaded && !load(frame, account, account->cfa, &account->cfa))
 		return false;
+	account->cfa += (uint64_t)(int64_t)rule->cfa_added;
 	if (!load(frame, account, account->cfa + (uint64_t)(rule->return_word * WORD),
 		  &account->back))
 		return false;

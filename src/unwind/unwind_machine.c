@@ -11,6 +11,8 @@ static const uint8_t X86_REGISTERS[X86_BITS] = {
 	X86_NONE, X86_NONE, X86_NONE, X86_NONE, 8, 9, 10, 11, 12, 13,       14,       15
 };
 
+static const uint8_t I386_REGISTERS[] = { 0, 3, 1, 2, 6, 7, 5, 4, 8 };
+
 static enum tally_unwind_machine host(void)
 {
 #if defined(__x86_64__)
@@ -26,18 +28,35 @@ const struct tally_unwind_layout *tally_unwind_layout(enum tally_unwind_machine 
 {
 	/* System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit architecture, 4.1. */
 	static const struct tally_unwind_layout X86_64 = {
-		.count = 17, .sp = 7, .fp = 6, .pc = 16, .return_register = 16, .top_of_pair = 16
+		.count = 17,
+		.sp = 7,
+		.fp = 6,
+		.pc = 16,
+		.word = 8,
+		.return_register = 16,
+		.top_of_pair = 16
+	};
+	static const struct tally_unwind_layout I386 = {
+		.count = 9,
+		.sp = 4,
+		.fp = 5,
+		.pc = 8,
+		.word = 4,
+		.return_register = 8,
+		.top_of_pair = 8
 	};
 	static const struct tally_unwind_layout ARM64 = { .count = 33,
 							  .sp = 31,
 							  .fp = 29,
 							  .pc = 32,
+							  .word = 8,
 							  .return_register = 30,
 							  .has_signed_returns = true };
-	static const struct tally_unwind_layout OTHER = { .count = 0 };
+	static const struct tally_unwind_layout OTHER = { .word = 8 };
 	switch (machine == TALLY_UNWIND_HOST ? host() : machine) {
 	case TALLY_UNWIND_X86_64: return &X86_64;
 	case TALLY_UNWIND_ARM64: return &ARM64;
+	case TALLY_UNWIND_I386: return &I386;
 	default: return &OTHER;
 	}
 }
@@ -47,6 +66,7 @@ enum tally_unwind_machine tally_unwind_machine_of_elf(unsigned machine)
 	switch (machine) {
 	case EM_X86_64: return TALLY_UNWIND_X86_64;
 	case EM_AARCH64: return TALLY_UNWIND_ARM64;
+	case EM_386: return TALLY_UNWIND_I386;
 	default: return TALLY_UNWIND_OTHER;
 	}
 }
@@ -57,7 +77,21 @@ enum tally_unwind_machine tally_unwind_machine_named(const char *name)
 		return TALLY_UNWIND_HOST;
 	if (strcmp(name, "x86_64") == 0)
 		return TALLY_UNWIND_X86_64;
+	if (name[0] == 'i' && strcmp(name + 2, "86") == 0)
+		return TALLY_UNWIND_I386;
 	return strcmp(name, "aarch64") == 0 ? TALLY_UNWIND_ARM64 : TALLY_UNWIND_OTHER;
+}
+
+enum tally_unwind_machine tally_unwind_machine_of_registers(enum tally_unwind_machine machine,
+							    uint64_t abi)
+{
+	enum { ABI_32 = 1, ABI_64 = 2 };
+	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
+	bool is_x86 = layout == tally_unwind_layout(TALLY_UNWIND_X86_64) ||
+		      layout == tally_unwind_layout(TALLY_UNWIND_I386);
+	if (abi == ABI_32)
+		return is_x86 ? TALLY_UNWIND_I386 : TALLY_UNWIND_OTHER;
+	return abi == ABI_64 ? machine : TALLY_UNWIND_OTHER;
 }
 
 unsigned tally_unwind_stack_pointer(enum tally_unwind_machine machine)
@@ -89,7 +123,9 @@ bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *w
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		/* arm64's bits are DWARF's numbers: x0–x30 sp pc. */
 		unsigned reg = bit;
-		if (!layout->has_signed_returns)
+		if (layout->word == 4)
+			reg = bit < sizeof(I386_REGISTERS) ? I386_REGISTERS[bit] : X86_NONE;
+		else if (!layout->has_signed_returns)
 			reg = bit < X86_BITS ? X86_REGISTERS[bit] : X86_NONE;
 		if (reg < layout->count) {
 			registers[reg] = *words;

@@ -7,6 +7,7 @@
 struct tally_unwind_layout {
 	uint8_t count; /* registers 0 … count − 1 */
 	uint8_t sp, fp, pc;
+	uint8_t word; /* bytes of an address */
 	uint8_t return_register; /* the column of the caller's pc */
 	/* bytes from a frame record up to the caller's sp; 0: unknown */
 	uint8_t top_of_pair;

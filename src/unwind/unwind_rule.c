@@ -19,6 +19,8 @@
  *   trampoline in a process.  Its row is kept as it is (TALLY_RULE_ROW) and interpreted, like every
  *   other row that does not fit.
  *
+ * All rows of i386, whose words have 4 bytes, are interpreted: such programs are few.
+ *
  * Whole objects are not compiled: a profile meets only a few per cent of a large object's
  * functions.
  */
@@ -155,7 +157,7 @@ static bool rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rul
 	}
 	rule->kind = TALLY_RULE_SAVED;
 	rule->base_register = TALLY_RULE_BASE_IS_CFA;
-	if (row->is_signal_frame || row->return_register != layout->return_register ||
+	if (layout->word != WORD || row->is_signal_frame || row->return_register != layout->return_register ||
 	    row->registers[layout->sp].kind != TALLY_CFI_UNSPECIFIED || !put_cfa(row, rule) ||
 	    !put_return(row, layout, rule))
 		return false;
@@ -215,12 +217,23 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 	memset(&rule, 0, sizeof(rule)); /* padding must be 0: rules are compared by bytes */
 	rule.kind = TALLY_RULE_CODE;
 	rule.cfa_register = frame->is_linked ? TALLY_UNWIND_RBP : TALLY_UNWIND_RSP;
+	if (frame->has_base)
+		rule.cfa_register = frame->base;
 	rule.cfa_offset = frame->is_linked ? 2 * WORD : (int32_t)cfa;
+	rule.cfa_is_loaded = frame->is_loaded;
+	if (frame->is_loaded) {
+		rule.cfa_offset = frame->loaded_at;
+		rule.cfa_added = (int16_t)cfa;
+	}
+	rule.lost = frame->lost;
 	rule.return_word = -1;
 	rule.base_register = TALLY_RULE_BASE_IS_CFA;
 	int64_t fp_at = frame->is_linked ? -2 * WORD : frame->fp_at - cfa;
 	bool saves_fp = frame->is_linked || frame->saves_fp;
-	if (saves_fp && !put_saved(&rule, TALLY_UNWIND_RBP, TALLY_RULE_BASE_IS_CFA, fp_at))
+	uint8_t fp_base = frame->fp_is_apart ? frame->fp_base : TALLY_RULE_BASE_IS_CFA;
+	if ((frame->is_loaded && rule.cfa_added != cfa) ||
+	    (saves_fp && !put_saved(&rule, TALLY_UNWIND_RBP, fp_base,
+				    frame->fp_is_apart ? frame->fp_at : fp_at)))
 		return NULL;
 	if (intern_rule(rules, &rule, &id) < 0)
 		return NULL;

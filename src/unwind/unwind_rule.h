@@ -36,7 +36,8 @@ enum { TALLY_RULE_BASE_IS_CFA = 0xff, TALLY_RULE_RETURN_IN_REGISTER = INT16_MIN 
 struct tally_unwind_rule {
 	uint8_t kind;
 	uint8_t cfa_register;
-	bool cfa_is_loaded;    /* the CFA is the word stored at register + offset */
+	/* the CFA is the word stored at register + offset, + cfa_added */
+	bool cfa_is_loaded;
 	/* TALLY_RULE_PLT: from this offset in a 16-byte entry on, the CFA is 8 bytes higher */
 	uint8_t plt_from;
 	int32_t cfa_offset;
@@ -45,6 +46,8 @@ struct tally_unwind_rule {
 	/* saved_word counts from the CFA, or from a register (rbp in a realigned stack) */
 	uint8_t base_register;
 	uint8_t saved_count;
+	int16_t cfa_added; /* to a loaded CFA, in bytes */
+	uint16_t lost;     /* bit n: the caller's value of register n is unknown */
 	union {
 		struct {
 			uint8_t saved_register[TALLY_RULE_SAVED_MAX];

@@ -263,17 +263,49 @@ static bool is_sigreturn(const uint8_t *code, size_t size)
 	return size && tally_code_recognise(code, size, 0) == TALLY_CODE_SIGRETURN;
 }
 
+/* Moves *start from a label inside of a function to the function's beginning.  Assembly has labels
+ * that look like functions: for a loop, for instance.  The instructions of the symbol before lead
+ * to such a label with something on the stack. */
+static void leave_label(const struct tally_unwind_table *table, uint64_t *start)
+{
+	enum { LABELS_MAX = 64, BYTES_MAX = 16 << 10 };
+	uint64_t label = *start, first = label, behind;
+	bool is_label = true;
+	for (unsigned i = 0; i < LABELS_MAX && is_label && first; i++) {
+		size_t available;
+		uint64_t before = first - 1;
+		enum tally_unwind_function_kind kind =
+			table->find_function(table->functions, before, &first, &behind);
+		is_label = kind == TALLY_UNWIND_LABEL;
+		if ((!is_label && kind != TALLY_UNWIND_FUNCTION) || first > before ||
+		    label - first >= BYTES_MAX)
+			return;
+		const uint8_t *code = tally_object_bytes_at(table->object, first, &available);
+		enum tally_code_way way = code && available > label - first
+						  ? tally_code_way_to(code, (size_t)(label - first))
+						  : TALLY_CODE_NO_WAY;
+		if (way == TALLY_CODE_NO_WAY)
+			return;
+		if (way == TALLY_CODE_WAY_INSIDE)
+			*start = first;
+	}
+}
+
 const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table,
 							     uint64_t address)
 {
 	uint64_t start, end;
 	size_t available;
 	struct tally_code_frame frame;
-	if (!table->find_function || table->machine != TALLY_UNWIND_X86_64 ||
-	    table->find_function(table->functions, address, &start, &end) !=
-		    TALLY_UNWIND_FUNCTION ||
-	    address < start || address >= end)
+	if (!table->find_function || table->machine != TALLY_UNWIND_X86_64)
 		return NULL;
+	enum tally_unwind_function_kind kind =
+		table->find_function(table->functions, address, &start, &end);
+	if ((kind != TALLY_UNWIND_FUNCTION && kind != TALLY_UNWIND_LABEL) || address < start ||
+	    address >= end)
+		return NULL;
+	if (kind == TALLY_UNWIND_LABEL)
+		leave_label(table, &start);
 	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
 	size_t at = (size_t)(address - start), size = (size_t)(end - start);
 	size = code && size < available ? size : available;
@@ -281,6 +313,19 @@ const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind
 	    !tally_code_walk(code, size, at, &frame))
 		return NULL;
 	return tally_unwind_rules_of_frame(&table->made, &frame);
+}
+
+bool tally_unwind_table_is_entry(const struct tally_unwind_table *table, uint64_t address)
+{
+	enum { CERTAIN_BYTES = 48, BYTES_MAX = 1024 };
+	uint64_t at = address - table->entry_point;
+	size_t available;
+	if (!table->entry_point || at >= BYTES_MAX)
+		return false;
+	if (at < CERTAIN_BYTES)
+		return true;
+	const uint8_t *code = tally_object_bytes_at(table->object, table->entry_point, &available);
+	return code && available > at && tally_code_leads_to(code, available, (size_t)at);
 }
 
 bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
@@ -370,7 +415,9 @@ static int add_section(struct tally_unwind_table *table, struct tally_object *ob
 static int add_sections(struct tally_unwind_table *table)
 {
 	table->machine = tally_unwind_machine_of_elf(tally_object_machine(table->object));
-	if (table->machine == TALLY_UNWIND_OTHER || !tally_object_is_64bit(table->object) ||
+	bool is_narrow = table->machine == TALLY_UNWIND_I386;
+	if (table->machine == TALLY_UNWIND_OTHER ||
+	    tally_object_is_64bit(table->object) == is_narrow ||
 	    tally_object_is_swapped(table->object))
 		return 0;
 	int result = add_section(table, table->object, ".eh_frame", false);

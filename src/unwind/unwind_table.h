@@ -52,6 +52,9 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 							uint64_t address,
 							struct tally_rule_range *range);
 
+/* True if the address is in the first function of a program or of its dynamic linker. */
+bool tally_unwind_table_is_entry(const struct tally_unwind_table *table, uint64_t address);
+
 /* Finds the frame at an address without rules and symbols, and where its function begins, from the
  * code.  The result is not quite certain: the caller checks the return address.  Returns false when
  * the code doesn't tell. */

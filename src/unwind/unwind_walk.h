@@ -24,6 +24,9 @@ struct tally_unwind_walk {
 	bool is_fetched;    /* the words of the stack were loaded already: no need to prefetch */
 	/* pc is a function's first byte: no call left it (tally_unwind_is_made_up()) */
 	bool is_made_up;
+	bool is_leaf_mistrusted; /* the leaf's rules are wrong */
+	bool is_at_zero;         /* ended by a return address of 0 */
+	bool has_interrupted;    /* the leaf is a signal's trampoline: no call led to it */
 	uint64_t switched_at; /* tally_unwind_extent */
 	bool is_in_go;
 	enum tally_unwind_end end;
@@ -78,6 +81,8 @@ bool tally_unwind_step_by_row(struct tally_unwind_walk *walk);
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
+/* from the sampled frame, whose rules are wrong: by what its code and the stack say */
+bool tally_unwind_step_by_evidence(struct tally_unwind_walk *walk);
 
 /* go_switch.c */
 bool tally_unwind_step_from_c_to_go(struct tally_unwind_walk *walk); /* TALLY_RULE_GO_TO_C */
@@ -108,13 +113,15 @@ bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t add
 /* True in the first instructions of a program or of its dynamic linker: they have no caller. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);
 
-/* True if the return address, in an object with rules, was left by no call: it is a function's
- * first byte.  Code that sets up a stack puts it there: Go for the stacks of its scheduler,
- * makecontext(3).  The frame has no caller. */
+/* True if the return address, in an object, was left by no call: it is a function's first byte, or
+ * that of code that ends the program or the thread.  Code that sets up a stack puts it there: Go for
+ * the stacks of its scheduler, makecontext(3), libraries of fibers.  The frame has no caller. */
 bool tally_unwind_is_made_up(struct tally_unwind_walk *walk);
 
 /* True if the code at pc can be read and is where a signal handler returns to. */
 bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk);
+/* True if a signal handler returns to the address. */
+bool tally_unwind_is_signal_return(struct tally_unwind_walk *walk, uint64_t address);
 bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk);
 
 #endif

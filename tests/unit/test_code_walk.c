@@ -352,6 +352,168 @@ static void a_threads_end_is_told(void **state)
 	assert_false(exits(CODE("")));
 }
 
+static void an_aligned_stack_is_found_by_a_copy_of_rsp(void **state)
+{
+	struct tally_code_frame frame;
+	(void)state;
+	/* sub $96,%rsp; mov %rbx,(%rsp); mov %rbp,8(%rsp); mov %rsp,%rbx; and $-4096,%rsp; nop;
+	 * mov %rbx,%rsp; mov 8(%rsp),%rbp; add $96,%rsp; ret */
+#define KERNEL                                                                          \
+	CODE("\x48\x83\xec\x60\x48\x89\x1c\x24\x48\x89\x6c\x24\x08\x48\x89\xe3" \
+	     "\x48\x81\xe4\x00\xf0\xff\xff\x90\x48\x89\xdc\x48\x8b\x6c\x24\x08" \
+	     "\x48\x83\xc4\x60\xc3")
+	assert_true(walk(KERNEL, 23, &frame));
+	assert_true(frame.has_base && !frame.is_loaded);
+	assert_int_equal(frame.base, 3); /* rbx */
+	assert_int_equal(frame.return_at, 96);
+	assert_true(frame.saves_fp && !frame.fp_is_apart);
+	assert_int_equal(frame.fp_at, 8);
+	assert_int_equal(frame.lost, 1 << 3);
+	assert_walk(KERNEL, 27, 96, 8);
+	assert_walk(KERNEL, 32, 96, NO_FP);
+	assert_walk(KERNEL, 36, 0, NO_FP);
+#undef KERNEL
+	/* lea 8(%rsp),%r10; and $-64,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10;
+	 * sub %rax,%rsp; nop; mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret */
+#define REALIGNED                                                                       \
+	CODE("\x4c\x8d\x54\x24\x08\x48\x83\xe4\xc0\x41\xff\x72\xf8\x55\x48\x89\xe5" \
+	     "\x41\x52\x48\x29\xc4\x90\x4c\x8b\x55\xf8\xc9\x49\x8d\x62\xf8\xc3")
+	assert_true(walk(REALIGNED, 9, &frame)); /* by r10 */
+	assert_true(frame.has_base && !frame.is_loaded && !frame.saves_fp);
+	assert_int_equal(frame.base, 10);
+	assert_int_equal(frame.return_at, -8);
+	assert_true(walk(REALIGNED, 22, &frame)); /* rsp is unknown: by rbp and the stored r10 */
+	assert_true(frame.has_base && frame.is_loaded && frame.saves_fp && frame.fp_is_apart);
+	assert_int_equal(frame.base, 6);
+	assert_int_equal(frame.loaded_at, -8);
+	assert_int_equal(frame.return_at, -8);
+	assert_int_equal(frame.fp_base, 6);
+	assert_int_equal(frame.fp_at, 0);
+	assert_walk(REALIGNED, 32, 0, NO_FP);
+#undef REALIGNED
+	/* mov %rsp,%rax; sub $64,%rsp; and $-64,%rsp; mov %rax,40(%rsp); xor %eax,%eax; nop;
+	 * mov 40(%rsp),%rsp; ret */
+#define STORED                                                                          \
+	CODE("\x48\x89\xe0\x48\x83\xec\x40\x48\x83\xe4\xc0\x48\x89\x44\x24\x28\x31" \
+	     "\xc0\x90\x48\x8b\x64\x24\x28\xc3")
+	/* the word lies above the aligned address: it isn't certainly the function's */
+	assert_unknown(STORED, 18);
+#undef STORED
+	/* the same with the room behind the alignment */
+#define STORED                                                                          \
+	CODE("\x48\x89\xe0\x48\x83\xe4\xc0\x48\x83\xec\x40\x48\x89\x44\x24\x28\x31" \
+	     "\xc0\x90\x48\x8b\x64\x24\x28\xc3")
+	assert_true(walk(STORED, 18, &frame));
+	assert_true(frame.has_base && frame.is_loaded && !frame.saves_fp);
+	assert_int_equal(frame.base, 7);
+	assert_int_equal(frame.loaded_at, 40);
+	assert_int_equal(frame.return_at, 0);
+	assert_walk(STORED, 24, 0, NO_FP);
+#undef STORED
+	/* mov %rsp,%rax; and $-64,%rsp; call: the callee may change rax */
+	assert_unknown(CODE("\x48\x89\xe0\x48\x83\xe4\xc0\xe8\x00\x00\x00\x00\x90"), 8);
+	assert_unknown(CODE("\x48\x89\xe0\x48\x83\xe4\xc0\xe8\x00\x00\x00\x00\x90"), 12);
+	/* mov %bl: changes the copy */
+	assert_unknown(CODE("\x48\x89\xe3\x48\x83\xe4\xc0\xb3\x01\x90"), 9);
+}
+
+static void ways_may_disagree_about_rsp_where_rbp_tells_the_frame(void **state)
+{
+	(void)state;
+	/* push %rbp; mov %rsp,%rbp; test %eax,%eax; je 1f; push %rax; 1: nop; leave; ret */
+	assert_linked(CODE("\x55\x48\x89\xe5\x85\xc0\x74\x01\x50\x90\xc9\xc3"), 9);
+	assert_unknown(CODE("\x55\x85\xc0\x74\x01\x50\x90\xc9\xc3"), 6);
+}
+
+static void assert_onward(const uint8_t *code, size_t size, int32_t return_at, int32_t fp_at)
+{
+	struct tally_code_frame frame;
+	bool is_edge;
+	uint8_t *copy = copy_of(code, size);
+	assert_true(tally_code_onward(copy, size, false, &frame, &is_edge));
+	free(copy);
+	assert_false(frame.is_linked);
+	assert_int_equal(frame.return_at, return_at);
+	assert_int_equal(frame.saves_fp, fp_at != NO_FP);
+	if (fp_at != NO_FP)
+		assert_int_equal(frame.fp_at, fp_at);
+}
+
+static bool is_onward_known(const uint8_t *code, size_t size, struct tally_code_frame *frame,
+			    bool *is_edge)
+{
+	uint8_t *copy = copy_of(code, size);
+	bool is_known = tally_code_onward(copy, size, false, frame, is_edge);
+	free(copy);
+	return is_known;
+}
+
+static void the_way_to_the_end_tells_the_frame(void **state)
+{
+	struct tally_code_frame frame;
+	bool is_edge;
+	(void)state;
+	/* 1: dec %ecx; jne 1b; add $8,%rsp; ret */
+	assert_onward(CODE("\xff\xc9\x75\xfc\x48\x83\xc4\x08\xc3"), 8, NO_FP);
+	/* pop %rbx; pop %rbp; ret */
+	assert_onward(CODE("\x5b\x5d\xc3"), 16, 8);
+	/* push %rbp; mov %rsp,%rbp; sub $8,%rsp; leave; ret */
+	assert_onward(CODE("\x55\x48\x89\xe5\x48\x83\xec\x08\xc9\xc3"), 0, NO_FP);
+	/* mov 8(%rsp),%rbp; add $24,%rsp; ret */
+	assert_onward(CODE("\x48\x8b\x6c\x24\x08\x48\x83\xc4\x18\xc3"), 24, 8);
+	/* nop; mov %rbp,%rsp; pop %rbp; ret $16 */
+	assert_true(is_onward_known(CODE("\x90\x48\x89\xec\x5d\xc2\x10\x00"), &frame, &is_edge));
+	assert_true(frame.is_linked);
+	/* two ends that disagree: je 1f; pop %rbx; 1: ret */
+	assert_false(is_onward_known(CODE("\x74\x01\x5b\xc3"), &frame, &is_edge));
+	/* xor %ebp,%ebp; ret: where the caller's rbp is, is not known */
+	assert_false(is_onward_known(CODE("\x31\xed\xc3"), &frame, &is_edge));
+	/* call; ret */
+	assert_false(is_onward_known(CODE("\xe8\x00\x00\x00\x00\xc3"), &frame, &is_edge));
+	/* test $1,%al; push %rbp; mov %rsp,%rbp; call */
+	assert_false(is_onward_known(CODE("\xa8\x01\x55\x48\x89\xe5\xe8\x00\x00\x00\x00"),
+				     &frame, &is_edge));
+	assert_true(is_edge);
+	/* push %rax; jmp *%rcx */
+	assert_false(is_onward_known(CODE("\x50\xff\xe1"), &frame, &is_edge));
+	assert_false(is_edge);
+}
+
+static enum tally_code_way way_to(const uint8_t *code, size_t size)
+{
+	uint8_t *copy = copy_of(code, size + 1); /* the literal's NUL is the byte behind */
+	enum tally_code_way way = tally_code_way_to(copy, size);
+	free(copy);
+	return way;
+}
+
+static void a_label_inside_of_a_function_is_told(void **state)
+{
+	(void)state;
+	/* push %rbx; xor %ebx,%ebx */
+	assert_int_equal(way_to(CODE("\x53\x31\xdb")), TALLY_CODE_WAY_INSIDE);
+	assert_int_equal(way_to(CODE("\x31\xdb")), TALLY_CODE_WAY);
+	assert_int_equal(way_to(CODE("\x53\x5b\xc3")), TALLY_CODE_NO_WAY);
+	/* je to the label, from behind a push; ret */
+	assert_int_equal(way_to(CODE("\x53\x74\x01\xc3")), TALLY_CODE_WAY_INSIDE);
+	/* push %rax; call abort */
+	assert_int_equal(way_to(CODE("\x50\xe8\x00\x00\x00\x00")), TALLY_CODE_NO_WAY);
+	/* a call, and something behind it */
+	assert_int_equal(way_to(CODE("\x50\xe8\x00\x00\x00\x00\x90")), TALLY_CODE_WAY_INSIDE);
+}
+
+static void the_end_of_a_made_stack_is_told(void **state)
+{
+	(void)state;
+	/* xor %rdi,%rdi; call _exit; hlt */
+	assert_true(tally_code_ends_stack(CODE("\x48\x31\xff\xe8\x00\x00\x00\x00\xf4")));
+	assert_true(tally_code_ends_stack(CODE("\xff\xd0\x0f\x0b")));
+	assert_false(tally_code_ends_stack(CODE("\x48\x31\xff\xe8\x00\x00\x00\x00\x90")));
+	assert_false(tally_code_ends_stack(CODE("\xe8\x00\x00\x00\x00")));
+	assert_false(tally_code_ends_stack(CODE("\xc3\xe8\x00\x00\x00\x00\xf4")));
+	assert_false(tally_code_ends_stack(CODE("")));
+}
+
 /* ---- this machine's libraries --------------------------------------------------------- */
 
 static const char *const LIBRARIES[] = {
@@ -480,9 +642,30 @@ static void compare_row(const struct tally_cfi_program *program, const uint8_t *
 		tallies->wrong += report(function, at, cfa, &frame);
 }
 
+/* Onward from the row's first instruction.  A function may end by calling one that doesn't return:
+ * then no answer is expected. */
+static void compare_row_onward(const struct tally_cfi_program *program, const uint8_t *code,
+			       size_t size, const struct tally_unwind_function *function,
+			       bool passes_calls, struct tallies *tallies)
+{
+	struct tally_code_frame frame;
+	int64_t cfa;
+	bool is_edge;
+	size_t at = (size_t)(program->row_start - function->start);
+	if (!has_cfa_at_sp(&program->row, &cfa))
+		return;
+	if (!tally_code_onward(code + at, size - at, passes_calls, &frame, &is_edge))
+		tallies->unknown++;
+	else if (agrees(&program->row, cfa, code + at, &frame))
+		tallies->known++;
+	else
+		tallies->wrong += report(function, at, cfa, &frame);
+}
+
 static void compare_function(const struct library *library,
 			     const struct tally_function_index *index,
-			     const struct tally_unwind_function *function, struct tallies *tallies)
+			     const struct tally_unwind_function *function, struct tallies *tallies,
+			     struct tallies *onward)
 {
 	enum { NOP = 0x90 }; /* before an exception handler that was moved away */
 	struct tally_cfi_program program;
@@ -501,6 +684,8 @@ static void compare_function(const struct library *library,
 	uint8_t *copy = copy_of(code, function->size);
 	do {
 		compare_row(&program, copy, function->size, function, tallies);
+		compare_row_onward(&program, copy, function->size, function, false, &onward[0]);
+		compare_row_onward(&program, copy, function->size, function, true, &onward[1]);
 	} while (tally_cfi_program_next(&program));
 	free(copy);
 }
@@ -511,7 +696,7 @@ static void walks_say_what_the_compilers_rules_say(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(LIBRARIES) / sizeof(*LIBRARIES); i++) {
 		struct library library;
-		struct tallies tallies = { 0 };
+		struct tallies tallies = { 0 }, onward[2] = { 0 };
 		if (!open_library(LIBRARIES[i], &library))
 			continue;
 		libraries++;
@@ -520,13 +705,22 @@ static void walks_say_what_the_compilers_rules_say(void **state)
 			struct tally_unwind_function function;
 			for (size_t k = 0; k < index->count; k++)
 				if (tally_function_index_at(index, k, &function))
-					compare_function(&library, index, &function, &tallies);
+					compare_function(&library, index, &function, &tallies,
+							 onward);
 		}
 		print_message("# %s: %zu places, %zu unknown, %zu wrong; %zu pieces left out\n",
 			      LIBRARIES[i], tallies.known, tallies.unknown, tallies.wrong,
 			      tallies.pieces);
+		for (unsigned j = 0; j < 2; j++)
+			print_message("# … onward%s: %zu places, %zu unknown, %zu wrong\n",
+				      j ? " through calls" : "", onward[j].known,
+				      onward[j].unknown, onward[j].wrong);
 		assert_true(tallies.known > 100);
 		assert_int_equal(tallies.wrong, 0);
+		assert_true(onward[0].known > 100);
+		assert_int_equal(onward[0].wrong, 0);
+		/* calls that don't return */
+		assert_true(onward[1].wrong * 500 <= onward[1].known);
 		assert_true(tallies.unknown * 9 <= tallies.known);
 		close_library(&library);
 	}
@@ -774,6 +968,11 @@ int main(void)
 		cmocka_unit_test(amounts_beyond_all_frames_tell_nothing),
 		cmocka_unit_test(a_function_that_hands_its_call_on_is_told),
 		cmocka_unit_test(a_threads_end_is_told),
+		cmocka_unit_test(an_aligned_stack_is_found_by_a_copy_of_rsp),
+		cmocka_unit_test(ways_may_disagree_about_rsp_where_rbp_tells_the_frame),
+		cmocka_unit_test(the_way_to_the_end_tells_the_frame),
+		cmocka_unit_test(a_label_inside_of_a_function_is_told),
+		cmocka_unit_test(the_end_of_a_made_stack_is_told),
 		cmocka_unit_test(walks_say_what_the_compilers_rules_say),
 		cmocka_unit_test(functions_begin_where_calls_go),
 		cmocka_unit_test(ends_of_a_start_are_the_next_one),
