@@ -277,8 +277,8 @@ KINDS = (
         "Go and C, called by each other",
         (("go", "build", "-o", "{here}/program", "{source}/crossing.go"),),
         CGO,
-        complete=95,
-        points=3,
+        complete=85,
+        points=7,
     ),
     native(
         "coroutines",
