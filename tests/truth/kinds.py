@@ -175,7 +175,7 @@ def java(name, what, *flags):
 FOREIGN = "{source}/languages/truth."
 PHP_JIT = "php -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=64M".split()
 PHP = paths("leaf sorting", "php_execute_script", "...", "zend_execute", r".*\${}\$.*")
-SHARES = "leaf sorting"  # the parts that most programs in languages/ have
+CAML = r"(?:camlTruth__|Truth\.)"  # a name as perf shows it, or as tally does
 ERLANG = {
     "leaf": ("truth:main/0", "...", "truth:spend/4", "truth:leaf/2"),
     "deep": ("truth:main/0", "...", "truth:deep/1", "truth:bottom/2"),
@@ -191,8 +191,8 @@ def language(name, what, build, run, calls=None, **more):
 
 LANGUAGES = (
     language("ocaml", "OCaml", (f"cp {FOREIGN}ml truth.ml", "ocamlopt -o program truth.ml"),
-             "{here}/program", paths("leaf sorting", "main", "...", "camlTruth__spend_.*",
-                                     "camlTruth__{}_.*"), complete=98),
+             "{here}/program", paths("leaf sorting", "main", "...", CAML + "spend_.*",
+                                     CAML + "{}_.*"), complete=98),
     language("pascal", "Free Pascal", (f"fpc -O2 -o{{here}}/program {FOREIGN}pas",),
              "{here}/program", complete=0),
     language("ruby", "Ruby's interpreter", (), f"ruby {FOREIGN}rb"),
