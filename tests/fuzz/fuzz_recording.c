@@ -7,6 +7,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	recording_walk(bytes, size);
+	recording_walk(bytes, size, size ? bytes[size - 1] : 0);
 	return 0;
 }
