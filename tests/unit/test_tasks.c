@@ -176,7 +176,7 @@ static void forks_without_end_take_memory_by_the_record(void **state)
 
 enum { LARGE = 2 << 20 };
 
-/* The program of a process, and a library; what is mapped over their code, and what is there then. */
+/* A process has a program and a library.  Something is mapped over their code: what is it then? */
 static void code_that_is_copied_is_still_the_files(void **state)
 {
 	static const struct { const char *over; uint64_t start, length; bool is_copy; } cases[] = {
