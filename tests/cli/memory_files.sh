@@ -49,13 +49,11 @@ int main(int count, char **words) /* run PROGRAM SECONDS, or load LIBRARY… */
 		fexecve(fd, program, environ);
 		return 1;
 	}
-	for (int i = 2; i < count; i++) {
-		int fd = copy(words[i]);
-		sprintf(path, "/proc/self/fd/%d", fd);
+	for (int i = 2; i < count; i++) { /* each keeps its descriptor: the loader knows it by this path */
+		sprintf(path, "/proc/self/fd/%d", copy(words[i]));
 		void *library = dlopen(path, RTLD_NOW);
 		if (!library)
 			return puts(dlerror()), 1;
-		close(fd);
 		((void (*)(double))dlsym(library, "work"))(0.25);
 	}
 	return 0;
@@ -83,6 +81,13 @@ check "... and its stacks are whole" grep -Eq '(^|;)_start;.*;main;work;in_progr
 record library.data -- ./memfd load ./in_one.so
 timeout 60 "$TALLY" fold -i library.data >out 2>err
 check "a library in a memory file has names and callers" grep -Eq '(^|;)_start;.*;main;work;in_one ' out
+
+# Several memory files of one name, without build-ids: each has its own names.
+for name in in_one in_two in_three; do library $name -Wl,--build-id=none; done
+record several.data -- ./memfd load ./in_one.so ./in_two.so ./in_three.so
+timeout 60 "$TALLY" fold -i several.data >out 2>err
+check "memory files of one name are told apart" \
+	test "$(grep -Eo ';main;work;in_(one|two|three) ' out | sort -u | wc -l)" = 3
 
 # Code that is copied to memory without a file, at the same addresses, as for large pages.
 cat >copy.c <<'C'
