@@ -310,15 +310,22 @@ void tally_profile_count_unstarted(struct tally_profile *profile)
 	uint64_t *unstarted = &profile->recording->counts.chains_unstarted;
 	*unstarted = 0;
 	const struct tally_recording *recording = profile->recording;
-	bool has_whole_chains = !recording->leaves_only && !recording->frames_max;
+	size_t events;
+	const struct tally_recorded_event *event = tally_perfdata_events(recording->data, &events);
+	/* rows of branches are no stacks */
+	bool has_whole_chains = !recording->leaves_only && !recording->frames_max &&
+				!profile->of_branches;
 	if (!has_whole_chains || !tally_profile_follows_frame_pointers(profile))
 		return;
 	for (size_t i = 0; i < profile->rows.rows.count; i++) {
 		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
-		uint32_t outermost = 0, frames = 0;
+		const struct tally_row *row = &profile->rows.rows.items[i];
+		uint32_t outermost = 0, frames = 0, of = profile->classes.items[row->class].event;
+		if (!(event[of].attr.sample_type & TALLY_SAMPLE_CALLCHAIN))
+			continue;
 		for (; at && at < end; frames++)
 			outermost = tally_stack_next_place(&at);
 		if (frames && is_unstarted(profile, outermost))
-			*unstarted += profile->rows.rows.items[i].samples;
+			*unstarted += row->samples;
 	}
 }
