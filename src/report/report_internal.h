@@ -120,11 +120,13 @@ static inline uint32_t tally_report_frame_key(const struct tally_report_builder 
 	return builder->key_of_code[tally_report_frame_head(builder, place, number)];
 }
 
-/* Return the source of a place's innermost frame as an interned string of the names: the last part
+/* Return the source of frame `number` of a place as an interned string of the names: the last part
  * of the file's path, and with the line "x.c:12".  Without a known line, "f+12" or
  * "libc.so.6[1a2b]", as in perf.  TALLY_STRING_NONE when memory is out. */
-uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place);
-uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place);
+uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place,
+				  uint32_t number);
+uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place,
+				  uint32_t number);
 
 static inline uint32_t tally_report_plain_code(const struct tally_report_builder *builder,
 					       uint32_t code)

@@ -20,16 +20,20 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static uint32_t source_file_of(struct tally_names *names, const struct tally_place_frame *frame)
+uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place,
+				  uint32_t number)
 {
+	struct tally_names *names = &profile->recording->names;
+	const struct tally_place_frame *frame =
+		&names->frames.items[profile->names[place].first + number];
 	bool known = frame->file != TALLY_STRING_NONE && frame->line;
 	return tally_strings_intern(
 		&names->strings,
 		known ? last_part(tally_strings_text(&names->strings, frame->file)) : "[unknown]");
 }
 
-/* `number`: the frame's number among those of the place. */
-static uint32_t source_line_of(const struct tally_profile *profile, uint32_t place, uint32_t number)
+uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place,
+				  uint32_t number)
 {
 	struct tally_names *names = &profile->recording->names;
 	const struct tally_place_name *name = &profile->names[place];
@@ -46,17 +50,6 @@ static uint32_t source_line_of(const struct tally_profile *profile, uint32_t pla
 			 tally_names_short_object(names, frame->function),
 			 profile->places.places.items[place].address);
 	return tally_strings_intern(&names->strings, text);
-}
-
-uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place)
-{
-	struct tally_names *names = &profile->recording->names;
-	return source_file_of(names, &names->frames.items[profile->names[place].first]);
-}
-
-uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place)
-{
-	return source_line_of(profile, place, 0);
 }
 
 /* ---- functions ----------------------------------------------------------- */
@@ -196,10 +189,9 @@ static int code_of_source(struct tally_report_builder *builder, struct tally_map
 	struct tally_report_key key = function_key(builder, code);
 	bool added = false;
 	if (by[TALLY_SORT_SOURCE_FILE])
-		key.file = source_file_of(&builder->profile->recording->names,
-					  frame_at(builder, place, number));
+		key.file = tally_report_source_file(builder->profile, place, number);
 	if (by[TALLY_SORT_SOURCE_LINE])
-		key.line = source_line_of(builder->profile, place, number);
+		key.line = tally_report_source_line(builder->profile, place, number);
 	if (key.file == TALLY_STRING_NONE || key.line == TALLY_STRING_NONE ||
 	    intern_key(builder, index, &key, &key_number) < 0)
 		return -ENOMEM;
@@ -366,7 +358,7 @@ static uint32_t value_of_fact(const struct tally_report_builder *builder, enum t
 	case TALLY_KIND_FUNCTION:
 		return function_of(builder, fact);
 	case TALLY_KIND_LINE:
-		return tally_report_source_line(builder->profile, fact);
+		return tally_report_source_line(builder->profile, fact, 0);
 	default:
 		return fact;
 	}

@@ -23,7 +23,7 @@ const tally = (...words) => execFileSync(process.env.TALLY, words, { stdio: ['ig
 
 /* Returns a map from function to its own samples, as report counts them. */
 function self() {
-	const entries = JSON.parse(tally('report', '-i', recording, '--sort', 'sym', '--percent-limit', '0', '-j')).events[0].entries;
+	const entries = JSON.parse(tally('report', '-i', recording, '--no-inline', '--sort', 'sym', '--percent-limit', '0', '-j')).events[0].entries;
 	const found = new Map();
 	for (const { function: name, object, self_samples: samples } of entries) {
 		const shown = name === null ? (object[0] === '[' ? object : `[${path.basename(object)}]`) : name.replace(/@.*/, '');

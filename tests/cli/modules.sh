@@ -100,7 +100,7 @@ frames() {
 same_frames() { frames && [ -s expected ] && diff expected frames >out; }
 # Prints the innermost functions and lines, from an export for the Firefox Profiler.
 same_lines() {
-	timeout 60 "$TALLY" export --format firefox -o - --symfs root shop.data >firefox.json 2>err && python3 - >shown <<'P'
+	timeout 60 "$TALLY" export --raw-addresses --format firefox -o - --symfs root shop.data >firefox.json 2>err && python3 - >shown <<'P'
 import gzip, json
 data = open("firefox.json", "rb").read()
 profile = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)

@@ -29,7 +29,9 @@ struct reference_report {
 	struct { struct reference_entry *items; size_t count, capacity; } entries;
 	/* functions of a stack, leaf first */
 	struct { uint32_t *items; size_t count, capacity; } path;
-	struct { uint32_t *items; size_t count, capacity; } places; /* by frame of the path */
+	/* by frame of the path: its place, and its number among the place's frames */
+	struct { uint32_t *items; size_t count, capacity; } places, numbers;
+	uint32_t *symbols; /* by function: its name among those of all objects */
 	uint64_t period, samples;
 	size_t first_of[1024]; /* by hash of the keys: index of the entry + 1 */
 };
@@ -67,9 +69,12 @@ static inline uint32_t reference_name(const struct tally_function *function)
 	return function->name == TALLY_STRING_NONE ? function->plain : function->name;
 }
 
-static inline bool reference_is_inlined(const struct reference_report *report, uint32_t function)
+/* Returns what a row by symbol shows: also the object if names are shared and it has no column. */
+static inline uint32_t reference_symbol(const struct reference_report *report, uint32_t function)
 {
-	return reference_function(report, function)->kind == TALLY_FRAME_INLINED;
+	return report->options->by[TALLY_SORT_OBJECT]
+		       ? reference_name(reference_function(report, function))
+		       : report->symbols[function];
 }
 
 static inline bool reference_same(const struct reference_report *report, uint32_t a, uint32_t b)
@@ -83,7 +88,7 @@ static inline bool reference_same(const struct reference_report *report, uint32_
 static inline void reference_path(struct reference_report *report, size_t row)
 {
 	const uint8_t *end, *at = tally_row_stack(&report->profile->rows, row, &end);
-	report->path.count = report->places.count = 0;
+	report->path.count = report->places.count = report->numbers.count = 0;
 	while (at < end) {
 		uint32_t place = tally_stack_next_place(&at);
 		const struct tally_place_name *name = &report->profile->names[place];
@@ -94,6 +99,7 @@ static inline void reference_path(struct reference_report *report, size_t row)
 								   .function),
 					 0);
 			assert_int_equal(tally_vector_push(&report->places, place), 0);
+			assert_int_equal(tally_vector_push(&report->numbers, i), 0);
 		}
 	}
 }
@@ -106,6 +112,7 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 	uint32_t function = known ? report->path.items[frame] : UINT32_MAX;
 	const struct tally_class *class = &profile->classes.items[row->class];
 	const bool *by = report->options->by;
+	uint32_t number = known ? report->numbers.items[frame] : 0;
 	struct reference_entry fresh = { 0 };
 	fresh.key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? class->comm : 0;
 	if (by[TALLY_SORT_PID])
@@ -120,18 +127,19 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object
 						     : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SYMBOL])
-		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_name(
-							       reference_function(report, function))
+		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_symbol(report, function)
 						     : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SOURCE_FILE])
 		fresh.key[TALLY_SORT_SOURCE_FILE] = known ? tally_report_source_file(
 								    profile,
-								    report->places.items[frame])
+								    report->places.items[frame],
+								    number)
 							  : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SOURCE_LINE])
 		fresh.key[TALLY_SORT_SOURCE_LINE] = known ? tally_report_source_line(
 								    profile,
-								    report->places.items[frame])
+								    report->places.items[frame],
+								    number)
 							  : UINT32_MAX - 1;
 	struct reference_entry *there = reference_find(report, fresh.key);
 	if (there)
@@ -173,14 +181,6 @@ static inline void reference_add_path(const struct reference_report *report,
 	}
 }
 
-static inline long reference_leaf(const struct reference_report *report)
-{
-	long leaf = 0;
-	while (reference_is_inlined(report, report->path.items[leaf]))
-		leaf++;
-	return leaf;
-}
-
 static inline void reference_add_trees(struct reference_report *report, const struct tally_row *row,
 				       size_t stamp)
 {
@@ -188,8 +188,7 @@ static inline void reference_add_trees(struct reference_report *report, const st
 	bool down = report->options->tree == TALLY_TREE_CALLER;
 	for (long i = 0; i < depth; i++) {
 		long at = down ? depth - 1 - i : i;
-		if (reference_is_inlined(report, report->path.items[at]) ||
-		    (!report->options->children && at != reference_leaf(report)))
+		if (!report->options->children && at)
 			continue;
 		struct reference_entry *entry = reference_entry(report, row, (size_t)at);
 		if (entry->seen == stamp)
@@ -211,8 +210,6 @@ static inline void reference_sum(struct reference_report *report, const struct t
 	report->samples += row->samples;
 	report->period += row->period;
 	for (size_t i = 0; i < report->path.count || (is_leaf && !report->path.count); i++) {
-		if (report->path.count && reference_is_inlined(report, report->path.items[i]))
-			continue;
 		if (!is_leaf && !report->options->children)
 			break;
 		struct reference_entry *entry = reference_entry(report, row, i);
@@ -237,6 +234,10 @@ static inline void reference_build(struct reference_report *report,
 {
 	size_t count = profile->rows.rows.count;
 	*report = (struct reference_report){ .profile = profile, .options = options };
+	struct tally_names *names = &profile->recording->names;
+	report->symbols = malloc((names->functions.count + 1) * sizeof(*report->symbols));
+	assert_non_null(report->symbols);
+	assert_int_equal(tally_names_tell_objects_apart(names, report->symbols), 0);
 	for (size_t pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < count; i++) {
 			const struct tally_row *row = &profile->rows.rows.items[i];
@@ -267,6 +268,8 @@ static inline void reference_release(struct reference_report *report)
 	tally_vector_release(&report->entries);
 	tally_vector_release(&report->path);
 	tally_vector_release(&report->places);
+	tally_vector_release(&report->numbers);
+	free(report->symbols);
 }
 
 #endif
