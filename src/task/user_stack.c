@@ -62,6 +62,14 @@ static bool find_live_place(const struct finder *finder, uint64_t address,
 	return true;
 }
 
+/* True for the file that SBCL maps its code from, which is no ELF object. */
+static bool is_lisp_core(const char *path)
+{
+	static const char NAME[] = "/sbcl.core";
+	size_t length = strlen(path);
+	return length >= sizeof(NAME) - 1 && !strcmp(path + length - (sizeof(NAME) - 1), NAME);
+}
+
 static bool find_place(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	const struct finder *finder = context;
@@ -82,6 +90,8 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 	if (entry && entry->object &&
 	    tally_object_address_of_offset(entry->object, offset, &place->address))
 		place->table = tally_objects_unwind(entry);
+	else if (!place->table && !finder->tasks->files.items[mapping->file].pid)
+		place->has_links = is_lisp_core(tally_tasks_path(finder->tasks, mapping->file));
 	return true;
 }
 

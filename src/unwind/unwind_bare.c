@@ -722,6 +722,8 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 	struct tally_code_frame frame;
 	bool has_between = false, is_called = is_linked_by_call(walk);
 	bool is_linked = is_called || is_linked_to_made_code(walk);
+	if (is_called && tally_unwind_locate(walk) && walk->place.has_links)
+		return step_by_link(walk, 0, true);
 	if (walk->is_exact && recall_frame(walk, code, size, find_onward_frame, &frame))
 		return step_by_frame(walk, &frame, true);
 	if (!is_linked && find_begun_frame(walk, &frame))
