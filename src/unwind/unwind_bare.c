@@ -475,8 +475,21 @@ static bool find_frame_from(struct tally_unwind_walk *walk, uint64_t start,
 		start += (uint64_t)distance;
 	if (start > pc || pc - start >= CODE_BYTES_MAX)
 		return false;
+	/* A stack has hundreds of words from calls of functions before pc: following each of them
+	 * anew would take most of the recorder's time (Erlang). */
+	struct tally_code_memo *memo = is_made_code(walk) ? walk->request->memo : NULL;
+	uint64_t space = walk->request->space ^ start * 0x9e3779b97f4a7c15ull;
+	uint8_t here[TALLY_CODE_MEMO_BYTES];
+	bool is_found;
+	if (read_code(walk, pc, here, sizeof(here)) < sizeof(here))
+		memo = NULL;
+	if (memo && tally_code_memo_get(memo, space, pc, here, &is_found, frame))
+		return is_found;
 	size = read_code(walk, start, code, pc - start + AHEAD_BYTES);
-	return tally_code_walk(code, size, (size_t)(pc - start), frame);
+	is_found = tally_code_walk(code, size, (size_t)(pc - start), frame);
+	if (memo)
+		tally_code_memo_put(memo, space, pc, here, is_found, frame);
+	return is_found;
 }
 
 /* True if the function that begins at `start` leads to pc, with its return address at `slot`. */
