@@ -216,10 +216,14 @@ bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t add
 {
 	struct tally_unwind_place place = { 0 };
 	uint64_t start, end;
-	return tally_unwind_is_left_by_call(walk, address) ||
-	       (walk->request->find(walk->request->context, address, &place) && place.table &&
-		tally_unwind_table_function(place.table, place.address, &start, &end) &&
-		start == place.address);
+	if (tally_unwind_is_left_by_call(walk, address))
+		return true;
+	if (!walk->request->find(walk->request->context, address, &place) || !place.table)
+		return false;
+	return (tally_unwind_table_function(place.table, place.address, &start, &end) &&
+		start == place.address) ||
+	       tally_unwind_table_function_kind(place.table, place.address - 1) ==
+		       TALLY_UNWIND_STACK_START;
 }
 
 /* True if the frame pointer of code made at run time leads to another stack.  The task's memory, as
@@ -735,7 +739,10 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 	struct tally_code_frame frame;
 	bool has_between = false, is_called = is_linked_by_call(walk);
 	bool is_linked = is_called || is_linked_to_made_code(walk);
-	if (is_called && tally_unwind_locate(walk) && walk->place.has_links)
+	/* Go's functions keep a frame pointer, but for small ones, whose code tells the frame. */
+	if (is_called && tally_unwind_locate(walk) &&
+	    (walk->place.has_links ||
+	     (walk->place.table && tally_unwind_table_is_go(walk->place.table))))
 		return step_by_link(walk, 0, true);
 	if (walk->is_exact && recall_frame(walk, code, size, find_onward_frame, &frame))
 		return step_by_frame(walk, &frame, true);

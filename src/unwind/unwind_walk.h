@@ -107,7 +107,8 @@ bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk);
 /* True if a call left the address on the stack: the code in front of it is a call. */
 bool tally_unwind_is_left_by_call(struct tally_unwind_walk *walk, uint64_t address);
 
-/* True if a call left the address, or it is a function's first byte. */
+/* True if a call left the address, or it is where a stack was made to begin: a function's first
+ * byte, Go's goexit. */
 bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t address);
 
 /* True in the first instructions of a program or of its dynamic linker: they have no caller. */
