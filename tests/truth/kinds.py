@@ -184,7 +184,9 @@ ERLANG = {
 
 def language(name, what, build, run, calls=None, **more):
     """A program of languages/."""
-    commands = tuple(tuple(command.split()) for command in build)
+    commands = tuple(
+        tuple(command.split()) if isinstance(command, str) else command for command in build
+    )
     words = run if isinstance(run, (list, tuple)) else run.split()
     return Kind(name, what, commands, tuple(words), calls or {}, **more)
 
@@ -194,7 +196,7 @@ LANGUAGES = (
              "{here}/program", paths("leaf sorting", "main", "...", CAML + "spend_.*",
                                      CAML + "{}_.*"), complete=98),
     language("pascal", "Free Pascal", (f"fpc -O2 -o{{here}}/program {FOREIGN}pas",),
-             "{here}/program", complete=0),
+             "{here}/program", complete=98),
     language("ruby", "Ruby's interpreter", (), f"ruby {FOREIGN}rb"),
     language("perl", "Perl", (), f"perl {FOREIGN}pl"),
     language("php", "PHP, opcache's JIT", (), [*PHP_JIT, FOREIGN + "php"]),
@@ -210,7 +212,21 @@ LANGUAGES = (
     # Where a trace ends, LuaJIT's own unwind rules are wrong for some instructions.
     language("luajit", "LuaJIT", (), f"luajit {FOREIGN}lua", complete=95),
     language("lisp", "SBCL", (), f"sbcl --script {FOREIGN}lisp"),
-    language("guile", "Guile", (), f"guile --no-auto-compile {FOREIGN}scm", complete=97),
+    language(
+        "guile",
+        "Guile",
+        (
+            f"cp {FOREIGN}scm truth.scm",
+            (
+                "guile",
+                "-c",
+                "((@ (system base compile) compile-file)"
+                ' "truth.scm" #:output-file "truth.go")',
+            ),
+        ),
+        ("guile", "-c", '(load-compiled "{here}/truth.go")'),
+        complete=97,
+    ),
     language("chez", "Chez Scheme", (), "chezscheme --script {source}/languages/truth-chez.scm"),
     language("racket", "Racket", (f"cp {FOREIGN}rkt truth.rkt", "racket -l- raco make truth.rkt"),
              "racket truth.rkt"),

@@ -42,7 +42,7 @@ STARTS = {
 FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$")
 HEAD = re.compile(r"(\S.*?)\s+(-?\d+)/(-?\d+)\b")
 EXIT_BYTES = 12
-ENTRY_BYTES = 64  # more than a _start has
+ENTRY_BYTES = 128  # more than a _start has, also Free Pascal's
 CLONES = re.compile(r"\.(?:constprop|isra|part|cold|llvm|lto_priv)(?:\.?\d+)*")
 
 
