@@ -206,11 +206,11 @@ LANGUAGES = (
     language("r", "R", (), f"Rscript {FOREIGN}R", complete=88),
     language("erlang", "Erlang, erl +JPperf true", (f"cp {FOREIGN}erl truth.erl", "erl -compile truth"),
              "erl +JPperf true -noshell -s truth main", ERLANG, comm="1_scheduler",
-             starts=("erts_beamasm:normal_exit.*",), complete=70, points=8),
+             starts=("erts_beamasm:normal_exit.*",), complete=70, points=12),
     language("haskell", "Haskell, ghc -O1", (f"cp {FOREIGN}hs truth.hs",
-             "ghc -O1 -o program truth.hs"), "{here}/program", complete=98),
+             "ghc -O1 -o program truth.hs"), "{here}/program", complete=95),
     # Where a trace ends, LuaJIT's own unwind rules are wrong for some instructions.
-    language("luajit", "LuaJIT", (), f"luajit {FOREIGN}lua", complete=95),
+    language("luajit", "LuaJIT", (), f"luajit {FOREIGN}lua", complete=94),
     language("lisp", "SBCL", (), f"sbcl --script {FOREIGN}lisp"),
     language(
         "guile",
