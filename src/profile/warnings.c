@@ -47,8 +47,8 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 			gaps->changed_file, gaps->difference);
 	else if (gaps->changed_files)
 		tally_buffer_printf(out,
-				    "%s (it %s) and %s more are not the recorded files: their "
-				    "functions have no names; --symfs DIR searches DIR\n",
+				    "%s (it %s) and %s more are not the recorded files: they name "
+				    "no functions; --symfs DIR searches DIR\n",
 				    gaps->changed_file, gaps->difference,
 				    tally_number(gaps->changed_files - 1));
 	if (gaps->distrusted_maps)
