@@ -224,13 +224,12 @@ static bool leaf_passes(struct tally_recording *recording, const struct tally_re
 			const struct tally_profile_filter *filter)
 {
 	const struct tally_sample *sample = &record->sample;
-	unsigned mode = record->header.misc & TALLY_MISC_CPUMODE_MASK;
-	bool kernel = mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
 	if (!filter->objects && !filter->symbols)
 		return true;
 	if (!(sample->type & TALLY_SAMPLE_IP))
 		return false;
-	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, kernel,
+	struct tally_place place = tally_place_of(&recording->tasks, space.pid, space.kernel,
 						  sample->ip);
 	uint32_t function = filter->symbols
 				    ? tally_names_source_function(&recording->names, &place)

@@ -286,7 +286,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
 	table->is_open = true;
 	table->kind = kind_of_path(path);
-	table->is_memory = file->pid != 0;
+	table->is_memory = file->pid || tally_is_guest_path(path);
 	if (jit) {
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;

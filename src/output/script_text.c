@@ -264,12 +264,6 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 
 /* ---- addresses ----------------------------------------------------------- */
 
-static bool is_kernel_mode(uint16_t misc)
-{
-	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
-	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
-}
-
 static void see_spaces(struct tally_script *script, uint32_t pid)
 {
 	const struct tally_tasks *tasks = &script->recording->tasks;
@@ -320,11 +314,12 @@ static int put_words(struct tally_script *script, struct tally_frame_lines *line
 	size_t before = out->length;
 	while (tally_chain_walk_next(&walk, &address)) {
 		uint64_t space = space_of(script, walk.kernel) | (walk.is_return && address);
-		if (put_line(lines, sample->pid, space, address, out) < 0)
+		if (put_line(lines, script->spaces.pid, space, address, out) < 0)
 			return -ENOMEM;
 	}
 	if (out->length == before && sample->type & TALLY_SAMPLE_IP)
-		return put_line(lines, sample->pid, space_of(script, kernel), sample->ip, out);
+		return put_line(lines, script->spaces.pid, space_of(script, kernel), sample->ip,
+				out);
 	return 0;
 }
 
@@ -338,7 +333,7 @@ static int put_unwound(struct tally_script *script, struct tally_frame_lines *li
 	for (size_t i = 0; i < script->recording->chain.count; i++) {
 		const struct tally_chain_frame *frame = &script->recording->chain.items[i];
 		uint64_t space = space_of(script, frame->kernel) | frame->before;
-		if (put_line(lines, record->sample.pid, space, frame->address, out) < 0)
+		if (put_line(lines, script->spaces.pid, space, frame->address, out) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -349,7 +344,7 @@ static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines
 		    const struct tally_sample *sample, bool kernel, struct tally_buffer *out)
 {
 	const struct tally_frame_line *line =
-		tally_frame_line(lines, sample->pid, space_of(script, kernel), sample->ip);
+		tally_frame_line(lines, script->spaces.pid, space_of(script, kernel), sample->ip);
 	char *at = line ? tally_buffer_room(out, line->length + 32) : NULL;
 	if (!at)
 		return -ENOMEM;
@@ -387,7 +382,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 		      struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &record->sample;
-	bool kernel = is_kernel_mode(record->header.misc);
+	bool kernel = tally_space_of(record->header.misc, 0).kernel;
 	uint32_t fields = head->fields;
 	const struct tally_script_cell cell = { .recording = script->recording,
 						.event = raw->event,
@@ -438,7 +433,7 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 			struct tally_error *err)
 {
 	const struct event_head *head;
-	see_spaces(script, record->sample.pid);
+	see_spaces(script, tally_space_of(record->header.misc, record->sample.pid).pid);
 	int result = find_event_head(script, raw->event, &head, err);
 	if (!result && head->fields)
 		result = put_sample(script, raw, record, head, out);

@@ -240,6 +240,8 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 /* Returns the list that the file belongs to; NULL: another message reports what it lacks. */
 static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 {
+	if (tally_is_guest_path(tally_tasks_path(names->tasks, file)))
+		return NULL;
 	/* A recording that carries its names gives the same report on every machine: it knows the
 	 * object of each file that was there when the names were packed. */
 	if (names->packed)

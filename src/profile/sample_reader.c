@@ -270,12 +270,6 @@ static int add_unwound(struct tally_sample_reader *reader, const struct tally_ra
 	return result ? result : tally_row_maker_add_unwound(reader->rows, class, period);
 }
 
-static bool is_kernel_mode(uint16_t misc)
-{
-	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
-	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
-}
-
 static bool has_address(const struct tally_sample *sample)
 {
 	for (uint64_t i = 0; i < sample->chain_length; i++)
@@ -426,8 +420,11 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
-	bool is_kernel = is_kernel_mode(record->header.misc),
-	     is_late = tally_recording_is_late(reader->recording, raw, record);
+	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
+	uint64_t user_maps = space.pid == sample->pid
+				     ? task->maps
+				     : tally_tasks_generation(&recording->tasks, space.pid);
+	bool is_late = tally_recording_is_late(reader->recording, raw, record);
 	bool is_ip = sample->type & TALLY_SAMPLE_IP &&
 		     (recording->leaves_only || !has_address(sample));
 	if (is_ip && (recording->leaves_only || reader->options->only_places) &&
@@ -435,11 +432,11 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		const struct tally_leaf_sample leaf = {
 			.ip = sample->ip,
 			.period = period,
-			.pid = sample->pid,
+			.pid = space.pid,
 			.class = class,
-			.is_kernel = is_kernel,
+			.is_kernel = space.kernel,
 			.is_late = is_late,
-			.maps = is_kernel ? recording->tasks.kernel.generation : task->maps,
+			.maps = space.kernel ? recording->tasks.kernel.generation : user_maps,
 		};
 		return tally_row_maker_add_leaf(reader->rows, &leaf);
 	}
@@ -450,11 +447,11 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.count = (uint32_t)sample->chain_length,
 		.ip = sample->ip,
 		.period = period,
-		.user_maps = task->maps,
+		.user_maps = user_maps,
 		.kernel_maps = recording->tasks.kernel.generation,
-		.pid = sample->pid,
+		.pid = space.pid,
 		.class = class,
-		.is_kernel = is_kernel,
+		.is_kernel = space.kernel,
 		.is_late = is_late,
 		.is_ip = is_ip,
 	};

@@ -453,6 +453,12 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 			"the kernel throttled sampling %s time%s: the figures are too low there\n",
 			tally_number(counts->throttled), either(counts->throttled, "", "s"));
 	warn_stacks(counts, recording->names.sources.verbose, out);
+	if (counts->guests)
+		tally_buffer_printf(out,
+				    "%s sample%s in guests, whose code has no names here: record in "
+				    "the guest to see it\n",
+				    tally_number(counts->guests),
+				    either(counts->guests, " is", "s are"));
 	if (counts->stacks_foreign)
 		tally_buffer_printf(
 			out,

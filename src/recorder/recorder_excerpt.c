@@ -263,7 +263,8 @@ static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *r
 	size_t least = layout ? 8 * ((size_t)layout->words + layout->has_chain) : SIZE_MAX;
 	if (header.size < least)
 		return false;
-	unsigned mode = header.misc & TALLY_MISC_CPUMODE_MASK;
+	const struct tally_space space = tally_space_of(
+		header.misc, (uint32_t)word_at(record, layout->tid));
 	uint64_t count = layout->has_chain ? word_at(record, layout->words) : 0;
 	if (count > (header.size - least) / 8)
 		return false;
@@ -271,8 +272,8 @@ static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *r
 		.kind = kind, .record = record, .header = header,
 		.words = (const uint64_t *)(const void *)(record + least), .count = count,
 		.time = word_at(record, layout->time), .period = word_at(record, layout->period),
-		.pid = (uint32_t)word_at(record, layout->tid),
-		.is_kernel = mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL,
+		.pid = space.pid,
+		.is_kernel = space.kernel,
 		.has_chain = has_address((const uint64_t *)(const void *)(record + least), count),
 	};
 	if (!out->has_chain) {

@@ -76,7 +76,7 @@ enum { ENDED_KEPT = 512 /* ended tasks; up to twice as many are kept */ };
 
 static bool names_kernel(const char *filename)
 {
-	return !strncmp(filename, "[kernel", 7) || !strncmp(filename, "[guest.kernel", 13);
+	return !strncmp(filename, "[kernel", 7);
 }
 
 /* Applies the build-ids that the file, or the pipe so far, has announced since the last call. */
@@ -88,7 +88,7 @@ static int apply_build_ids(struct tally_recording *recording)
 	for (; recording->build_ids_seen < count; recording->build_ids_seen++) {
 		const struct tally_recorded_build_id *one = &list[recording->build_ids_seen];
 		struct tally_build_id id = { .size = one->size };
-		if (one->size > sizeof(id.bytes))
+		if (one->size > sizeof(id.bytes) || tally_is_guest(one->misc))
 			continue;
 		memcpy(id.bytes, one->bytes, one->size);
 		if (names_kernel(one->filename))
@@ -476,6 +476,16 @@ static int see_text_poke(struct tally_recording *recording, const struct tally_r
 		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
 }
 
+static int see_guest(struct tally_recording *recording, uint16_t misc)
+{
+	uint32_t pid = tally_space_of(misc, 0).pid;
+	recording->counts.guests++;
+	if (tally_tasks_find(&recording->tasks, pid, false, 0))
+		return 0;
+	return before_change(recording) < 0 ? -ENOMEM
+					    : tally_tasks_see_guest(&recording->tasks, misc);
+}
+
 /* Applies a record of the kernel, whose header is in `record`.  Returns 1 if it can be given, 0 if
  * not, or -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
@@ -490,6 +500,9 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
+		if (tally_is_guest(record->header.misc) &&
+		    see_guest(recording, record->header.misc) < 0)
+			return -ENOMEM;
 		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX
 							 ? record->sample.aux_size
 							 : 0;

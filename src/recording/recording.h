@@ -44,6 +44,7 @@ struct tally_recording_counts {
 	} trace;
 	uint64_t unknown;       /* records of undefined types; skipped */
 	uint64_t unknown_ids;   /* values in groups with the id of no event; left out */
+	uint64_t guests;        /* samples of code in guests */
 	uint64_t stacks;        /* user stacks unwound here */
 	uint64_t stacks_cut;    /* part of `stacks`: the copy ended before the stack */
 	uint64_t stacks_lost;   /* part of `stacks`: they ended where nothing told the caller */

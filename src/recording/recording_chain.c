@@ -142,17 +142,12 @@ static int push_frame(struct tally_recording *recording, uint64_t address, bool 
 	return 0;
 }
 
-static bool is_kernel_mode(uint16_t misc)
-{
-	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
-	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
-}
-
 static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample,
-							   is_kernel_mode(record->header.misc));
+							   tally_space_of(record->header.misc, 0)
+								   .kernel);
 	uint64_t address;
 	while (tally_chain_walk_next(&walk, &address))
 		if (push_frame(recording, address, walk.is_return, walk.kernel) < 0)
@@ -265,7 +260,7 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 			      const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
-	bool kernel = is_kernel_mode(record->header.misc);
+	bool kernel = tally_space_of(record->header.misc, 0).kernel;
 	int is_cut = 0;
 	recording->chain.count = 0;
 	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
@@ -349,9 +344,10 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 	int is_cut = tally_recording_addresses(recording, raw, record);
 	if (is_cut < 0)
 		return -ENOMEM;
+	uint32_t pid = tally_space_of(record->header.misc, record->sample.pid).pid;
 	for (size_t i = 0; i < recording->chain.count; i++) {
 		struct tally_chain_frame *frame = &recording->chain.items[i];
-		frame->place = tally_place_of(&recording->tasks, record->sample.pid, frame->kernel,
+		frame->place = tally_place_of(&recording->tasks, pid, frame->kernel,
 					      frame->address - frame->before);
 		frame->place.before = frame->before;
 	}
@@ -405,7 +401,8 @@ static int is_whole(struct tally_recording *recording, const struct tally_record
 {
 	struct tally_names *names = &recording->names;
 	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample,
-							   is_kernel_mode(record->header.misc));
+							   tally_space_of(record->header.misc, 0)
+								   .kernel);
 	uint64_t address, outermost = 0;
 	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod ||
 	    names->asked)

@@ -118,6 +118,7 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
 	struct tally_tasks *tasks = sums->names->tasks;
+	uint32_t pid = tally_space_of(record->header.misc, sample->pid).pid;
 	uint64_t address;
 	key->first = (uint32_t)sums->frames.count;
 	if (add_place(sums, leaf, key) < 0)
@@ -129,7 +130,7 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 		if (is_leaf && address == sample->ip)
 			continue;
 		uint32_t before = walk.is_return && address;
-		struct tally_place place = tally_place_of(tasks, sample->pid, walk.kernel,
+		struct tally_place place = tally_place_of(tasks, pid, walk.kernel,
 							  address - before);
 		place.before = before;
 		if (add_place(sums, &place, key) < 0)
@@ -176,8 +177,12 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, bool has_s
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_tasks *tasks = sums->names->tasks;
-	bool kernel = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL;
-	struct tally_place place = tally_place_of(tasks, sample->pid, kernel, sample->ip);
+	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
+	bool kernel = space.kernel;
+	if (tally_is_guest(record->header.misc) &&
+	    tally_tasks_see_guest(tasks, record->header.misc) < 0)
+		return -ENOMEM;
+	struct tally_place place = tally_place_of(tasks, space.pid, kernel, sample->ip);
 	struct tally_live_sum key = { .event = event, .pid = sample->pid, .tid = sample->tid };
 	char buffer[16];
 	place.is_late = has_skid && !(record->header.misc & TALLY_MISC_EXACT_IP) &&

@@ -335,6 +335,26 @@ static void note_code(struct tally_mapped_file *file, const struct tally_mapping
 		file->code_end = end;
 }
 
+int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc)
+{
+	uint32_t pid = tally_space_of(misc, 0).pid;
+	bool is_kernel = pid == TALLY_GUEST_KERNEL_PID;
+	struct tally_mapping mapping = { .end = UINT64_MAX, .executable = true };
+	struct tally_mapped_file file = {
+		.path = tally_strings_intern(&tasks->strings,
+					     is_kernel ? "[guest.kernel]" : "[guest]"),
+	};
+	struct tally_process *process = find_process(tasks, pid);
+	if (process)
+		return 0;
+	process = need_process(tasks, pid);
+	if (!process || file.path == TALLY_STRING_NONE)
+		return -ENOMEM;
+	mapping.file = tally_mapped_files_intern(tasks, &file);
+	process->generation = ++tasks->generation;
+	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(process, &mapping);
+}
+
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -348,7 +368,8 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	};
 	if (mapping.end < mapping.start)
 		mapping.end = UINT64_MAX;
-	if (mapping.end == mapping.start)
+	/* perf describes guests with their own processes' numbers */
+	if (mapping.end == mapping.start || tally_is_guest(record->header.misc))
 		return 0;
 	/* Linux before 4.8 records the offset of memory that it maps by itself as its address. */
 	if (!strcmp(mmap->filename, "[vdso]"))

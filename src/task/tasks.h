@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "object/object.h"
+#include "tally/perf_event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +123,41 @@ struct tally_process {
 	uint8_t program; /* changes when it executes another program */
 };
 
+/* Where a sample's addresses have a meaning: in the kernel, or in a process.  A guest (a virtual
+ * machine) has memory of its own.  The host's maps say nothing of it, and the sample is still one
+ * of the host's process that runs it.  So the code of guests is in two processes that don't exist:
+ * one has "[guest.kernel]" at all addresses, the other one "[guest]". */
+struct tally_space {
+	uint32_t pid;
+	bool kernel;
+};
+
+#define TALLY_GUEST_KERNEL_PID (UINT32_MAX - 1)
+#define TALLY_GUEST_USER_PID (UINT32_MAX - 2)
+
+static inline bool tally_is_guest(uint16_t misc)
+{
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_GUEST_KERNEL || mode == TALLY_MISC_GUEST_USER;
+}
+
+/* `misc`: of a sample's header. */
+static inline struct tally_space tally_space_of(uint16_t misc, uint32_t pid)
+{
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	if (__builtin_expect(mode == TALLY_MISC_GUEST_KERNEL, 0))
+		pid = TALLY_GUEST_KERNEL_PID;
+	if (__builtin_expect(mode == TALLY_MISC_GUEST_USER, 0))
+		pid = TALLY_GUEST_USER_PID;
+	return (struct tally_space){ pid, mode == TALLY_MISC_KERNEL };
+}
+
+/* True for the path of a guest's code. */
+static inline bool tally_is_guest_path(const char *path)
+{
+	return !strcmp(path, "[guest.kernel]") || !strcmp(path, "[guest]");
+}
+
 struct tally_thread {
 	uint32_t pid, tid;
 	uint32_t comm; /* string id; TALLY_STRING_NONE: unknown */
@@ -175,6 +211,9 @@ int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 /* True if the file's build-id may be that of another file, which had the same path. */
 bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks,
 			      const struct tally_mapped_file *file);
+
+/* Call it for a sample of a guest, before its addresses are looked up.  Returns 0 or -ENOMEM. */
+int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc);
 
 /* Returns the mapping at an address of a process (pid as u32; `kernel`: of the kernel), or NULL.
  * Valid until the next record. */

@@ -124,6 +124,25 @@ else
 	skip "perf reads and writes recordings" "perf is not installed"
 fi
 
+# ---- recordings of others -----------------------------------------------------------------------------------
+if have python3; then
+	made() { "$here/make_recording.py" "$1" r.data >err 2>&1 && timeout 60 "$TALLY" script --no-inline --stdio -F comm,ip,sym,dso -i r.data >out 2>err; }
+	named() { ! grep -q "\[unknown\]" out && grep -q ' (/.*)' out; }
+	check "a library of the recorded inode has names" eval 'made library_of_this_machine && named'
+	check "… and one without any identity, if the recorded code is where its own is" eval 'made library_without_inode && named'
+	check "… but not if it isn't, and a line says so" eval 'made library_of_other_size && ! named && grep -q "is not the recorded file (it has its code elsewhere)" err'
+	check "a library of another machine, without build-id, has no names" eval 'made library_of_another_machine && ! named && grep -q "(it has another inode)" err'
+	check "… nor has one of another inode of the same device" eval 'made library_of_another_inode && ! named && grep -q "(it has another inode)" err'
+	check "… unless the user says that its folder has the recorded files" eval 'timeout 60 "$TALLY" script --symfs / --no-inline --stdio -F comm,ip,sym,dso -i r.data >out 2>err; named'
+	check "code of guests has none of the host's names, nor replaces the host's build-ids" eval 'made guests && grep -qE "\[unknown\] \(\[guest\.kernel\]\)" out &&
+		grep -qE "\[unknown\] \(\[guest\]\)" out && grep -vE "guest|^mapper|^$" out >host && [ "$(grep -c "(/" host)" = 1 ] && ! grep -q unknown host'
+	check "… and fold has a function for each, and one line says what to do" eval 'fold && grep -q "^mapper;\[guest\] 1$" out && grep -q "^mapper;\[guest.kernel\] 1$" out &&
+		grep -q "2 samples are in guests" err'
+	check "a vdso that was recorded with its address as its offset has names" eval 'made old_vdso && grep -qE "(__vdso|__kernel)_.* .\[vdso\]" out'
+else
+	skip "recordings of others" "needs python3"
+fi
+
 # ---- one path in two mount namespaces, and another root -----------------------------------------------------
 if [ "$(id -u)" = 0 ] && unshare -m true 2>err && mkdir m && unshare -m mount -t tmpfs none m 2>err; then
 	for n in '' n; do

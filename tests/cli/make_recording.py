@@ -19,7 +19,8 @@ RECORD = {"MMAP": 1, "COMM": 3, "EXIT": 4, "FORK": 7, "SAMPLE": 9, "MMAP2": 10, 
           "THREAD_MAP": 73, "CPU_MAP": 74, "STAT_CONFIG": 75, "STAT": 76, "STAT_ROUND": 77, "EVENT_UPDATE": 78,
           "TIME_CONV": 79, "HEADER_FEATURE": 80, "COMPRESSED": 81, "FINISHED_INIT": 82, "COMPRESSED2": 83}
 KERNEL, USER, SWITCH_OUT, COMM_EXEC = 1, 2, 1 << 13, 1 << 13
-SPECIAL = {"hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9,
+GUEST_KERNEL, GUEST_USER = 4, 5
+SPECIAL = {"build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9,
            "total_mem": 10, "cmdline": 11, "event_desc": 12, "cpu_topology": 13, "numa": 14, "branch_stack": 15,
            "pmus": 16, "groups": 17, "auxtrace": 18, "stat": 19, "cache": 20, "sample_time": 21, "memory": 22,
            "clockid": 23, "dir_format": 24, "bpf_programs": 25, "bpf_types": 26, "compressed": 27, "cpu_caps": 28,
@@ -751,6 +752,83 @@ def simpleperf(path):
     features[128] = files
     features[129] = b"simpleperf_version\x001.build.9\0event_type_info\0cpu-cycles,0,0\ncpu-clock,1,0\0"
     write_file(path, [event], records, features)
+
+
+def mapped_library(device, inode, start, size, offset, misc=USER):
+    name = library()[0]
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    return record("MMAP2", pids + u64(start, size, offset) + u32(*device) + u64(inode, 0) + u32(5, 2) + padded(name) + pids + u64(1000), misc)
+
+
+def write_identities(path, maps, samples, features={}):
+    """Samples of one process, of (address, misc)."""
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | PERIOD)
+    records = [record("COMM", pids + padded("mapper") + pids + u64(1000)), *maps]
+    records += [record("SAMPLE", u64(ip) + pids + u64(2000 + i, 1), misc) for i, (ip, misc) in enumerate(samples)]
+    write_file(path, [event], records, {**common_features([event]), **features})
+
+
+def library_identity():
+    name, offset, length = library()
+    file = os.stat(name)
+    return (os.major(file.st_dev), os.minor(file.st_dev)), file.st_ino, offset, (length + 4095) & ~4095
+
+
+def library_place():
+    """An address of the library's function in the middle."""
+    return BASE + 0x20001
+
+
+def library_of_this_machine(path):
+    device, inode, offset, size = library_identity()
+    write_identities(path, [mapped_library(device, inode, BASE, size, offset)], [(library_place(), USER)])
+
+
+def library_without_inode(path):
+    """The mapped range is that of the file's code."""
+    _, _, offset, size = library_identity()
+    write_identities(path, [mapped_library((0, 0), 0, BASE, size, offset)], [(library_place(), USER)])
+
+
+def library_of_other_size(path):
+    """… and here it is another."""
+    _, _, offset, size = library_identity()
+    write_identities(path, [mapped_library((0, 0), 0, BASE, size + 0x3000, offset)], [(library_place(), USER)])
+
+
+def library_of_another_machine(path):
+    _, inode, offset, size = library_identity()
+    write_identities(path, [mapped_library((259, 2), inode + 12345, BASE, size + 0x3f000, offset + 0x2000)], [(library_place(), USER)])
+
+
+def library_of_another_inode(path):
+    device, inode, offset, size = library_identity()
+    write_identities(path, [mapped_library(device, inode + 1, BASE, size, offset)], [(library_place(), USER)])
+
+
+def guests(path):
+    """A process of the host, and guests at the same addresses, which have another build of the
+    library."""
+    device, inode, offset, size = library_identity()
+    kernel = 0xffffffff81000000
+    place = library_place()
+    maps = [record("MMAP", u32(-1, 0) + u64(kernel, 0x1000000, kernel) + padded("[kernel.kallsyms]_text") + u32(-1, 0) + u64(0), KERNEL),
+            mapped_library(device, inode, BASE, size, offset),
+            mapped_library((8, 1), 77, BASE - 0x1000, size, offset, GUEST_USER)]
+    listed = b""
+    for name, misc in (library()[0], GUEST_USER), ("[guest.kernel.kallsyms]", GUEST_KERNEL):
+        body = u32(-1) + bytes(range(20)) + bytes([20, 0, 0, 0]) + padded(name, 64)
+        listed += struct.pack("<IHH", 0, misc | 1 << 15, 8 + len(body)) + body
+    write_identities(path, maps, [(place, USER), (kernel + 0x1000, GUEST_KERNEL), (place, GUEST_USER)], {SPECIAL["build_id"]: listed})
+
+
+def old_vdso(path):
+    """Linux before 4.8 recorded the vdso with its address as the offset."""
+    start = 0x7ffff7fc1000
+    pids = u32(LIBRARY_PID, LIBRARY_PID)
+    maps = [record("MMAP", pids + u64(start, 0x2000, start) + padded("[vdso]") + pids + u64(1000), USER)]
+    write_identities(path, maps, [(start + at, USER) for at in range(0x400, 0x2000, 0x20)], {SPECIAL["osrelease"]: text(os.uname().release)})
 
 
 def user_in_kernel(path):
