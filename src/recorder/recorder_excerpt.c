@@ -147,6 +147,10 @@ struct sample {
 	bool has_chain;
 };
 
+/* Whether a leaf's place is late depends on these (recording.h), so an address may be two places.
+ * AIM_LEAF: the sample's own address is its chain's first one. */
+enum { AIM_LEAF = 1, AIM_EXACT = 2 };
+
 /* A process's last sample of an event. */
 struct last {
 	const struct kind *kind;
@@ -158,6 +162,8 @@ struct last {
 	uint64_t since_ns; /* the time of the later change */
 	struct tally_last_chain chain; /* without a chain: the sample's address */
 	size_t period_at;              /* leaf's entry in `leaves` (LEAF_ONE, …) */
+	uint64_t leaf;                 /* first address of `chain` */
+	uint64_t aim;                  /* AIM_… */
 };
 
 struct tally_recorder_excerpt {
@@ -242,6 +248,22 @@ static const struct kind *kind_of(struct tally_recorder_excerpt *excerpt, uint64
 		excerpt->id = id;
 	}
 	return excerpt->kind;
+}
+
+/* Returns the first address of a chain. */
+static uint64_t leaf_of(const struct sample *sample)
+{
+	size_t at = 0;
+	while (at + 1 < sample->count && sample->words[at] >= TALLY_CONTEXT_MAX)
+		at++;
+	return sample->count ? sample->words[at] : 0;
+}
+
+static uint64_t aim_of(const struct sample *sample)
+{
+	bool is_leaf = word_at(sample->record, sample->kind->layout.ip) == leaf_of(sample);
+	return (sample->header.misc & TALLY_MISC_EXACT_IP ? AIM_EXACT : 0) +
+	       (is_leaf ? AIM_LEAF : 0);
 }
 
 static bool has_address(const uint64_t *words, size_t count)
@@ -395,28 +417,17 @@ static void add_period(struct tally_recorder_excerpt *excerpt, size_t at, uint64
 	memcpy(excerpt->records.bytes + at, &sum, sizeof(sum));
 }
 
-/* Returns the first address of a chain. */
-static uint64_t leaf_of(const struct sample *sample)
-{
-	size_t at = 0;
-	while (at + 1 < sample->count && sample->words[at] >= TALLY_CONTEXT_MAX)
-		at++;
-	return sample->count ? sample->words[at] : 0;
-}
-
-/* Adds a sample whose chain differs from the last. */
+/* Adds a sample whose chain or aim differs from the last. */
 static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 		      const struct sample *sample, struct tally_chain_news *news)
 {
 	uint64_t leaf_key = 0;
-	/* whether a leaf's place is late depends on these (recording.h) */
-	uint64_t aim = (sample->header.misc & TALLY_MISC_EXACT_IP ? 2 : 0) +
-		       (word_at(sample->record, sample->kind->layout.ip) == leaf_of(sample));
+	uint64_t aim = aim_of(sample);
 	bool is_kept = sample->has_chain ? gather_news(excerpt, last, sample, news, &leaf_key) :
 					   add_address(excerpt, last, sample, &leaf_key);
-	uint64_t *leaf = excerpt->is_given_up
-				 ? NULL
-				 : tally_map_put(&excerpt->leaves, tally_hash64(leaf_key ^ aim), NULL);
+	uint64_t *leaf = NULL;
+	if (!excerpt->is_given_up)
+		leaf = tally_map_put(&excerpt->leaves, tally_hash64(leaf_key ^ aim), NULL);
 	if (!leaf || tally_last_chain_set(&last->chain, news, sample->words, sample->count) < 0) {
 		give_up(excerpt);
 		return;
@@ -427,6 +438,8 @@ static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 				? LEAF_ONE
 				: excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
 	last->period_at = *leaf;
+	last->leaf = leaf_of(sample);
+	last->aim = aim;
 	excerpt->kept += is_kept;
 	if (is_kept)
 		keep_sample(excerpt, sample);
@@ -451,6 +464,9 @@ static inline bool is_as_recent(const struct tally_recorder_excerpt *excerpt, co
 		return false;
 	if (!layout->has_chain)
 		return word_at(record, layout->ip) == *last->chain.words.items;
+	/* the header has the other part of the aim */
+	if ((word_at(record, layout->ip) == last->leaf) != (last->aim & AIM_LEAF))
+		return false;
 	return word_at(record, layout->words) == words->count &&
 	       !memcmp(record + 8 * ((size_t)layout->words + 1), words->items, 8 * words->count);
 }
@@ -486,7 +502,9 @@ static void add_sample(struct tally_recorder_excerpt *excerpt, const struct samp
 		give_up(excerpt);
 		return;
 	}
-	if (!news.from && sample->count == last->chain.words.count && last->period_at > LEAF_ONE)
+	bool is_same = !news.from && sample->count == last->chain.words.count &&
+		       aim_of(sample) == last->aim;
+	if (is_same && last->period_at > LEAF_ONE)
 		add_period(excerpt, last->period_at, sample->period);
 	else
 		add_chain(excerpt, last, sample, &news);

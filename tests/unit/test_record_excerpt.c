@@ -201,7 +201,7 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture,
 static bool is_same_place(const struct tally_profile *a, const struct tally_place *x,
 			  const struct tally_profile *b, const struct tally_place *y)
 {
-	if (x->address != y->address || x->before != y->before)
+	if (x->address != y->address || x->before != y->before || x->is_late != y->is_late)
 		return false;
 	bool x_is_none = x->file == TALLY_FILE_NONE, y_is_none = y->file == TALLY_FILE_NONE;
 	if (x_is_none || y_is_none)
@@ -461,6 +461,43 @@ static void what_a_sample_does_not_hold_is_given_up(void **state)
 	}
 }
 
+/* Whether a leaf is late depends on the sample's own address and on EXACT_IP. */
+static void a_leaf_has_a_place_for_each_aim(void **state)
+{
+	(void)state;
+	enum { EACH = 4, SAMPLES_OF_CHAIN = 4 * EACH };
+	struct profile_fixture recording = { 0 };
+	struct excerpt_fixture fixture;
+	fixture_map(&recording);
+	for (uint64_t i = 0; i < SAMPLES_OF_CHAIN; i++) {
+		bool is_exact = i / EACH & 1, is_elsewhere = i / EACH & 2;
+		const uint64_t words[] = { 1,
+					   is_elsewhere ? WORK : LEAF,
+					   fixture_ids_of(fixture_pid(), fixture_pid()),
+					   ++recording.time_ns,
+					   0,
+					   1 + i,
+					   3,
+					   TALLY_CONTEXT_USER,
+					   LEAF,
+					   MAIN };
+		fixture_put_words(&recording, TALLY_RECORD_SAMPLE,
+				  TALLY_MISC_USER | (is_exact ? TALLY_MISC_EXACT_IP : 0), words,
+				  10);
+	}
+	fixture_finish(&recording, 0, 0);
+	excerpt_open(&fixture, &usual_attr);
+	record_all(fixture.excerpt, &recording, 1);
+	assert_true(excerpt_close(&fixture));
+	struct tally_profile *whole = read_places(&recording, NULL),
+			     *excerpt = read_places(&recording, &fixture.records);
+	assert_int_equal(whole->places.places.count, 3); /* LEAF twice, and MAIN */
+	assert_same(whole, excerpt);
+	tally_profile_free(excerpt);
+	tally_buffer_release(&fixture.records);
+	fixture_release(&recording, whole);
+}
+
 /* Without a chain, or with an empty one, the sample's own address is the place. */
 static void a_sample_s_own_address_is_a_place(void **state)
 {
@@ -575,6 +612,7 @@ int main(void)
 		cmocka_unit_test(a_jit_dump_is_given_up),
 		cmocka_unit_test(a_change_behind_younger_samples_is_given_up),
 		cmocka_unit_test(what_a_sample_does_not_hold_is_given_up),
+		cmocka_unit_test(a_leaf_has_a_place_for_each_aim),
 		cmocka_unit_test(a_sample_s_own_address_is_a_place),
 		cmocka_unit_test(what_stands_behind_a_chain_stays),
 		cmocka_unit_test(each_pass_s_end_is_there_once),
