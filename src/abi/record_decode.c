@@ -289,21 +289,36 @@ void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sa
 	}
 }
 
-static void take_mmap(struct cursor *cursor, const struct tally_record_header *header,
-		      struct tally_record_mmap *mmap)
+/* True if an MMAP2 record has a build-id: u8 size, 3 reserved bytes, 20 bytes, where it may have
+ * device, inode and generation.  Its bit in `misc` does not tell: while any event of the machine has
+ * attr.build_id, kernels set the bit in the records of all events (perf_event_mmap_output() does not
+ * restore it; seen on 6.18).  An event without attr.build_id has build-ids only by tools that add
+ * them. */
+static bool has_build_id(const struct tally_attr *attr, const struct tally_record_header *header,
+			 const uint8_t bytes[24])
+{
+	enum { FULL = 20, HALF = 16 };
+	uint8_t size = bytes[0], others = bytes[1] | bytes[2] | bytes[3];
+	if (!(header->misc & TALLY_MISC_MMAP_BUILD_ID) || !size || size > FULL)
+		return false;
+	for (unsigned i = size; i < FULL; i++)
+		others |= bytes[4 + i];
+	return !others && (attr->flags & TALLY_ATTR_BUILD_ID || size == FULL || size == HALF);
+}
+
+static void take_mmap(struct cursor *cursor, const struct tally_attr *attr,
+		      const struct tally_record_header *header, struct tally_record_mmap *mmap)
 {
 	*mmap = (struct tally_record_mmap){ .pid = take_u32(cursor) };
 	mmap->tid = take_u32(cursor);
 	mmap->start = take_u64(cursor);
 	mmap->length = take_u64(cursor);
 	mmap->file_offset = take_u64(cursor);
-	if (header->type == TALLY_RECORD_MMAP2 && header->misc & TALLY_MISC_MMAP_BUILD_ID) {
-		const uint8_t *bytes = take(cursor, 24); /* u8 size, 3 reserved, 20 bytes */
-		mmap->build_id_size = bytes ? bytes[0] : 0;
-		if (mmap->build_id_size > sizeof(mmap->build_id))
-			cursor->failed = true;
-		else if (bytes)
-			__builtin_memcpy(mmap->build_id, bytes + 4, sizeof(mmap->build_id));
+	if (header->type == TALLY_RECORD_MMAP2 && cursor->end - cursor->at >= 24 &&
+	    has_build_id(attr, header, cursor->at)) {
+		const uint8_t *bytes = take(cursor, 24);
+		mmap->build_id_size = bytes[0];
+		__builtin_memcpy(mmap->build_id, bytes + 4, sizeof(mmap->build_id));
 	} else if (header->type == TALLY_RECORD_MMAP2) {
 		mmap->has_inode = true;
 		mmap->major = take_u32(cursor);
@@ -459,7 +474,7 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 	}
 	__builtin_memset(&record->sample, 0, sizeof(record->sample));
 	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
-		take_mmap(&cursor, &record->header, &record->mmap);
+		take_mmap(&cursor, attr, &record->header, &record->mmap);
 	else if (record->header.type == TALLY_RECORD_FORK ||
 		 record->header.type == TALLY_RECORD_EXIT)
 		take_task(&cursor, &record->task);

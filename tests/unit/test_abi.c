@@ -56,6 +56,49 @@ static void sample_fields_are_in_order(void **state)
 }
 
 /* linux/perf_event.h puts AUX before WEIGHT, but the kernel writes it last. */
+/* An MMAP2 record whose misc says that it has a build-id, with these bytes in its place. */
+static void decode_mapping(uint64_t flags, const uint8_t identity[24], struct tally_record *record)
+{
+	const struct tally_attr attr = { .flags = flags };
+	uint64_t words[12] = { 0 };
+	words[1] = 7 | 7ull << 32;
+	words[2] = 0x400000;
+	words[3] = 0x1000;
+	memcpy(&words[5], identity, 24);
+	words[8] = 5; /* protection, flags */
+	memcpy(&words[9], "/bin/x", 7);
+	size_t size = put(words, TALLY_RECORD_MMAP2, TALLY_MISC_MMAP_BUILD_ID, 10);
+	assert_int_equal(tally_record_decode(&attr, words, size, record), 0);
+	assert_string_equal(record->mmap.filename, "/bin/x");
+}
+
+/* While any event on the machine has attr.build_id, the kernel sets that bit for all events. */
+static void a_build_id_is_known_by_its_form(void **state)
+{
+	struct tally_record record;
+	(void)state;
+	const uint8_t build_id[24] = { 20, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+				       13, 14, 15, 16, 17, 18, 19, 20 };
+	decode_mapping(TALLY_ATTR_BUILD_ID, build_id, &record);
+	assert_int_equal(record.mmap.build_id_size, 20);
+	assert_false(record.mmap.has_inode);
+	decode_mapping(0, build_id, &record); /* a tool has added it */
+	assert_int_equal(record.mmap.build_id_size, 20);
+	const uint8_t short_id[24] = { 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+	decode_mapping(TALLY_ATTR_BUILD_ID, short_id, &record);
+	assert_int_equal(record.mmap.build_id_size, 8);
+	for (unsigned major = 0; major < 512; major++) {
+		const uint32_t device[6] = { major, 1, 10969501, 0, 3645321418u, 0 };
+		decode_mapping(0, (const uint8_t *)device, &record);
+		/* a device 16 or 20 with such an inode looks like a build-id */
+		if (major == 16 || major == 20)
+			continue;
+		assert_true(record.mmap.has_inode);
+		assert_int_equal(record.mmap.major, major);
+		assert_int_equal(record.mmap.inode, 10969501);
+	}
+}
+
 static void aux_is_a_samples_last_field(void **state)
 {
 	(void)state;
@@ -306,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sample_fields_are_in_order),
+		cmocka_unit_test(a_build_id_is_known_by_its_form),
 		cmocka_unit_test(aux_is_a_samples_last_field),
 		cmocka_unit_test(what_tracing_hardware_tells_is_read),
 		cmocka_unit_test(no_field_reaches_past_its_record),
