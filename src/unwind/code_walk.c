@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { WORD = 8, SIZE_MAX_BYTES = 16 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX = 256 };
+enum { WORD = 8, SIZE_MAX_BYTES = 64 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX = 256 };
 /* Registers, as code numbers them. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R11 = 11, NEITHER = 99 };
 

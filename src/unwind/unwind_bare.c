@@ -656,23 +656,31 @@ static bool find_edge_frame(struct tally_unwind_walk *walk, struct tally_code_fr
 }
 
 /* The same where the way leads through calls.  One that does not return leads to another function;
- * so a call must have left the word in the place of the return address. */
+ * in code made at run time, one may pop its arguments.  So a call must have left the word in the
+ * place of the return address, and in such code none must have left one below it. */
 static bool find_later_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
-	enum { BYTES = 4 << 10 };
+	enum { BYTES = 4 << 10, WORDS_MAX = 512 };
 	uint8_t code[BYTES];
-	uint64_t word, slot, base, fp = tally_unwind_get(walk, walk->layout->fp);
+	uint64_t word, slot, base, fp = tally_unwind_get(walk, walk->layout->fp),
+				   at = tally_unwind_get(walk, walk->layout->sp);
 	bool is_edge;
-	if (is_made_code(walk)) /* its calls may pop their arguments */
-		return false;
 	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
 	if (!tally_code_onward(code, size, true, frame, &is_edge) ||
 	    (frame->is_linked && !tally_unwind_knows(walk, walk->layout->fp)))
 		return false;
 	slot = fp + WORD;
-	return (frame->is_linked || find_return_slot(walk, frame, &base, &slot)) &&
-	       tally_unwind_load(&walk->frame, slot, WORD, &word) &&
-	       tally_unwind_is_left_by_call(walk, word);
+	if ((!frame->is_linked && !find_return_slot(walk, frame, &base, &slot)) ||
+	    !tally_unwind_load(&walk->frame, slot, WORD, &word) ||
+	    !tally_unwind_is_left_by_call(walk, word))
+		return false;
+	if (!is_made_code(walk))
+		return true;
+	for (; at < slot && slot - at < WORDS_MAX * WORD; at += WORD)
+		if (tally_unwind_load(&walk->frame, at, WORD, &word) &&
+		    tally_unwind_is_left_by_call(walk, word))
+			return false;
+	return at == slot;
 }
 
 /* Finds the frame from where the function begins. */
