@@ -128,8 +128,11 @@ bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 	uint64_t fp = tally_unwind_get(walk, walk->layout->fp),
 		 sp = tally_unwind_get(walk, walk->layout->sp);
 	/* The frame pointer of code made at run time led to a function whose frame is elsewhere:
-	 * SBCL's threads have a stack for Lisp. */
-	if (walk->is_by_pointer && tally_unwind_is_linked_apart(walk) &&
+	 * SBCL's threads have a stack for Lisp.  Or the rules compute with a frame pointer that
+	 * leads there: __morestack() calls a function on a new piece of stack (-fsplit-stack). */
+	bool is_by_rule = walk->rule && walk->rule->kind == TALLY_RULE_SAVED &&
+			  walk->rule->cfa_register == walk->layout->fp;
+	if ((walk->is_by_pointer || is_by_rule) && tally_unwind_is_linked_apart(walk) &&
 	    walk->frame.missed - fp + FRAME_BYTES < 2 * FRAME_BYTES) {
 		tally_unwind_change_stack(walk, fp, sp, false);
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
