@@ -7,6 +7,8 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
+#include "base/number_text.h"
+#include "profile/call_check.h"
 #include "command/report_sort.h"
 #include "output/pager.h"
 #include "output/report_cells.h"
@@ -19,6 +21,7 @@
 #include "report/report_model.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
@@ -332,6 +335,28 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 	return result;
 }
 
+/* With -v: counts calls in the stacks that the code contradicts. */
+static void check_calls(const struct tally_command *command, struct tally_profile *profile)
+{
+	struct tally_call_check check;
+	const struct tally_names *names = &profile->recording->names;
+	if (!names->sources.verbose || tally_call_check_profile(profile, &check) < 0 ||
+	    !check.checked)
+		return;
+	fprintf(stderr,
+		"tally %s: stacks: %s pairs of caller and callee agree with the code, %s do not\n",
+		command->name,
+		tally_number(check.checked - check.behind_no_call - check.to_another),
+		tally_number(check.behind_no_call + check.to_another));
+	if (check.behind_no_call + check.to_another)
+		fprintf(stderr,
+			"tally %s: stacks: %s callers follow no call, %s call another function; "
+			"first: %s+0x%" PRIx64 "\n",
+			command->name, tally_number(check.behind_no_call),
+			tally_number(check.to_another),
+			tally_tasks_path(names->tasks, check.failed.file), check.failed.address);
+}
+
 static void put_json_warnings(const struct tally_recording *recording, struct tally_json *json)
 {
 	struct tally_buffer warnings = { 0 };
@@ -423,6 +448,7 @@ static int show(const struct tally_command *command, struct request *request,
 	tally_pager_finish(&pager);
 	tally_profile_count_unstarted(profile);
 	tally_command_warn(command, profile->recording);
+	check_calls(command, profile);
 	if (!result && request->shows_functions && request->json)
 		tally_command_jit_hint(NULL, profile);
 	tally_buffer_release(&out);
@@ -456,6 +482,7 @@ static int browse(const struct tally_command *command, struct request *request,
 	}
 	tally_profile_count_unstarted(profile);
 	tally_command_warn(command, profile->recording);
+	check_calls(command, profile);
 	return TALLY_EXIT_OK;
 }
 

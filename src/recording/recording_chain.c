@@ -224,14 +224,16 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct unwound room;
 	struct tally_unwound_stack stack;
 	struct tally_packed_need need = { 0 };
-	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
+	enum tally_unwind_machine machine = recording->names.objects.machine;
 	/* user frames are counted separately from the kernel's, as in perf */
 	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX
 								     ? asked
 								     : TALLY_USER_FRAMES_MAX;
-	if (!tally_unwind_regs_mask(recording->names.objects.machine))
+	if (!tally_unwind_regs_mask(machine))
 		recording->counts.stacks_foreign++;
-	else if (record->sample.regs_user.abi == abi_32bit)
+	else if (record->sample.regs_user.abi &&
+		 !tally_unwind_regs_mask(tally_unwind_machine_of_registers(
+			 machine, record->sample.regs_user.abi)))
 		recording->counts.stacks_32bit++;
 	if (!recording_find_packed(recording, &stack, &need) &&
 	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)

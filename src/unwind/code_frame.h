@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 /* Offsets are in bytes, from the frame's base.  That is rsp, or what the code copied rsp to before
- * it aligned the stack: another register, or a word of the stack.  Registers have DWARF's numbers. */
+ * it aligned the stack: another register, or a word of the stack.  Registers have DWARF's
+ * numbers. */
 struct tally_code_frame {
 	/* rbp points at the saved rbp, and the return address is above it.  If false, use the
 	 * fields below. */

@@ -75,7 +75,7 @@ static int32_t read_32(const uint8_t *bytes)
 	return value;
 }
 
-/* True if rbp is a frame pointer: it alone tells the frame.  Ways may disagree about rsp then, since
+/* True if rbp is a frame pointer: it alone tells the frame.  Then ways may disagree about rsp:
  * some calls pop their arguments. */
 static bool is_linked(const struct state *state)
 {
@@ -308,7 +308,7 @@ static unsigned based_operand(const struct decoded *decoded, int32_t *offset)
 	return memory | (decoded->rex & REX_B ? 8u : 0u);
 }
 
-/* What an address n(register) is a place of. */
+/* The scale on which an address n(register) is a place in the frame. */
 enum scale { NOWHERE, BELOW_RETURN, BELOW_ALIGNED };
 
 /* Finds the place of n(register) in the frame.  Sets *depth on the scale that it returns. */
@@ -659,8 +659,8 @@ static bool is_call(const struct decoded *decoded)
 		(decoded->bytes[1] >> 3 & 6) == 2);
 }
 
-/* Applies an instruction.  Adds the registers that it writes to *changed; those that it pops have
- * the caller's value again. */
+/* Applies an instruction.  Adds the registers that it writes to *changed, but not those that it
+ * pops: a pop restores the caller's value. */
 static void apply(struct state *state, const uint8_t *code, size_t length, unsigned *changed)
 {
 	struct decoded decoded = decode(code, length);
@@ -1174,6 +1174,24 @@ bool tally_code_ends_stack(const uint8_t *code, size_t size)
 			       (at + 1 < size && code[at] == ESCAPE && code[at + 1] == UD2);
 		if (flow != FLOW_ON)
 			return false;
+	}
+	return false;
+}
+
+bool tally_code_jumps_out(const uint8_t *code, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		size_t length = tally_code_length(code + at, size - at);
+		if (!length)
+			return true;
+		struct decoded decoded = decode(code + at, length);
+		int64_t distance = 0;
+		enum flow flow = flow_of(&decoded, &distance);
+		int64_t target = (int64_t)(at + length) + distance;
+		if (flow == FLOW_INDIRECT || ((flow == FLOW_JUMP || flow == FLOW_BRANCH) &&
+					      (target < 0 || target >= (int64_t)size)))
+			return true;
+		at += length;
 	}
 	return false;
 }

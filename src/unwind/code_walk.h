@@ -31,12 +31,15 @@ enum tally_code_way {
 enum tally_code_way tally_code_way_to(const uint8_t *code, size_t size);
 
 /* Follows the instructions onward, through every branch, to the function's `ret`.  Finds the frame
- * at the first of them wherever the function begins.  With `passes_calls`, calls are taken to return
- * and to leave rsp as it was.  Returns false when no
- * `ret` is reached, or when several disagree.  Sets *is_edge if the code seems to begin a function,
- * or to leave one by a jump, with the stack as it is. */
+ * at the first of them, wherever the function begins.  With `passes_calls`, calls are taken to
+ * return and to leave rsp as it was.  Returns false when no `ret` is reached, or when several
+ * disagree.  Sets *is_edge if the code seems to begin a function, or to leave one by a jump, with
+ * the stack as it is. */
 bool tally_code_onward(const uint8_t *code, size_t size, bool passes_calls,
 		       struct tally_code_frame *frame, bool *is_edge);
+
+/* True if the function, which the bytes are, may leave by a jump. */
+bool tally_code_jumps_out(const uint8_t *code, size_t size);
 
 /* True if the function hands its call on: some instructions leave the stack as it is, then comes a
  * jump.  Sets *distance to the target's distance from `code`. */

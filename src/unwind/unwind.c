@@ -122,6 +122,17 @@ bool tally_unwind_is_linked_apart(const struct tally_unwind_walk *walk)
 	       fp - sp + APART_BYTES >= 2 * APART_BYTES;
 }
 
+/* True if the current frame's rules compute its CFA with the frame pointer. */
+static bool is_cfa_by_pointer(const struct tally_unwind_walk *walk)
+{
+	const struct tally_unwind_rule *rule = walk->rule;
+	if (rule && rule->kind == TALLY_RULE_ROW)
+		return walk->row->cfa.kind == TALLY_CFI_REGISTER &&
+		       walk->row->cfa.reg == walk->layout->fp;
+	return rule && rule->kind == TALLY_RULE_SAVED && !rule->cfa_is_loaded &&
+	       rule->cfa_register == walk->layout->fp;
+}
+
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 {
 	enum { FRAME_BYTES = 256 };
@@ -130,9 +141,7 @@ bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 	/* The frame pointer of code made at run time led to a function whose frame is elsewhere:
 	 * SBCL's threads have a stack for Lisp.  Or the rules compute with a frame pointer that
 	 * leads there: __morestack() calls a function on a new piece of stack (-fsplit-stack). */
-	bool is_by_rule = walk->rule && walk->rule->kind == TALLY_RULE_SAVED &&
-			  walk->rule->cfa_register == walk->layout->fp;
-	if ((walk->is_by_pointer || is_by_rule) && tally_unwind_is_linked_apart(walk) &&
+	if ((walk->is_by_pointer || is_cfa_by_pointer(walk)) && tally_unwind_is_linked_apart(walk) &&
 	    walk->frame.missed - fp + FRAME_BYTES < 2 * FRAME_BYTES) {
 		tally_unwind_change_stack(walk, fp, sp, false);
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);

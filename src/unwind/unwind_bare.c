@@ -239,7 +239,7 @@ static bool leads_apart(struct tally_unwind_walk *walk)
 }
 
 /* Takes a step by the frame pointer of code made at run time, which is on another stack: a function
- * of its runtime runs on the thread's stack, and the code itself has a stack of its own (Erlang). */
+ * of its runtime runs on the thread's stack, and the code has a stack of its own (Erlang). */
 static bool step_apart(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -311,7 +311,8 @@ static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 		registers[layout->pc] = registers[layout->return_register] & walk->return_mask;
 		return tally_unwind_enter(walk, registers, walk->frame.known, false);
 	}
-	if (has_pushed_fp && !tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->fp]))
+	if (has_pushed_fp &&
+	    !tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->fp]))
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	sp += has_pushed_fp ? layout->word : 0;
 	if (!tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->pc]))
@@ -779,7 +780,7 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 	struct tally_code_frame frame;
 	if (walk->layout->has_signed_returns || !tally_unwind_knows(walk, walk->layout->sp))
 		return step_by_link(walk, 0, true);
-	if (walk->layout->word != WORD) /* what follows reads x86-64 code */
+	if (walk->layout->word != WORD) /* the rest of this function reads x86-64 code */
 		return step_by_link(walk, 0, false);
 	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
 	if (!walk->is_exact && tally_code_exits(code, size))

@@ -157,7 +157,8 @@ static bool rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rul
 	}
 	rule->kind = TALLY_RULE_SAVED;
 	rule->base_register = TALLY_RULE_BASE_IS_CFA;
-	if (layout->word != WORD || row->is_signal_frame || row->return_register != layout->return_register ||
+	if (layout->word != WORD || row->is_signal_frame ||
+	    row->return_register != layout->return_register ||
 	    row->registers[layout->sp].kind != TALLY_CFI_UNSPECIFIED || !put_cfa(row, rule) ||
 	    !put_return(row, layout, rule))
 		return false;

@@ -424,7 +424,9 @@ static int add_sections(struct tally_unwind_table *table)
 	if (result == 0)
 		result = add_section(table, table->object, ".debug_frame", true);
 	GElf_Ehdr header;
-	if (tally_object_elf(table->object) &&
+	/* the entry point of a 32-bit vdso is a function that programs call */
+	bool is_page = *tally_object_path(table->object) == '[';
+	if (!is_page && tally_object_elf(table->object) &&
 	    gelf_getehdr(tally_object_elf(table->object), &header))
 		table->entry_point = header.e_entry;
 	if (result == 0 && table->debug)

@@ -115,8 +115,8 @@ bool tally_unwind_is_return_address(struct tally_unwind_walk *walk, uint64_t add
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);
 
 /* True if the return address, in an object, was left by no call: it is a function's first byte, or
- * that of code that ends the program or the thread.  Code that sets up a stack puts it there: Go for
- * the stacks of its scheduler, makecontext(3), libraries of fibers.  The frame has no caller. */
+ * that of code that ends the program or the thread.  Code that sets up a stack puts it there: Go
+ * for the stacks of its scheduler, makecontext(3), libraries of fibers.  The frame has no caller. */
 bool tally_unwind_is_made_up(struct tally_unwind_walk *walk);
 
 /* True if the code at pc can be read and is where a signal handler returns to. */
