@@ -233,13 +233,17 @@ def library():
     raise SystemExit("no code in " + name)
 
 
+def identity(name):
+    """Returns the device and inode of a file of this machine: without a build-id, they tell whether
+    it is the recorded one."""
+    file = os.stat(name)
+    return u32(os.major(file.st_dev), os.minor(file.st_dev)) + u64(file.st_ino, 0)
+
+
 def side_band(comm="branchy", cpu=b""):
     name, offset, length = library()
     pids = u32(LIBRARY_PID, LIBRARY_PID)
-    # of this machine: without a build-id, the inode tells whether a file is the recorded one
-    file = os.stat(name)
-    identity = u32(os.major(file.st_dev), os.minor(file.st_dev)) + u64(file.st_ino, 0)
-    mmap2 = pids + u64(BASE, length, offset) + identity + u32(5, 2) + padded(name)
+    mmap2 = pids + u64(BASE, length, offset) + identity(name) + u32(5, 2) + padded(name)
     trailer = pids + u64(1000) + cpu
     return [record("COMM", pids + padded(comm) + trailer), record("MMAP2", mmap2 + trailer, USER)]
 
@@ -366,7 +370,7 @@ def memory_rows(path):
     pids, data = u32(LIBRARY_PID, LIBRARY_PID), BASE + (1 << 32)
     cpu = u32(0, 0)
     # perf reads no symbols of a file that is mapped without PROT_EXEC.
-    mapped = pids + u64(data, start + length, offset) + u32(8, 1) + u64(1234, 1) + u32(7, 2) + padded(name) + pids + u64(1000) + cpu
+    mapped = pids + u64(data, start + length, offset) + identity(name) + u32(7, 2) + padded(name) + pids + u64(1000) + cpu
     records = side_band("memory", cpu) + [record("MMAP2", mapped, USER)]
     transactions = [0, 1, 2, 3, 5] + [2 | 1 << bit for bit in range(2, 8)] + [2 | 0x2a << 32, 1 << 2, 2 | 0xfc]
     for i in range(280):

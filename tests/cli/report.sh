@@ -110,7 +110,7 @@ if have script; then
 	done
 	check "a terminal without escapes gets neither pager nor colours" [ $? = 0 ]
 	record -e cpu-clock -F 999 "$WORKLOAD" escapes
-	on_terminal 80 "" ""
+	on_terminal 160 "" ""
 	check "a command's escape sequences don't reach the terminal" eval 'grep -q "red" out && ! grep -q $'"'\\033\\[31mred'"' out'
 else
 	for name in 60 80 160 ASCII pager dumb escapes; do skip "on a terminal: $name" "no script(1)"; done
