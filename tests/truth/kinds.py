@@ -201,7 +201,7 @@ LANGUAGES = (
     language("perl", "Perl", (), f"perl {FOREIGN}pl"),
     language("php", "PHP, opcache's JIT", (), [*PHP_JIT, FOREIGN + "php"]),
     language("php-map", "… -d opcache.jit_debug=16", (),
-             [*PHP_JIT, "-d", "opcache.jit_debug=16", FOREIGN + "php"], PHP, points=4),
+             [*PHP_JIT, "-d", "opcache.jit_debug=16", FOREIGN + "php"], PHP),
     # Its start calls deeply, and briefly.
     language("r", "R", (), f"Rscript {FOREIGN}R", complete=88),
     language("erlang", "Erlang, erl +JPperf true", (f"cp {FOREIGN}erl truth.erl", "erl -compile truth"),
