@@ -1,9 +1,9 @@
 /* ELF files, parsed by libelf over bytes in memory.
  *
  * libelf gets the file's image rather than a descriptor: a session may hold thousands of objects,
- * and each would keep a descriptor open.  The image is mapped, with two exceptions.  If another user
- * truncates a mapped file, our next access raises SIGBUS; so files that belong neither to root nor
- * to us are read instead.  So are memfds, which their process may use again for something else.
+ * and each would keep a descriptor open.  The image is mapped, with two exceptions.  If another
+ * user truncates a mapped file, our next access raises SIGBUS; so files that belong neither to root
+ * nor to us are read instead.  So are memfds, which their process may use again for something else.
  *
  * libelf parses headers, checks sections' ranges and inflates sections.  This file checks segments'
  * ranges against the image on each access.
@@ -591,7 +591,8 @@ bool tally_object_section_at(const struct tally_object *object, uint32_t index,
 	return scn && load_section(object, scn, false, out);
 }
 
-static bool segment_holds(const struct tally_segment *segment, uint64_t file_offset, uint64_t page_size)
+static bool segment_holds(const struct tally_segment *segment, uint64_t file_offset,
+			  uint64_t page_size)
 {
 	uint64_t start = segment->file_offset & ~(page_size - 1);
 	uint64_t end;

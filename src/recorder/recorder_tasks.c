@@ -13,6 +13,7 @@
 #include "recorder/recorder_tasks.h"
 
 #include "base/vector.h"
+#include "object/module.h"
 #include "perfdata/feature.h"
 #include "task/live_jits.h"
 #include "task/made_code.h"
@@ -195,15 +196,20 @@ static void put_forgotten(const struct tally_recorder_forgotten *forgotten,
 	}
 }
 
-static const struct tally_build_id *id_of(struct tally_recorder_tasks *tasks, uint32_t file)
+static struct tally_build_id id_of(struct tally_recorder_tasks *tasks, uint32_t file)
 {
-	static const struct tally_build_id none;
 	const struct tally_mapped_file *mapped = &tasks->known.files.items[file];
-	const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id
-							    : tally_objects_file_build_id(
-								      &tasks->objects,
-								      &tasks->known, file);
-	return id ? id : &none;
+	char module[TALLY_MODULE_NAME_BYTES];
+	struct tally_build_id id = { 0 };
+	const struct tally_build_id *of_file;
+	if (!mapped->is_kernel) {
+		of_file = tally_objects_file_build_id(&tasks->objects, &tasks->known, file);
+		return of_file ? *of_file : id;
+	}
+	if (tasks->objects.is_live && !mapped->is_symbol &&
+	    tally_module_name(tally_tasks_path(&tasks->known, file), module))
+		tally_module_loaded_build_id(module, &id);
+	return id;
 }
 
 /* The list knows files by their paths.  A path that several files had is listed with each build-id.
@@ -218,7 +224,7 @@ int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_bu
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	put_kernel(bytes);
 	for (uint32_t file = 0; file < known->files.count; file++) {
-		see_path(&paths[known->files.items[file].path], id_of(tasks, file)->size);
+		see_path(&paths[known->files.items[file].path], id_of(tasks, file).size);
 		trim_objects(tasks);
 	}
 	for (uint32_t file = 0; file < known->files.count; file++) {
@@ -227,9 +233,10 @@ int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_bu
 		size_t before = done.count;
 		if (!paths[mapped->path].has || paths[mapped->path].lacks)
 			continue;
-		if (intern_file(&done, path, id_of(tasks, file)) == before)
+		const struct tally_build_id id = id_of(tasks, file);
+		if (intern_file(&done, path, &id) == before)
 			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
-			    id_of(tasks, file));
+			    &id);
 		trim_objects(tasks);
 	}
 	put_forgotten(&tasks->forgotten, &done, bytes);

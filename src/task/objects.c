@@ -66,6 +66,9 @@ static void open_found(struct tally_objects *objects, struct tally_object_entry 
 	tally_live_file_release(found);
 }
 
+/* The events need most of the descriptors that a process may have. */
+enum { HELD_MAX = 128 };
+
 /* `may_wait`: a file that would have to be read as a whole is only held. */
 static void open_live(struct tally_objects *objects, const struct tally_tasks *tasks,
 		      struct tally_object_entry *entry, const struct tally_mapped_file *file,
@@ -74,12 +77,16 @@ static void open_live(struct tally_objects *objects, const struct tally_tasks *t
 	struct tally_live_file found;
 	if (!tally_live_find(tasks, file, path, &found))
 		return;
-	if (may_wait && !tally_object_is_mappable(found.fd, found.path)) {
+	if (!may_wait || tally_object_is_mappable(found.fd, found.path)) {
+		open_found(objects, entry, &found);
+	} else if (objects->held_count < HELD_MAX) {
 		entry->held = found;
 		entry->state = TALLY_OBJECT_HELD;
-		return;
+		objects->held_count++;
+	} else {
+		entry->state = TALLY_OBJECT_UNTRIED;
+		tally_live_file_release(&found);
 	}
-	open_found(objects, entry, &found);
 }
 
 /* ---- recorded ------------------------------------------------------------ */
@@ -295,8 +302,10 @@ struct tally_entry_functions {
 static void close_entry(struct tally_objects *objects, struct tally_object_entry *entry)
 {
 	objects->copied_bytes -= entry->copied_bytes;
-	if (entry->held.path)
+	if (entry->held.path) {
 		tally_live_file_release(&entry->held);
+		objects->held_count--;
+	}
 	tally_unwind_table_free(entry->unwind);
 	if (entry->functions)
 		tally_symbols_free(entry->functions->symbols);
@@ -427,6 +436,7 @@ static struct tally_object_entry *get(struct tally_objects *objects,
 		     entry->tried_pid != mapped->seen.pid && entry->tries < TRIES_MAX;
 	entry->used = objects->rounds;
 	if (entry->state == TALLY_OBJECT_HELD && !may_wait) {
+		objects->held_count--;
 		open_found(objects, entry, &entry->held);
 		entry->state = entry->object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_MISSING;
 	}

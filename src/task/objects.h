@@ -90,6 +90,7 @@ struct tally_objects {
 	bool is_live;
 	struct tally_file_times times;
 	size_t copied_bytes; /* of files that are not mapped, since they may be written anew */
+	size_t held_count; /* descriptors of files that are not read yet */
 	/* optional, while recording: reads code without a file */
 	struct tally_made_code *made_code;
 	/* optional, while recording: has rules of code without a file */
