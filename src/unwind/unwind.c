@@ -532,6 +532,12 @@ static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_
 	return count;
 }
 
+static bool step_from_mistrusted(struct tally_unwind_walk *walk)
+{
+	walk->rule = NULL; /* nothing must look at it */
+	return tally_unwind_step_by_evidence(walk);
+}
+
 /* Walks from the leaf to the end.  Takes the leaf's step by its code if its rules are mistrusted.
  * Returns the number of frames. */
 static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t limit)
@@ -556,8 +562,7 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 		if (chain)
 			tally_unwind_chain_note(chain, walk, count);
 		put_frame(walk, addresses, count++);
-	} while (walk->is_leaf_mistrusted && count == 1 ? tally_unwind_step_by_evidence(walk)
-							: step(walk));
+	} while (walk->is_leaf_mistrusted && count == 1 ? step_from_mistrusted(walk) : step(walk));
 	size_t stepped = count;
 	if (met)
 		count = put_met(walk, chain, met, addresses, count);

@@ -15,13 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_BYTES_MAX = 2 << 20, LENGTH_MAX = 15 };
+enum { FRAME_BYTES_MAX = 2 << 20, LENGTH_MAX = 15, REGISTERS = 16 };
 
 static void check_frame(const struct tally_code_frame *frame)
 {
 	if (frame->is_linked)
 		return;
-	require(frame->return_at >= 0 && frame->return_at <= FRAME_BYTES_MAX);
+	int32_t least = frame->has_base ? -FRAME_BYTES_MAX : 0;
+	require(frame->return_at >= least && frame->return_at <= FRAME_BYTES_MAX);
+	require(!frame->has_base || frame->base < REGISTERS);
+	require(!frame->is_loaded ||
+		(frame->loaded_at >= -FRAME_BYTES_MAX && frame->loaded_at <= FRAME_BYTES_MAX));
 	require(!frame->saves_fp ||
 		(frame->fp_at >= -FRAME_BYTES_MAX && frame->fp_at <= FRAME_BYTES_MAX));
 }
@@ -60,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_code_frame frame;
 	int64_t distance;
+	bool is_edge;
 	if (size < 3)
 		return 0;
 	size -= 2;
@@ -84,6 +89,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tally_code_ends_in_call(code, size);
 	tally_code_exits(code + at, size - at);
 	tally_code_tail(code + at, size - at, &distance);
+	for (int passes_calls = 0; passes_calls < 2; passes_calls++)
+		if (tally_code_onward(code + at, size - at, passes_calls, &frame, &is_edge))
+			check_frame(&frame);
+	if (at) /* the byte behind must be there */
+		tally_code_way_to(code, at);
+	tally_code_ends_stack(code + at, size - at);
+	tally_code_leads_to(code, size, at);
+	tally_code_jumps_out(code, size);
+	tally_code_recognise_i386(code + at, size - at);
 	free(code);
 	return 0;
 }
