@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-enum { SYMBOL_RECORD_BYTES_MAX = 1 << 10, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
+enum { RECORD_BYTES_MAX = 5 << 10, /* of an MMAP2 record with the longest path */
+        CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
 
 #define FUTURE_NS 60000000000u /* a record's time can't be this far ahead */
 
@@ -56,17 +57,22 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 	return oldest;
 }
 
-/* Takes a side-band record, with its true size in the header: perf finds the trailer by that. */
+/* Takes a side-band record, with its true size in the header: perf finds the trailer by that.  A
+ * mapping whose bit tells of a build-id that is not there loses the bit. */
 static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
 		       const struct tally_record *record, struct tally_error *err)
 {
-	_Alignas(8) uint8_t mended[SYMBOL_RECORD_BYTES_MAX];
+	_Alignas(8) uint8_t mended[RECORD_BYTES_MAX];
 	size_t trailer = tally_sample_id_size(&tally_recorder_side_band(&recorder->events)->attr);
 	size_t true_size = tally_record_true_size(&record->header, bytes, trailer);
-	if (true_size == size || true_size > sizeof(mended))
+	bool is_misnamed = record->header.type == TALLY_RECORD_MMAP2 && record->mmap.has_inode &&
+			   record->header.misc & TALLY_MISC_MMAP_BUILD_ID;
+	if ((true_size == size && !is_misnamed) || true_size > sizeof(mended))
 		return take_side_band(recorder, bytes, size, record, err);
 	struct tally_record_header header = record->header;
 	header.size = (uint16_t)true_size;
+	if (is_misnamed)
+		header.misc &= (uint16_t)~TALLY_MISC_MMAP_BUILD_ID;
 	memcpy(mended, bytes, true_size);
 	memcpy(mended, &header, sizeof(header));
 	return take_side_band(recorder, mended, true_size, record, err);
