@@ -280,6 +280,10 @@ static void make_side_band(struct tally_recorder_events *events,
 	};
 	if (events->session->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
+	/* The path of a mapping may lead to another file later, or in another container.  The
+	 * recorder puts the build-ids into the records; the kernel gets no such bit. */
+	if (events->session->provider == tally_provider_kernel())
+		source->attr.flags |= TALLY_ATTR_BUILD_ID;
 	/* the kernel's code is shown as it was at the time */
 	if (tally_recorder_samples_kernel(events))
 		source->attr.flags |= TALLY_ATTR_TEXT_POKE;
@@ -292,13 +296,6 @@ static void make_side_band(struct tally_recorder_events *events,
 		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
 	set_clock(&source->attr);
 	source->written = source->attr;
-	/* The path of a mapping may lead to another file later, or in another container.  On CPUs the
-	 * kernel is not asked for build-ids, since its records of other recorders' events would then
-	 * be wrong (abi/record_decode.c), and perf 6.1 crashes by them; the recorder reads them. */
-	if (events->session->provider == tally_provider_kernel())
-		source->written.flags |= TALLY_ATTR_BUILD_ID;
-	if (events->session->provider == tally_provider_kernel() && !events->session->target->all)
-		source->attr.flags |= TALLY_ATTR_BUILD_ID;
 }
 
 const struct tally_recorder_source *tally_recorder_off_cpu(

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-enum { RECORD_BYTES_MAX = 5 << 10, /* of an MMAP2 record with the longest path */
-        CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
+enum { SIDE_BAND_RECORD_BYTES_MAX = 8 << 10, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
 
 #define FUTURE_NS 60000000000u /* a record's time can't be this far ahead */
 
@@ -33,15 +32,16 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 					   const void **bytes, size_t *size,
 					   struct tally_record *record)
 {
-	const struct tally_attr *attr = &tally_recorder_side_band(&recorder->events)->attr;
+	struct tally_attr attr = tally_recorder_side_band(&recorder->events)->attr;
 	struct tally_ring *oldest = NULL;
+	attr.flags &= ~TALLY_ATTR_BUILD_ID; /* the kernel's records have none */
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct tally_ring *ring = &recorder->rings.sides[i];
 		struct tally_record candidate;
 		size_t candidate_size;
 		const void *peeked;
 		while ((peeked = ring->page ? tally_ring_peek(ring, &candidate_size) : NULL) &&
-		       tally_record_decode(attr, peeked, candidate_size, &candidate) < 0)
+		       tally_record_decode(&attr, peeked, candidate_size, &candidate) < 0)
 			tally_ring_advance(ring, candidate_size); /* not a record of the kernel's */
 		if (peeked && candidate.sample_id.time > now_ns + FUTURE_NS)
 			/* An impossible time: a record that is never due would block all behind
@@ -57,24 +57,36 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 	return oldest;
 }
 
-/* Takes a side-band record, with its true size in the header: perf finds the trailer by that.  A
- * mapping whose bit tells of a build-id that is not there loses the bit. */
+/* Takes a side-band record, with its true size in the header, by which perf finds the trailer, and
+ * with the mapped file's build-id. */
 static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
-		       const struct tally_record *record, struct tally_error *err)
+		       struct tally_record *record, struct tally_error *err)
 {
-	_Alignas(8) uint8_t mended[RECORD_BYTES_MAX];
-	size_t trailer = tally_sample_id_size(&tally_recorder_side_band(&recorder->events)->attr);
-	size_t true_size = tally_record_true_size(&record->header, bytes, trailer);
-	bool is_misnamed = record->header.type == TALLY_RECORD_MMAP2 && record->mmap.has_inode &&
-			   record->header.misc & TALLY_MISC_MMAP_BUILD_ID;
-	if ((true_size == size && !is_misnamed) || true_size > sizeof(mended))
+	_Alignas(8) uint8_t mended[SIDE_BAND_RECORD_BYTES_MAX];
+	const struct tally_attr *attr = &tally_recorder_side_band(&recorder->events)->attr;
+	struct tally_recorder_tasks *tasks = &recorder->tasks;
+	struct tally_build_id id;
+	size_t true_size = tally_record_true_size(&record->header, bytes,
+						  tally_sample_id_size(attr));
+	bool has_id = record->header.type == TALLY_RECORD_MMAP2 &&
+		      attr->flags & TALLY_ATTR_BUILD_ID &&
+		      tally_recorder_build_id(&tasks->build_ids, &tasks->known, &record->mmap, &id);
+	/* another recorder's event has attr.build_id */
+	bool is_marked = record->header.type == TALLY_RECORD_MMAP2 && record->mmap.has_inode &&
+			 record->header.misc & TALLY_MISC_MMAP_BUILD_ID;
+	if ((true_size == size && !has_id && !is_marked) || true_size > sizeof(mended))
 		return take_side_band(recorder, bytes, size, record, err);
 	struct tally_record_header header = record->header;
 	header.size = (uint16_t)true_size;
-	if (is_misnamed)
+	if (is_marked)
 		header.misc &= (uint16_t)~TALLY_MISC_MMAP_BUILD_ID;
 	memcpy(mended, bytes, true_size);
 	memcpy(mended, &header, sizeof(header));
+	if (has_id) {
+		tally_recorder_put_build_id(mended, &id);
+		if (tally_record_decode(attr, mended, true_size, record) < 0)
+			return 0;
+	}
 	return take_side_band(recorder, mended, true_size, record, err);
 }
 

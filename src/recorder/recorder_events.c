@@ -112,9 +112,6 @@ static bool relax(struct tally_recorder_source *source, int code)
 	if (source->event && source->event->precise_max && precise) {
 		set_precise(&source->attr, precise - 1);
 		set_precise(&source->written, precise - 1);
-	} else if (invalid && !source->event && source->attr.flags & TALLY_ATTR_BUILD_ID) {
-		source->attr.flags &= ~TALLY_ATTR_BUILD_ID; /* since Linux 5.12 */
-		source->written.flags &= ~TALLY_ATTR_BUILD_ID;
 	} else if (invalid && !source->event && source->attr.flags & TALLY_ATTR_TEXT_POKE) {
 		source->attr.flags &= ~TALLY_ATTR_TEXT_POKE; /* since Linux 5.8 */
 		source->written.flags &= ~TALLY_ATTR_TEXT_POKE;
@@ -144,6 +141,7 @@ static int open_one(struct tally_recorder_events *events, size_t source_index,
 	int handle;
 	do {
 		struct tally_attr attr = source->attr;
+		attr.flags &= ~TALLY_ATTR_BUILD_ID; /* recorder_build_ids.c */
 		if (copy_bytes)
 			attr.sample_stack_user = copy_bytes;
 		if (copy_bytes && copy_bytes != events->copies.sizes[events->copies.now])

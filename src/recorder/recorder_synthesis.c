@@ -15,7 +15,6 @@
 #include "machine/procfs.h"
 #include "object/module.h"
 #include "session/cgroup.h"
-#include "task/live_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +37,6 @@ struct synthesis {
 	struct tally_recorder_image image;
 	uint64_t time_ns; /* 0: before everything else */
 	bool is_known; /* the recorder's own tasks have it already */
-	/* build-ids of the mapped files by device and inode; size 0: none */
-	struct tally_map build_id_index;
-	struct { struct tally_build_id *items; size_t count, capacity; } build_ids;
 	_Alignas(8) uint8_t bytes[8192];
 	size_t size;
 };
@@ -539,55 +535,6 @@ static int synthesize_fork(struct synthesis *synthesis, pid_t pid, pid_t parent,
 				      pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
 }
 
-/* Reads a mapped file's build-id, as the kernel does for new mappings. */
-static struct tally_build_id read_build_id(const struct synthesis *synthesis,
-					   const struct tally_proc_map *map)
-{
-	const struct tally_mapped_file file = {
-		.major = map->major,
-		.minor = map->minor,
-		.inode = map->inode,
-		.code_start = map->offset,
-		.code_end = map->offset + (map->end - map->start),
-		.seen = { (uint32_t)synthesis->pid, map->start, map->end, 0 },
-	};
-	struct tally_build_id id = { 0 };
-	struct tally_live_file found;
-	struct tally_object_file unused;
-	if (!tally_live_find(&synthesis->tasks->known, &file, map->path, &found))
-		return id;
-	tally_object_look(found.fd, &unused, &id);
-	tally_live_file_release(&found);
-	return id;
-}
-
-static struct tally_build_id build_id_of(struct synthesis *synthesis,
-					 const struct tally_proc_map *map)
-{
-	uint64_t key = tally_hash64(map->inode) ^
-		       tally_hash64((uint64_t)map->major << 32 | map->minor);
-	const struct tally_build_id none = { 0 };
-	bool added;
-	if (!is_wanted(synthesis, TALLY_ATTR_BUILD_ID) || map->path[0] != '/' || !map->inode ||
-	    !synthesis->tasks->objects.is_live)
-		return none;
-	uint64_t *slot = tally_map_put(&synthesis->build_id_index, key, &added);
-	if (!slot)
-		return none;
-	if (!added && *slot < synthesis->build_ids.count)
-		return synthesis->build_ids.items[*slot];
-	struct tally_build_id id = read_build_id(synthesis, map);
-	*slot = synthesis->build_ids.count;
-	return tally_vector_push(&synthesis->build_ids, id) < 0 ? none : id;
-}
-
-/* Adds the build-id in the place of device and inode (PERF_RECORD_MISC_MMAP_BUILD_ID). */
-static void put_build_id(struct synthesis *synthesis, const struct tally_build_id *id)
-{
-	put_u32(synthesis, id->size);
-	put(synthesis, id->bytes, sizeof(id->bytes));
-}
-
 static int synthesize_map(void *context, const struct tally_proc_map *map)
 {
 	struct synthesis *synthesis = context;
@@ -605,8 +552,22 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	}
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
-	const struct tally_build_id id = is_code ? build_id_of(synthesis, &file)
-						 : (struct tally_build_id){ 0 };
+	const struct tally_record_mmap mmap = {
+		.pid = (uint32_t)pid,
+		.start = map->start,
+		.length = map->end - map->start,
+		.file_offset = file.offset,
+		.has_inode = true,
+		.major = file.major,
+		.minor = file.minor,
+		.inode = file.inode,
+		.protection = (uint32_t)map->protection,
+		.filename = file.path,
+	};
+	struct tally_recorder_tasks *tasks = synthesis->tasks;
+	struct tally_build_id id = { 0 };
+	if (is_wanted(synthesis, TALLY_ATTR_BUILD_ID) && tasks->objects.is_live)
+		tally_recorder_build_id(&tasks->build_ids, &tasks->known, &mmap, &id);
 	uint16_t misc = TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA) |
 			(id.size ? TALLY_MISC_MMAP_BUILD_ID : 0);
 	begin(synthesis);
@@ -615,17 +576,15 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	put_u64(synthesis, map->start);
 	put_u64(synthesis, map->end - map->start);
 	put_u64(synthesis, file.offset);
-	if (id.size) {
-		put_build_id(synthesis, &id);
-	} else {
-		put_u32(synthesis, file.major);
-		put_u32(synthesis, file.minor);
-		put_u64(synthesis, file.inode);
-		put_u64(synthesis, 0);
-	}
+	put_u32(synthesis, file.major);
+	put_u32(synthesis, file.minor);
+	put_u64(synthesis, file.inode);
+	put_u64(synthesis, 0);
 	put_u32(synthesis, (uint32_t)map->protection);
 	put_u32(synthesis, file.shared ? MAP_SHARED : MAP_PRIVATE);
 	put_string(synthesis, file.path[0] ? file.path : "//anon");
+	if (id.size)
+		tally_recorder_put_build_id(synthesis->bytes, &id);
 	return finish(synthesis, TALLY_RECORD_MMAP2, misc, pid, pid);
 }
 
@@ -714,8 +673,6 @@ int tally_recorder_synthesize(struct tally_recorder_tasks *tasks,
 		result = synthesize_tids(&synthesis);
 	else if (!result && session->spawn)
 		result = synthesize_command(&synthesis, session->spawn->pid);
-	tally_map_release(&synthesis.build_id_index);
-	tally_vector_release(&synthesis.build_ids);
 	return result ? result : tally_recorder_finish_round(output, err);
 }
 
@@ -768,18 +725,16 @@ static int write_mapping(struct synthesis *synthesis, pid_t pid,
 	put_u64(synthesis, mapping->start);
 	put_u64(synthesis, mapping->end - mapping->start);
 	put_u64(synthesis, mapping->file_offset);
-	if (file->has_own_build_id) {
-		put_build_id(synthesis, &file->build_id);
-	} else {
-		put_u32(synthesis, file->major);
-		put_u32(synthesis, file->minor);
-		put_u64(synthesis, file->inode);
-		put_u64(synthesis, file->inode_generation);
-	}
+	put_u32(synthesis, file->major);
+	put_u32(synthesis, file->minor);
+	put_u64(synthesis, file->inode);
+	put_u64(synthesis, file->inode_generation);
 	put_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
 	/* of a memfd, the flag tells whether it is one process's code (mapped_files.c) */
 	put_u32(synthesis, file->pid ? MAP_SHARED : MAP_PRIVATE);
 	put_string(synthesis, tally_tasks_path(tasks, mapping->file));
+	if (file->has_own_build_id)
+		tally_recorder_put_build_id(synthesis->bytes, &file->build_id);
 	return finish(synthesis, TALLY_RECORD_MMAP2, misc, pid, pid);
 }
 

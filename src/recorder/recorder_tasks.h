@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "machine/procfs.h"
+#include "recorder/recorder_build_ids.h"
 #include "recorder/recorder_session.h"
 #include "task/endings.h"
 #include "task/jit.h"
@@ -34,6 +35,7 @@ struct tally_recorder_tasks {
 	/* only for a live recording (objects.is_live) */
 	struct tally_perf_maps perf_maps;
 	struct tally_jit_files jit_files;
+	struct tally_recorder_build_ids build_ids;
 	struct tally_recorder_forgotten forgotten;
 	struct tally_recorder_modules modules;
 	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */

@@ -109,6 +109,14 @@ if have perf; then
 	cp A prog && record -- sh -c "./prog; rm prog; cp B prog; ./prog"
 	perf script -i r.data -F comm,ip,sym 2>/dev/null >out
 	check "perf reads the recording, and gives the build that is gone no names" eval 'grep -q right_b out && ! grep -q padding out'
+	cp nA prog && perf record -q -N -e cpu-clock:u -F 997 -o p.data ./prog 0.3 >out 2>&1 & perf=$!
+	record -- ./A 0.3
+	wait "$perf" && perf script -i p.data -F ip,sym >out 2>err && grep -q right_a out
+	check "a recording that perf makes meanwhile is not spoilt"
+	cp nA prog && perf record --buildid-mmap -q -N -e cpu-clock:u -o p.data ./B 0.3 >out 2>&1 & perf=$!
+	record -- ./prog 0.3 && fold
+	check "… nor ours, when perf records build-ids" only right_a
+	wait "$perf"
 	cp nA prog && perf record -q -B -N -e cpu-clock:u -F 997 -o r.data ./prog >out 2>&1 && fold
 	check "perf's recording without build-ids: a file that is still there has names" only right_a
 	cp nB new && mv new prog && fold
