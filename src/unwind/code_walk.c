@@ -559,6 +559,10 @@ static enum scale loaded_from(const struct state *state, const struct decoded *d
 static void change_sp(struct state *state, const struct decoded *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
+	if (decoded->length < 2) { /* xchg %rax,%rsp */
+		lose_sp(state);
+		return;
+	}
 	uint8_t opcode = bytes[0], mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7;
 	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && decoded->rex & REX_W;
 	int64_t depth, moved = 0;
