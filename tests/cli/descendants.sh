@@ -66,7 +66,6 @@ check "stat -p counts the children that run already, each once" eval '[ "$(count
 attached ./tally stat -e task-clock
 check "… and says so" \
 	eval 'tr -s " \n" " " <out | grep -qF "process $master has 3 child processes, which are counted as well; --no-descendants leaves them out"'
-check "… and does not call a busy server idle" eval '! grep -q "mostly waiting" out'
 attached ./tally stat -x, -e task-clock --no-descendants
 check "--no-descendants counts only the given process, as perf does" eval '[ "$(counted)" -lt 100 ]'
 

@@ -74,7 +74,7 @@ sys.exit(abs(told - int(sys.argv[1])) > .06 * told)
 PY
 check "the file has the size that the summary says"
 if ./tally stat -e cycles -x, true 2>&1 | grep -q '^[0-9]'; then skip "without cycles, cpu-clock is used" "there is a PMU"; else
-	has 'sampling cpu-clock' && ./tally script --stdio -i default 2>&1 | grep -q cpu-clock:
+	./tally script --stdio -i default 2>&1 | grep -q cpu-clock: && run 0 ./tally record -v -o verbose true && has 'sampling cpu-clock'
 	check "without cycles, cpu-clock is used, and a message says so"
 fi
 [ "$(stat -c %a default)" = 600 ]
