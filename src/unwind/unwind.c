@@ -177,6 +177,7 @@ bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *register
 		return false;
 	memcpy(walk->frame.registers, registers, sizeof(walk->frame.registers));
 	walk->frame.known = known;
+	walk->has_interrupted |= is_exact && walk->is_exact;
 	walk->is_exact = is_exact;
 	return true;
 }
@@ -474,12 +475,11 @@ bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk)
 	}
 }
 
-static void put_frame(struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
+static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
 {
 	/* Readers look up a return address one byte before it.  A made-up one is a function's first
 	 * byte: add one. */
 	addresses[at] = tally_unwind_get(walk, walk->layout->pc) + walk->is_made_up;
-	walk->has_interrupted |= at == 1 && walk->is_exact;
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
 	if (walk->request->stack_pointers)
