@@ -657,17 +657,53 @@ static bool find_edge_frame(struct tally_unwind_walk *walk, struct tally_code_fr
 }
 
 /* The same where the way leads through calls.  One that does not return leads to another function;
- * in code made at run time, one may pop its arguments.  So a call must have left the word in the
- * place of the return address, and in such code none must have left one below it. */
-static bool find_later_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+ * in code made at run time, one may pop its arguments.  The caller checks the return address. */
+static bool find_passing_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
-	enum { BYTES = 4 << 10, WORDS_MAX = 512 };
+	enum { BYTES = 4 << 10 };
 	uint8_t code[BYTES];
+	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
+	bool is_edge;
+	return tally_code_onward(code, size, true, frame, &is_edge);
+}
+
+/* Finds the frame from where the function begins. */
+static bool find_proven_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	return tally_unwind_locate(walk) && walk->place.begins
+		       ? find_frame_from(walk, walk->place.begins, frame)
+		       : find_prologue_frame(walk, frame);
+}
+
+/* Calls find_onward_frame(), find_passing_frame() or find_proven_frame(), which read nothing but the
+ * code, and remembers the answers.  `code` is the code at pc. */
+static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
+			 bool (*find)(struct tally_unwind_walk *walk,
+				      struct tally_code_frame *frame),
+			 struct tally_code_frame *frame)
+{
+	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
+	bool is_found;
+	space ^= find == find_proven_frame ? 1ull << 63 : 0;
+	space ^= find == find_passing_frame ? 1ull << 62 : 0;
+	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
+		return is_found;
+	is_found = find(walk, frame);
+	if (memo)
+		tally_code_memo_put(memo, space, pc, code, is_found, frame);
+	return is_found;
+}
+
+/* Finds the frame by how the code goes on, through calls.  A call must have left the word in the
+ * place of the return address; in code made at run time, none must have left one below it. */
+static bool find_later_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
+			     struct tally_code_frame *frame)
+{
+	enum { WORDS_MAX = 512 };
 	uint64_t word, slot, base, fp = tally_unwind_get(walk, walk->layout->fp),
 				   at = tally_unwind_get(walk, walk->layout->sp);
-	bool is_edge;
-	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
-	if (!tally_code_onward(code, size, true, frame, &is_edge) ||
+	if (!recall_frame(walk, code, size, find_passing_frame, frame) ||
 	    (frame->is_linked && !tally_unwind_knows(walk, walk->layout->fp)))
 		return false;
 	slot = fp + WORD;
@@ -682,33 +718,6 @@ static bool find_later_frame(struct tally_unwind_walk *walk, struct tally_code_f
 		    tally_unwind_is_left_by_call(walk, word))
 			return false;
 	return at == slot;
-}
-
-/* Finds the frame from where the function begins. */
-static bool find_proven_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
-{
-	return tally_unwind_locate(walk) && walk->place.begins
-		       ? find_frame_from(walk, walk->place.begins, frame)
-		       : find_prologue_frame(walk, frame);
-}
-
-/* Calls find_onward_frame() or find_proven_frame(), which read nothing but the code, and remembers
- * the answers.  `code` is the code at pc. */
-static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
-			 bool (*find)(struct tally_unwind_walk *walk,
-				      struct tally_code_frame *frame),
-			 struct tally_code_frame *frame)
-{
-	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
-	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
-	bool is_found;
-	space ^= find == find_proven_frame ? 1ull << 63 : 0;
-	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
-		return is_found;
-	is_found = find(walk, frame);
-	if (memo)
-		tally_code_memo_put(memo, space, pc, code, is_found, frame);
-	return is_found;
 }
 
 /* True if the frame pointer of code made at run time leads to other such code, though not behind a
@@ -766,7 +775,7 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 	if ((walk->is_exact && find_edge_frame(walk, &frame)) ||
 	    (is_linked && (find_begun_frame(walk, &frame) ||
 			   find_called_frame(walk, false, &frame, &has_between))) ||
-	    find_later_frame(walk, &frame) || find_started_frame(walk, &frame))
+	    find_later_frame(walk, code, size, &frame) || find_started_frame(walk, &frame))
 		return step_by_frame(walk, &frame, true);
 	return is_called ? tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES)
 			 : step_by_link(walk, 0, false);
