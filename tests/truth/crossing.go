@@ -83,14 +83,18 @@ func goNested(n C.int) { inner(n) }
 //go:noinline
 func plain() { C.c_plain(100000) }
 
+// A call of C that uses rbp lasts several of the recorder's looks at the task's memory, of which one
+// before a sample and one after it must see the same call.  On a busy machine they are far apart.
+const LONG = 40000000
+
 //go:noinline
-func busy() { C.c_busy(100000) }
+func busy() { C.c_busy(LONG) }
 
 //go:noinline
 func back() { C.c_calls_back(100000) }
 
 //go:noinline
-func nested() { C.c_calls_nested(100000) }
+func nested() { C.c_calls_nested(LONG) }
 
 func main() {
 	runtime.LockOSThread()
