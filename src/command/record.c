@@ -156,11 +156,15 @@ static void say_nothing_sampled(const struct run *run, double seconds)
 }
 
 /* Warns about incomplete stacks in one line, with the most common reason. */
-static void say_incomplete(const struct tally_recorder_status *status)
+static void say_incomplete(const struct tally_recorder *recorder,
+			   const struct tally_recorder_status *status)
 {
-	enum { WORTH_SAYING = 20 }; /* one in this many */
+	enum { WORTH_SAYING = 20 /* one in this many */, COPY_BYTES_MAX = 64512 };
 	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
-	const char *why = "a lower rate (-F) or --call-graph dwarf,64512 copies more";
+	const char *why = tally_recorder_copy_bytes(recorder) < COPY_BYTES_MAX
+				  ? "a lower rate (-F) or --call-graph dwarf,64512 copies more"
+				  : "they exceed the largest copies (64,512 bytes), and change before "
+				    "the rest is read";
 	if (incomplete <= status->stacks / WORTH_SAYING)
 		return;
 	if (status->stacks_lost * 2 > incomplete)
@@ -175,6 +179,7 @@ static void say_incomplete(const struct tally_recorder_status *status)
 }
 
 static void say_warnings(const struct record_request *request,
+			 const struct tally_recorder *recorder,
 			 const struct tally_recorder_status *status)
 {
 	if (status->lost)
@@ -196,7 +201,7 @@ static void say_warnings(const struct record_request *request,
 			tally_number(status->stacks_completed + status->stacks_cut),
 			tally_number(status->stacks),
 			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
-	say_incomplete(status);
+	say_incomplete(recorder, status);
 }
 
 /* Warns when samples miss much CPU time. A new task's clock starts at 0: tasks that live for less
@@ -247,7 +252,7 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 	}
 	if (!status->samples && !request->quiet)
 		say_nothing_sampled(run, status->seconds);
-	say_warnings(request, status);
+	say_warnings(request, run->recorder, status);
 	if (!request->quiet)
 		say_coverage(run->recorder);
 }

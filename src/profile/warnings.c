@@ -173,9 +173,7 @@ static void put_cut_when_recorded(const struct tally_recording_counts *counts,
 {
 	(void)counts;
 	tally_buffer_text(
-		out,
-		"the copies were too short; a lower rate (-F) or --call-graph dwarf,64512 copies "
-		"more");
+		out, "they were longer than their copies, and changed before the rest was read");
 }
 
 static void put_deep(const struct tally_recording_counts *counts, struct tally_buffer *out)

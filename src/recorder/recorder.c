@@ -177,6 +177,17 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 	return recorder->events.call_graph_text[0] ? recorder->events.call_graph_text : NULL;
 }
 
+uint32_t tally_recorder_copy_bytes(const struct tally_recorder *recorder)
+{
+	const struct tally_recorder_events *events = &recorder->events;
+	if (events->copies.count)
+		return events->copies.sizes[events->copies.now];
+	for (size_t i = 0; i < events->source_count; i++)
+		if (events->sources[i].unwinds)
+			return events->sources[i].attr.sample_stack_user;
+	return 0;
+}
+
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status)
 {
 	*wait_status = recorder->session.wait_status;

@@ -192,6 +192,9 @@ int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *s
 /* Returns one line about how call graphs are made; NULL if there is nothing to say. */
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder);
 
+/* Returns the size of the stack copies at the end, in bytes; 0: there are none. */
+uint32_t tally_recorder_copy_bytes(const struct tally_recorder *recorder);
+
 /* Gets wait4(2)'s status of the command.  Returns false when it has not ended, or there is no
  * command. */
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status);
