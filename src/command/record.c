@@ -57,8 +57,10 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (request->quiet ||
 	    (request->target.command && !tally_program_is_there(request->target.command[0])))
 		return;
+	/* A fact about the machine is told once; that an event is an estimate, always. */
+	bool is_fact = request->provider == tally_provider_kernel();
 	if (request->default_event_note &&
-	    (request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
+	    (!is_fact || request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
 		fprintf(stderr, "tally: %s\n", request->default_event_note);
 	if (graph)
 		fprintf(stderr, "tally: %s\n", graph);

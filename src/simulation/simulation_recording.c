@@ -19,6 +19,7 @@
 /* ---- the object ---------------------------------------------------------- */
 
 #define LOAD_ADDRESS 0x400000u
+#define PAGE_BYTES 4096
 
 enum { NOTHING, TEXT, SYMBOLS, STRINGS, SECTION_NAMES, SECTIONS };
 
@@ -62,7 +63,8 @@ static void pad_to(struct tally_buffer *out, uint64_t offset)
 
 /* Makes an ELF object of the simulated program, so that readers of the recording find names.  It
  * has no code: its .text is a hole in the file.  Its symbols are the scenario's functions. */
-static int make_object(const struct scenario *scenario, struct tally_buffer *out)
+static int make_object(const struct scenario *scenario, struct tally_buffer *out,
+		       uint64_t *loaded_bytes)
 {
 	static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";
 	struct tables tables = { 0 };
@@ -71,6 +73,7 @@ static int make_object(const struct scenario *scenario, struct tally_buffer *out
 		 text_size = tables.text_end - SCENARIO_CODE;
 	uint64_t symbols_at = text_offset + text_size,
 		 names_at = symbols_at + tables.symbols.length;
+	*loaded_bytes = (symbols_at + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	uint64_t sections_at = (names_at + tables.names.length + sizeof(section_names) + 7) & ~7ull;
 	const Elf64_Ehdr header = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -94,7 +97,7 @@ static int make_object(const struct scenario *scenario, struct tally_buffer *out
 				  .p_paddr = LOAD_ADDRESS,
 				  .p_filesz = symbols_at,
 				  .p_memsz = symbols_at,
-				  .p_align = 4096 };
+				  .p_align = PAGE_BYTES };
 	const Elf64_Shdr sections[SECTIONS] = {
 		[TEXT] = { .sh_name = 1,
 			   .sh_type = SHT_PROGBITS,
@@ -173,7 +176,7 @@ static int write_object(struct simulation_recording *recording)
 				       "the output's path is too long");
 	if (check_regular(recording, relative) < 0)
 		return -EINVAL;
-	if (make_object(recording->stage->scenario, &bytes) < 0) {
+	if (make_object(recording->stage->scenario, &bytes, &recording->object_loaded_bytes) < 0) {
 		tally_buffer_release(&bytes);
 		return simulation_out_of_memory(recording->stage);
 	}
@@ -289,7 +292,7 @@ void simulation_recording_map(struct simulation_recording *recording,
 	stat(recording->object_path, &file);
 	const struct tally_engine_mapping mapping = {
 		.address = LOAD_ADDRESS,
-		.length = SCENARIO_CODE_END - LOAD_ADDRESS,
+		.length = recording->object_loaded_bytes,
 		.inode = file.st_ino,
 		.protection = PROT_READ | PROT_EXEC,
 		.flags = MAP_PRIVATE,

@@ -57,6 +57,7 @@ struct simulation_recording {
 	struct tally_ring *side_rings;
 	uint64_t first_sample_ns, last_sample_ns;
 	char object_path[4096];
+	uint64_t object_loaded_bytes; /* of the object's only segment, in whole pages */
 	bool kernel_is_named;
 };
 

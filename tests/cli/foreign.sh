@@ -154,7 +154,7 @@ check "s390x: … nor its vdso, even with the recorded build-id" nothing_of_this
 check "riscv64: … nor its vdso, even with the recorded build-id" nothing_of_this_machine riscv64 --little
 mv faults.data perf.data
 check "riscv64: one warning says that stacks are not unwound" told_once 'copied stacks are of another architecture and not unwound' 1 --little --arch riscv64
-check "one warning says that stacks of 32-bit programs are not unwound" told_once 'are of 32-bit programs' 1 --little --abi 1
+check "one warning says that stacks of 32-bit programs are not unwound" told_once 'are of 32-bit programs' 1 --little --arch aarch64 --abi 1
 check "recordings of this machine give no such warning" told_once 'are not unwound' 0 --little
 
 # ---- what can't be recorded here ---------------------------------------------------------------------------
