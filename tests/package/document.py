@@ -31,7 +31,7 @@ SHAPES = [
 # Lines that appear only on some machines, or with a row more; and bash's messages about killed
 # jobs.
 PASSING = re.compile(r"tally: this machine has no hardware cycle counter|[\d,]+ more below|bash: line \d+: +\d+ Killed|"
-                     r"note: |hint: |tally( \w+)?: warning|tally: only user mode is recorded")
+                     r"\d+% of the samples are an interpreter's|note: |hint: |tally( \w+)?: warning|tally: only user mode is recorded")
 
 
 class Command:
