@@ -21,8 +21,12 @@ struct tally_reader {
 static inline void tally_reader_init(struct tally_reader *reader, const void *bytes, size_t length,
 				     bool swap)
 {
+	/* NULL + 0 is undefined in C */
 	*reader = (struct tally_reader){
-		.start = bytes, .at = bytes, .end = (const uint8_t *)bytes + length, .swap = swap
+		.start = bytes,
+		.at = bytes,
+		.end = length ? (const uint8_t *)bytes + length : bytes,
+		.swap = swap,
 	};
 }
 
