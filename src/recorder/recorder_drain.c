@@ -32,8 +32,10 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 					   const void **bytes, size_t *size,
 					   struct tally_record *record)
 {
-	struct tally_attr attr = tally_recorder_side_band(&recorder->events)->attr;
 	struct tally_ring *oldest = NULL;
+	if (!recorder->rings.count)
+		return NULL;
+	struct tally_attr attr = tally_recorder_side_band(&recorder->events)->attr;
 	attr.flags &= ~TALLY_ATTR_BUILD_ID; /* the kernel's records have none */
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct tally_ring *ring = &recorder->rings.sides[i];
