@@ -188,11 +188,12 @@ static bool is_source_line(const char *line, size_t length)
  * "..... 0: ffff". */
 static bool is_dump_line(const char *line, size_t length)
 {
-	static const char *const dots[] = { ".", " ... ", " ...... " };
 	const struct tally_text_piece piece = { line, length };
-	for (unsigned i = 0; i < sizeof(dots) / sizeof(*dots); i++)
-		if (begins(piece, dots[i]))
-			return true;
+	/* a command's name may begin with a dot: ".NET ThreadPool" */
+	bool is_dots = length && *line == '.' &&
+		       (length == 1 || line[1] == ' ' || line[1] == '.');
+	if (is_dots || begins(piece, " ... ") || begins(piece, " ...... "))
+		return true;
 	if (begins(piece, "0x") && memmem(line, length, " [0x", 4))
 		return memmem(line, length, "]: event: ", 10) ||
 		       memmem(line, length, "]: PERF_RECORD_", 15);

@@ -290,6 +290,8 @@ static void text_of_records_beside_samples_is_skipped(void **state)
 		"               t   100 [000]     0.001000:       1000 cycles:HG: \n"
 		"\t          400100 [unknown] (/bin/x)\n\n";
 	assert_folds(text, NULL, &plain, "t;[x] 1000\n");
+	assert_folds(".NET ThreadPool 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\n", NULL, &plain,
+		     ".NET_ThreadPool;f 5\n");
 }
 
 /* stackcollapse-perf.pl --kernel marks it as the kernel's. */
