@@ -453,10 +453,11 @@ static void explain_inlined(const struct writer *writer)
 		char note[128];
 		if (!annotation->lines.items[i].inlined.samples)
 			continue;
-		snprintf(note, sizeof(note),
-			 "a line with %s includes what was inlined there, which has lines of its own, "
-			 "too",
-			 inlined_mark(writer));
+		snprintf(
+			note, sizeof(note),
+			"a line with %s includes what was inlined there, which has lines of its own, "
+			"too",
+			inlined_mark(writer));
 		put_note(writer, note);
 		return;
 	}

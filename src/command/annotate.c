@@ -281,7 +281,8 @@ static int write_functions(const struct annotations *all, const struct request *
 {
 	if (request->html)
 		return tally_annotate_html(all->items, all->count, &request->view, out);
-	return request->json ? write_json(all, request, out) : write_text(all, request, out, hottest);
+	return request->json ? write_json(all, request, out)
+			     : write_text(all, request, out, hottest);
 }
 
 /* A reader that closes standard output early is not an error. */

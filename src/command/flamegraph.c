@@ -212,9 +212,8 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct tally_input_messages messages = { 0 };
 	const char *const inputs[] = { tally_recording_path(graph->input.path), graph->old, NULL };
 	graph->input.messages = graph->old ? &messages : NULL;
-	int status = tally_output_check(graph->output,
-					graph->command ? (const char *const *)graph->command : inputs,
-					err);
+	int status = tally_output_check(
+		graph->output, graph->command ? (const char *const *)graph->command : inputs, err);
 	if (!status)
 		status = load(command, graph, &stacks, err);
 	if (!status && graph->old)

@@ -163,10 +163,11 @@ static void say_incomplete(const struct tally_recorder *recorder,
 {
 	enum { WORTH_SAYING = 20 /* one in this many */, COPY_BYTES_MAX = 64512 };
 	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
-	const char *why = tally_recorder_copy_bytes(recorder) < COPY_BYTES_MAX
-				  ? "a lower rate (-F) or --call-graph dwarf,64512 copies more"
-				  : "they exceed the largest copies (64,512 bytes), and change before "
-				    "the rest is read";
+	const char *why =
+		tally_recorder_copy_bytes(recorder) < COPY_BYTES_MAX
+			? "a lower rate (-F) or --call-graph dwarf,64512 copies more"
+			: "they exceed the largest copies (64,512 bytes), and change before "
+			  "the rest is read";
 	if (incomplete <= status->stacks / WORTH_SAYING)
 		return;
 	if (status->stacks_lost * 2 > incomplete)

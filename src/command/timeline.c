@@ -142,7 +142,8 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	result = show(request, activity, err);
 	if (!result && activity->source == TALLY_ACTIVITY_SAMPLES && activity->idle_samples)
 		fprintf(stderr, "tally timeline: %s sample%s of the idle task %s not drawn\n",
-			tally_number(activity->idle_samples), activity->idle_samples == 1 ? "" : "s",
+			tally_number(activity->idle_samples),
+			activity->idle_samples == 1 ? "" : "s",
 			activity->idle_samples == 1 ? "is" : "are");
 	/* a timeline shows neither stacks nor functions: no warnings about them */
 	const struct tally_recording_counts all = recording->counts;

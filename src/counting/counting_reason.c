@@ -311,8 +311,9 @@ static const char *descendants_note(const struct tally_counting *c, struct tally
 	if (!*text)
 		return NULL;
 	return c->options->target->takes_descendants
-		       ? tally_arena_printf(
-				 arena, "%s counted as well; --no-descendants leaves them out", text)
+		       ? tally_arena_printf(arena,
+					    "%s counted as well; --no-descendants leaves them out",
+					    text)
 		       : tally_arena_printf(arena, "%s not counted (--no-descendants)", text);
 }
 

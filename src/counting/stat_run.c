@@ -733,7 +733,8 @@ static void add_note_of_failures(struct run *run, int exit_status, struct tally_
 	if (!run->failed_runs || run->options->runs < 2 || r->note_count == TALLY_STAT_NOTES_MAX)
 		return;
 	const char *note = tally_arena_printf(
-		arena, "%lu of %lu runs failed, the first with exit status %d; they are in the counts",
+		arena,
+		"%lu of %lu runs failed, the first with exit status %d; they are in the counts",
 		run->failed_runs, r->runs, exit_status);
 	if (note)
 		r->notes[r->note_count++] = note;

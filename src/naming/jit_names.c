@@ -29,7 +29,8 @@ const char *tally_jit_object(const char *path)
  * optimized.  No name in JavaScript begins with one of them. */
 static size_t v8_tier(const char *name, size_t *at)
 {
-	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Script:", "Eval:" };
+	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Script:",
+					     "Eval:" };
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		*at = strlen(kinds[i]);
 		if (!strncmp(name, kinds[i], *at))

@@ -137,8 +137,8 @@ int tally_packed_codes_read(const void *section, size_t size,
 		result = has_around;
 	if (result > 0) {
 		tally_reader_init(&reader, codes->text.bytes, codes->text.length, false);
-		tally_reader_init(&around, tally_buffer_string(&codes->around), codes->around.length,
-				  false);
+		tally_reader_init(&around, tally_buffer_string(&codes->around),
+				  codes->around.length, false);
 		for (result = 0; !result && tally_reader_left(&reader);)
 			result = read_code(names, &reader, &around, codes);
 		result = result ? result : 1;

@@ -321,10 +321,10 @@ static bool is_object_of(const struct tally_packed_object *object,
 {
 	bool ids_differ = object->build_id.size && file->build_id.size &&
 			  !tally_build_id_equal(&object->build_id, &file->build_id);
-	return object->pid == file->pid && object->is_inherited == (file->origin != 0) && object->inode == file->inode &&
-	       object->major == file->major && object->minor == file->minor &&
-	       object->inode_generation == file->inode_generation && !ids_differ &&
-	       !strcmp(object->path, path);
+	return object->pid == file->pid && object->is_inherited == (file->origin != 0) &&
+	       object->inode == file->inode && object->major == file->major &&
+	       object->minor == file->minor && object->inode_generation == file->inode_generation &&
+	       !ids_differ && !strcmp(object->path, path);
 }
 
 /* Returns the object's number, or UINT32_MAX. */

@@ -423,7 +423,8 @@ bool tally_object_has_code_at(const struct tally_object *object, uint64_t start,
 	static const uint64_t pages[] = { 4096, 16384, 65536 };
 	uint64_t first = UINT64_MAX, last = 0, span = 0;
 	for (size_t i = 0; i < object->segment_count; i++) {
-		const struct tally_segment *segment = &object->segments[i], *lowest = object->segments;
+		const struct tally_segment *segment = &object->segments[i],
+					   *lowest = object->segments;
 		uint64_t memory_end = segment->address - lowest->address + lowest->file_offset +
 				      segment->memory_size,
 			 file_end = segment->file_offset + segment->file_size;

@@ -324,10 +324,11 @@ static void put_charged_note(const struct table *table)
 		if (!profile->names[i].is_charged)
 			continue;
 		tally_buffer_char(table->out, '\n');
-		tally_wrap_text(table->out,
-				"lines are those of the instructions before the sampled ones, which took the "
-				"time (--raw-addresses: of the sampled ones)",
-				table->view->columns ? (int)table->view->columns : 120);
+		tally_wrap_text(
+			table->out,
+			"lines are those of the instructions before the sampled ones, which took the "
+			"time (--raw-addresses: of the sampled ones)",
+			table->view->columns ? (int)table->view->columns : 120);
 		return;
 	}
 }

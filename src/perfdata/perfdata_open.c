@@ -254,7 +254,8 @@ int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t 
 	enum { UNPACKED_GIB_MAX = 4 };
 	int result = tally_unpack(bytes, size, (size_t)UNPACKED_GIB_MAX << 30, out, out_size);
 	if (result == -ENOPKG)
-		return tally_error_set(err, result, "unpacking it needs liblzma5 (xz) or zlib1g (gzip)");
+		return tally_error_set(err, result,
+				       "unpacking it needs liblzma5 (xz) or zlib1g (gzip)");
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "out of memory while unpacking it");
 	return result < 0 ? tally_error_set(err, result,

@@ -452,11 +452,11 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 			tally_number(counts->throttled), either(counts->throttled, "", "s"));
 	warn_stacks(counts, recording->names.sources.verbose, out);
 	if (counts->guests)
-		tally_buffer_printf(out,
-				    "%s sample%s in guests, whose code has no names here: record in "
-				    "the guest to see it\n",
-				    tally_number(counts->guests),
-				    either(counts->guests, " is", "s are"));
+		tally_buffer_printf(
+			out,
+			"%s sample%s in guests, whose code has no names here: record in "
+			"the guest to see it\n",
+			tally_number(counts->guests), either(counts->guests, " is", "s are"));
 	if (counts->stacks_foreign)
 		tally_buffer_printf(
 			out,

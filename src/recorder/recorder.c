@@ -241,7 +241,8 @@ pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[T
 		return 0;
 	for (size_t i = 0; i < tasks->threads.count; i++) {
 		pid_t pid = (pid_t)tasks->threads.items[i].pid;
-		if (pid > 0 && !kill(pid, 0) && tally_proc_comm(pid, name, TALLY_PROC_COMM_MAX) >= 0)
+		if (pid > 0 && !kill(pid, 0) &&
+		    tally_proc_comm(pid, name, TALLY_PROC_COMM_MAX) >= 0)
 			return pid;
 	}
 	return 0;

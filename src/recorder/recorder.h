@@ -207,7 +207,8 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 
 /* If the command has ended and a process that it started has not, returns its number and sets
  * `name`; otherwise 0. */
-pid_t tally_recorder_survivor(const struct tally_recorder *recorder, char name[TALLY_PROC_COMM_MAX]);
+pid_t tally_recorder_survivor(const struct tally_recorder *recorder,
+			      char name[TALLY_PROC_COMM_MAX]);
 
 /* Call it before _free, when all is done.  If closing takes the kernel long, leaves it to a
  * separate process. */

@@ -505,8 +505,9 @@ static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uin
 	uint64_t before = word_at(evidence->before, slot), after = word_at(evidence->after, slot);
 	if (before == after)
 		return before == expected ? expected : 0;
-	bool is_before = before && tally_user_stack_is_call_of(evidence->tasks, evidence->objects,
-							       evidence->sample->pid, before, inner);
+	bool is_before = before &&
+			 tally_user_stack_is_call_of(evidence->tasks, evidence->objects,
+						     evidence->sample->pid, before, inner);
 	bool is_after = after && tally_user_stack_is_call_of(evidence->tasks, evidence->objects,
 							     evidence->sample->pid, after, inner);
 	uint64_t word = is_before ? before : after;

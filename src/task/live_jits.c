@@ -33,7 +33,8 @@ enum {
 };
 
 struct live_jit {
-	uint32_t pid; /* 0: it has ended or runs another program, and forked children have the code */
+	uint32_t
+		pid; /* 0: it has ended or runs another program, and forked children have the code */
 	int fd;
 	uint64_t inode, device, number; /* `number` differs from those of all earlier dumps */
 	uint64_t at;                    /* how many bytes were read */

@@ -33,9 +33,9 @@ static bool same_file(const struct tally_mapped_file *a, const struct tally_mapp
 {
 	return a->path == b->path && a->major == b->major && a->minor == b->minor &&
 	       a->inode == b->inode && a->inode_generation == b->inode_generation &&
-	       a->pid == b->pid && a->origin == b->origin && a->is_kernel == b->is_kernel && a->is_symbol == b->is_symbol &&
-	       a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
-	       a->has_own_build_id == b->has_own_build_id &&
+	       a->pid == b->pid && a->origin == b->origin && a->is_kernel == b->is_kernel &&
+	       a->is_symbol == b->is_symbol && a->symbol_start == b->symbol_start &&
+	       a->symbol_size == b->symbol_size && a->has_own_build_id == b->has_own_build_id &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 

@@ -376,9 +376,9 @@ uint64_t tally_user_stack_function(const struct tally_tasks *tasks, struct tally
 	struct tally_unwind_place place;
 	uint64_t start, end;
 	return find_place(&finder, address, &place) && place.table &&
-			       tally_unwind_table_function(place.table, place.address, &start, &end) ?
-		       address - (place.address - start) :
-		       0;
+			       tally_unwind_table_function(place.table, place.address, &start, &end)
+		       ? address - (place.address - start)
+		       : 0;
 }
 
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,

@@ -141,7 +141,8 @@ bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 	/* The frame pointer of code made at run time led to a function whose frame is elsewhere:
 	 * SBCL's threads have a stack for Lisp.  Or the rules compute with a frame pointer that
 	 * leads there: __morestack() calls a function on a new piece of stack (-fsplit-stack). */
-	if ((walk->is_by_pointer || is_cfa_by_pointer(walk)) && tally_unwind_is_linked_apart(walk) &&
+	if ((walk->is_by_pointer || is_cfa_by_pointer(walk)) &&
+	    tally_unwind_is_linked_apart(walk) &&
 	    walk->frame.missed - fp + FRAME_BYTES < 2 * FRAME_BYTES) {
 		tally_unwind_change_stack(walk, fp, sp, false);
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);

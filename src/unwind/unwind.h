@@ -146,8 +146,6 @@ struct tally_unwind_place {
 	bool is_brief; /* valid for this walk only: must not be remembered */
 	/* each function of this code keeps a frame pointer, as SBCL's compiler makes them */
 	bool has_links;
-	/* Where the function of the address begins, as an address of the process.  0: unknown. */
-	uint64_t begins;
 };
 
 enum tally_unwind_end {

@@ -667,16 +667,8 @@ static bool find_passing_frame(struct tally_unwind_walk *walk, struct tally_code
 	return tally_code_onward(code, size, true, frame, &is_edge);
 }
 
-/* Finds the frame from where the function begins. */
-static bool find_proven_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
-{
-	return tally_unwind_locate(walk) && walk->place.begins
-		       ? find_frame_from(walk, walk->place.begins, frame)
-		       : find_prologue_frame(walk, frame);
-}
-
-/* Calls find_onward_frame(), find_passing_frame() or find_proven_frame(), which read nothing but the
- * code, and remembers the answers.  `code` is the code at pc. */
+/* Calls find_onward_frame(), find_passing_frame() or find_prologue_frame(), which read nothing but
+ * the code, and remembers the answers.  `code` is the code at pc. */
 static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
 			 bool (*find)(struct tally_unwind_walk *walk,
 				      struct tally_code_frame *frame),
@@ -685,7 +677,7 @@ static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, si
 	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
 	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
 	bool is_found;
-	space ^= find == find_proven_frame ? 1ull << 63 : 0;
+	space ^= find == find_prologue_frame ? 1ull << 63 : 0;
 	space ^= find == find_passing_frame ? 1ull << 62 : 0;
 	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
 		return is_found;
@@ -770,7 +762,7 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 		return step_by_frame(walk, &frame, true);
 	if (is_linked && !has_between)
 		return step_by_link(walk, 0, true);
-	if (recall_frame(walk, code, size, find_proven_frame, &frame))
+	if (recall_frame(walk, code, size, find_prologue_frame, &frame))
 		return step_by_frame(walk, &frame, false);
 	if ((walk->is_exact && find_edge_frame(walk, &frame)) ||
 	    (is_linked && (find_begun_frame(walk, &frame) ||

@@ -127,7 +127,8 @@ static uint64_t target_of(struct tally_unwind_walk *walk, uint64_t back)
 static bool is_indirect_jump(const uint8_t *code, size_t length)
 {
 	size_t at = 0;
-	while (at + 1 < length && (code[at] == 0x3e || code[at] == 0xf2 || (code[at] & 0xf8) == 0x40))
+	while (at + 1 < length &&
+	       (code[at] == 0x3e || code[at] == 0xf2 || (code[at] & 0xf8) == 0x40))
 		at++;
 	return at + 1 < length && code[at] == 0xff && (code[at + 1] >> 3 & 7) == 4;
 }
@@ -149,7 +150,8 @@ static bool leads_back(const struct tally_unwind_walk *walk, const struct tally_
 
 /* Looks for the jump in a function of an object, from `target` on.  Sets jump_end and room. */
 static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
-			      const struct tally_unwind_place *place, struct tally_code_entry *entered)
+			      const struct tally_unwind_place *place,
+			      struct tally_code_entry *entered)
 {
 	uint64_t start, end, at;
 	size_t available, length;
@@ -198,7 +200,8 @@ static bool jumps_from_made(struct tally_unwind_walk *walk, uint64_t target,
 }
 
 /* True if the function that the call in front of `entered->back` called has jumped here. */
-static bool is_entered(struct tally_unwind_walk *walk, uint64_t target, struct tally_code_entry *entered)
+static bool is_entered(struct tally_unwind_walk *walk, uint64_t target,
+		       struct tally_code_entry *entered)
 {
 	const struct tally_unwind_request *request = walk->request;
 	struct tally_unwind_place place = { 0 };
