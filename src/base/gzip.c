@@ -44,7 +44,7 @@ static int compress_all(const struct library *library, const void *bytes, size_t
 int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct tally_error *err)
 {
 	struct library library;
-	void *handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *handle = tally_loaded_open("libz.so.1");
 	int result = -ENOENT;
 	if (handle && tally_loaded_find(handle, "deflateInit2_", &library.init) &&
 	    tally_loaded_find(handle, "deflate", &library.deflate) &&

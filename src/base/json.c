@@ -188,7 +188,7 @@ struct tally_json_document {
 static bool load(struct tally_json_document *document)
 {
 	struct library *library = &document->library;
-	void *handle = document->handle = dlopen("libjansson.so.4", RTLD_NOW | RTLD_LOCAL);
+	void *handle = document->handle = tally_loaded_open("libjansson.so.4");
 	return handle && tally_loaded_find(handle, "json_loadb", &library->loadb) &&
 	       tally_loaded_find(handle, "json_delete", &library->delete) &&
 	       tally_loaded_find(handle, "json_object_get", &library->object_get) &&

@@ -1,11 +1,17 @@
-/* Functions of libraries that are loaded on demand (dlopen(3)), since each linked library costs
- * time at every start. */
+/* Libraries that are loaded on demand (dlopen(3)), since each linked library costs time at every
+ * start, and their functions.  docs/security.md lists them. */
 #ifndef TALLY_BASE_LOADED_H
 #define TALLY_BASE_LOADED_H
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* Loads a library by its name ("libz.so.1") with RTLD_NOW and RTLD_LOCAL.  If the environment is
+ * untrusted, only the folder of the C library is searched: neither LD_LIBRARY_PATH nor a path
+ * (which TALLY_LIBLLVM may be otherwise) can choose another one.  Returns the handle, which the
+ * caller may close by dlclose(3), or NULL. */
+void *tally_loaded_open(const char *name);
 
 /* Sets `*function`, a pointer to a function, to the library's function `name`.  Returns false if it
  * has none, or if `handle` is NULL (no library). */

@@ -1,5 +1,7 @@
 #include "base/terminal.h"
 
+#include "base/environment.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -43,13 +45,13 @@ void tally_terminal_clean_name(const char *name, char *out, size_t size)
 
 bool tally_terminal_knows_escapes(int fd)
 {
-	const char *term = getenv("TERM");
+	const char *term = tally_environment("TERM");
 	return term && *term && strcmp(term, "dumb") != 0 && isatty(fd);
 }
 
 bool tally_terminal_colours(int fd)
 {
-	const char *no = getenv("NO_COLOR");
+	const char *no = tally_environment("NO_COLOR");
 	return !(no && *no) && tally_terminal_knows_escapes(fd);
 }
 
@@ -58,7 +60,7 @@ unsigned tally_terminal_columns(int fd, unsigned otherwise)
 	struct winsize size;
 	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
-	const char *text = getenv("COLUMNS");
+	const char *text = tally_environment("COLUMNS");
 	int value = text ? atoi(text) : 0;
 	return value > 0 ? (unsigned)value : otherwise;
 }

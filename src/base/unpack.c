@@ -151,14 +151,14 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	size_t magic_length = sizeof(ZSTD);
 	bool is_there = true;
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
-		unpacking.handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
+		unpacking.handle = tally_loaded_open("liblzma.so.5");
 		unpacking.attempt = try_xz;
 		magic = XZ;
 		magic_length = sizeof(XZ);
 		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode",
 					     &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
-		unpacking.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+		unpacking.handle = tally_loaded_open("libz.so.1");
 		unpacking.attempt = try_gzip;
 		magic = GZIP;
 		magic_length = sizeof(GZIP);

@@ -6,10 +6,10 @@
  * keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
+#include "base/environment.h"
 #include "base/loaded.h"
 #include "browse/screen.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
@@ -92,7 +92,7 @@ static const struct { const char *name; size_t place;
 
 static bool load(struct library *library)
 {
-	void *handle = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
+	void *handle = tally_loaded_open("libncursesw.so.6");
 	bool found = handle;
 	for (size_t i = 0; found && i < sizeof(symbols) / sizeof(symbols[0]); i++)
 		found = tally_loaded_find(handle, symbols[i].name,
@@ -240,7 +240,7 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 		free(curses);
 		tally_error_set(err, -ENOENT,
 				"reports can't be browsed: unknown terminal '%s'",
-				getenv("TERM"));
+				tally_environment("TERM"));
 		tally_error_hint(err, "on Debian: apt-get install ncurses-term; --stdio for text");
 		return -ENOENT;
 	}

@@ -1,4 +1,5 @@
 #include "command/recording_path.h"
+#include "base/environment.h"
 #include "base/number_text.h"
 #include "command/command.h"
 #include "command/filter_options.h"
@@ -161,7 +162,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 		struct tally_stacks *stacks, struct tally_error *err)
 {
 	char path[4096];
-	const char *folder = getenv("TMPDIR");
+	const char *folder = tally_environment("TMPDIR");
 	graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);

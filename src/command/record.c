@@ -1,5 +1,6 @@
 /* tally record: makes one recording, from open events to a closed file, and prints its result. */
 #include "abi/attr.h"
+#include "base/environment.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "command/news.h"
@@ -54,8 +55,9 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		      const struct tally_buffer *notes)
 {
 	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
-	if (request->quiet ||
-	    (request->target.command && !tally_program_is_there(request->target.command[0])))
+	const char *path = tally_environment_of_caller("PATH");
+	char **words = request->target.command;
+	if (request->quiet || (words && !tally_program_is_there(path, words[0])))
 		return;
 	/* A fact about the machine is told once; that an event is an estimate, always. */
 	bool is_fact = request->provider == tally_provider_kernel();

@@ -1,5 +1,7 @@
 #include "machine/container.h"
 
+#include "base/environment.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +28,13 @@ static bool read_start(const char *path, char *out, size_t size)
 
 void tally_container_marks_read(struct tally_container_marks *out)
 {
-	const char *variable = getenv("container");
+	const char *variable = tally_environment("container");
 	*out = (struct tally_container_marks){
 		.foreign_pid_namespace = foreign_namespace("/proc/self/ns/pid", 0xEFFFFFFCu),
 		.foreign_user_namespace = foreign_namespace("/proc/self/ns/user", 0xEFFFFFFDu),
 		.dockerenv = !access("/.dockerenv", F_OK),
 		.containerenv = !access("/run/.containerenv", F_OK),
-		.kubernetes_environment = getenv("KUBERNETES_SERVICE_HOST") != NULL,
+		.kubernetes_environment = tally_environment("KUBERNETES_SERVICE_HOST") != NULL,
 	};
 	if (!read_start("/run/systemd/container", out->manager, sizeof(out->manager)) && variable)
 		snprintf(out->manager, sizeof(out->manager), "%s", variable);

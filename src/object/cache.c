@@ -21,6 +21,7 @@
  */
 #include "object/cache.h"
 
+#include "base/environment.h"
 #include "base/vector.h"
 
 #include <dirent.h>
@@ -140,9 +141,9 @@ static bool make_folder(const char *above, const char *folder)
 
 struct tally_disk_cache *tally_cache_open(void)
 {
-	uint64_t bytes_max = bytes_max_from(secure_getenv("TALLY_CACHE_BYTES"));
-	const char *above = secure_getenv("XDG_CACHE_HOME");
-	const char *home = secure_getenv("HOME");
+	uint64_t bytes_max = bytes_max_from(tally_environment("TALLY_CACHE_BYTES"));
+	const char *above = tally_environment("XDG_CACHE_HOME");
+	const char *home = tally_environment("HOME");
 	char caches[TALLY_CACHE_PATH_MAX], folder[TALLY_CACHE_PATH_MAX];
 	int length;
 	if (!bytes_max)

@@ -2,6 +2,7 @@
  * Separate Files"). */
 #include "object/object.h"
 #include "object/search.h"
+#include "base/environment.h"
 #include "base/unpack.h"
 
 #include <errno.h>
@@ -81,7 +82,7 @@ bool tally_search_kept_path(const struct tally_object_search *search,
 			    const struct tally_build_id *id, const char *name, char *path)
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1];
-	const char *root = search->build_ids ? search->build_ids : getenv("HOME");
+	const char *root = search->build_ids ? search->build_ids : tally_environment("HOME");
 	if (id->size < 2 || !root)
 		return false;
 	tally_build_id_format(id, hex);

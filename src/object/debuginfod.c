@@ -1,5 +1,6 @@
 #include "object/debuginfod.h"
 
+#include "base/environment.h"
 #include "base/loaded.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,6 @@
 struct debuginfod_client; /* libdebuginfod's */
 
 struct tally_debuginfod {
-	void *library;
 	struct debuginfod_client *client;
 	tally_debuginfod_progress *progress;
 	void *context;
@@ -32,18 +32,18 @@ struct tally_debuginfod {
 
 static bool load(struct tally_debuginfod *server)
 {
-	/* RTLD_NODELETE: the libraries that it loads (libcurl, TLS) leak when they are unloaded,
+	/* It stays loaded: the libraries that it loads (libcurl, TLS) leak when they are unloaded,
 	 * and would start anew each time. */
-	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) &&
-	       tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
-	       tally_loaded_find(server->library, "debuginfod_find_debuginfo",
+	void *library = tally_loaded_open(LIBRARY);
+	return tally_loaded_find(library, "debuginfod_begin", &server->begin) &&
+	       tally_loaded_find(library, "debuginfod_end", &server->end) &&
+	       tally_loaded_find(library, "debuginfod_find_debuginfo",
 				 &server->find_debuginfo) &&
-	       tally_loaded_find(server->library, "debuginfod_find_executable",
+	       tally_loaded_find(library, "debuginfod_find_executable",
 				 &server->find_executable) &&
-	       tally_loaded_find(server->library, "debuginfod_set_progressfn",
+	       tally_loaded_find(library, "debuginfod_set_progressfn",
 				 &server->set_progress) &&
-	       tally_loaded_find(server->library, "debuginfod_set_user_data",
+	       tally_loaded_find(library, "debuginfod_set_user_data",
 				 &server->set_user_data);
 }
 
@@ -52,7 +52,7 @@ static bool load(struct tally_debuginfod *server)
 static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	void *(*get_user_data)(struct debuginfod_client *client);
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+	void *library = tally_loaded_open(LIBRARY);
 	bool found = tally_loaded_find(library, "debuginfod_get_user_data", &get_user_data);
 	struct tally_debuginfod *server = found ? get_user_data(client) : NULL;
 	if (library)
@@ -64,16 +64,46 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	return server && server->has_given_up;
 }
 
+/* libdebuginfod would keep files in /.cache. */
+static bool has_folder(void)
+{
+	return tally_environment("DEBUGINFOD_CACHE_PATH") || tally_environment("XDG_CACHE_HOME") ||
+	       tally_environment("HOME");
+}
+
+static int refuse_without_folder(const char *distrust, struct tally_error *err)
+{
+	tally_error_set(err, -EDESTADDRREQ,
+			"debuginfod servers can't be asked: there is no folder for their files");
+	if (distrust)
+		tally_error_hint(err,
+				 "the caller's is not used, because %s; view the recording with "
+				 "a tally without them: cp \"$(command -v tally)\" .",
+				 distrust);
+	else
+		tally_error_hint(err, "set HOME, XDG_CACHE_HOME or DEBUGINFOD_CACHE_PATH");
+	return -EDESTADDRREQ;
+}
+
 int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress, void *context,
 			  struct tally_debuginfod **out, struct tally_error *err)
 {
-	const char *known = getenv("DEBUGINFOD_URLS");
+	const char *known = tally_environment("DEBUGINFOD_URLS");
+	const char *distrust = tally_environment_distrust();
 	if (!urls && (!known || !*known)) {
 		tally_error_set(err, -EDESTADDRREQ, "no debuginfod server is named");
-		tally_error_hint(
-			err, "--debuginfod=https://debuginfod.debian.net, or set DEBUGINFOD_URLS");
+		if (distrust)
+			tally_error_hint(err,
+					 "--debuginfod=https://debuginfod.debian.net; "
+					 "DEBUGINFOD_URLS is ignored, because %s",
+					 distrust);
+		else
+			tally_error_hint(err, "--debuginfod=https://debuginfod.debian.net, "
+					      "or set DEBUGINFOD_URLS");
 		return -EDESTADDRREQ;
 	}
+	if (!has_folder())
+		return refuse_without_folder(distrust, err);
 	struct tally_debuginfod *server = calloc(1, sizeof(*server));
 	if (!server)
 		return tally_error_set(err, -ENOMEM, "out of memory");
@@ -128,7 +158,5 @@ void tally_debuginfod_close(struct tally_debuginfod *server)
 		return;
 	if (server->client)
 		server->end(server->client);
-	if (server->library)
-		dlclose(server->library);
 	free(server);
 }

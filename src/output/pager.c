@@ -1,6 +1,8 @@
 #include "output/pager.h"
 
+#include "base/environment.h"
 #include "base/terminal.h"
+#include "session/program.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,29 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool is_installed(const char *program)
-{
-	const char *path = getenv("PATH");
-	char file[512];
-	while (path && *path) {
-		size_t length = strcspn(path, ":");
-		snprintf(file, sizeof(file), "%.*s/%s", (int)length, path, program);
-		if (!access(file, X_OK))
-			return true;
-		path += length + (path[length] == ':');
-	}
-	return false;
-}
-
 static const char *pager_command(void)
 {
 	const char *names[] = { "TALLY_PAGER", "PAGER" };
 	for (unsigned i = 0; i < 2; i++) {
-		const char *command = getenv(names[i]);
+		const char *command = tally_environment(names[i]);
 		if (command)
 			return *command && strcmp(command, "cat") ? command : NULL;
 	}
-	return is_installed("less") ? "less" : NULL;
+	const char *path = tally_environment("PATH");
+	return path && tally_program_is_there(path, "less") ? "less" : NULL;
 }
 
 bool tally_pager_is_less(void)
@@ -59,7 +48,7 @@ static size_t top_line(size_t line, size_t lines)
 static void set_less(size_t top)
 {
 	static const char plain[] = "-ACEFGIKLMNQRSUVWXacefgimnqrsuw ";
-	const char *set = getenv("LESS");
+	const char *set = tally_environment("LESS");
 	char text[256];
 	if (!set)
 		set = "FRSX";
@@ -101,6 +90,10 @@ void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line, s
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
 		set_less(top);
+		/* less can run programs, and edit and save files. */
+		if (tally_environment_distrust())
+			setenv("LESSSECURE", "1", 1);
+		tally_environment_drop_rights();
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

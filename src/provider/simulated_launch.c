@@ -9,6 +9,8 @@
 
 #include "valgrind/vsim_program.h"
 
+#include "base/environment.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -167,7 +169,7 @@ static int check_surroundings(struct tally_error *err)
 {
 	enum { DESCRIPTORS = 20 }; /* it takes a dozen of the program's descriptors for itself */
 	struct rlimit limit;
-	const char *folder = getenv("TMPDIR");
+	const char *folder = tally_environment_of_caller("TMPDIR");
 	if (!folder || !*folder)
 		folder = "/tmp";
 	if (access(folder, W_OK | X_OK) < 0) {

@@ -11,6 +11,8 @@
  * file, so the next tally can recognize files without an owner. */
 #include "provider/simulated_state.h"
 
+#include "base/environment.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +48,7 @@ static bool has_room(const char *folder)
 
 static const char *choose_folder(const struct simulated *simulated)
 {
-	const char *temporary = getenv("TMPDIR");
+	const char *temporary = tally_environment("TMPDIR");
 	if (simulated->options.memory)
 		return simulated->options.memory;
 	if (has_room("/dev/shm"))

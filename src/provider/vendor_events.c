@@ -3,7 +3,6 @@
 #include "base/loaded.h"
 #include "base/vector.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib.h>
@@ -26,7 +25,7 @@ struct library {
 static int load(struct library *library, struct tally_error *err)
 {
 	/* stays open, since pointers lead into its tables */
-	void *handle = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+	void *handle = tally_loaded_open("libpfm.so.4");
 	bool found = handle && tally_loaded_find(handle, "pfm_initialize", &library->initialize) &&
 		     tally_loaded_find(handle, "pfm_strerror", &library->strerror) &&
 		     tally_loaded_find(handle, "pfm_get_os_event_encoding",

@@ -8,9 +8,8 @@
 enum { PATH_BYTES = 4096 };
 
 /* Finds the file that execvp(3) would run.  Returns 0 when there is none. */
-static int find_program(const char *command, char *out, size_t size)
+static int find_program(const char *path, const char *command, char *out, size_t size)
 {
-	const char *path = getenv("PATH");
 	if (strchr(command, '/'))
 		return snprintf(out, size, "%s", command) < (int)size && !access(out, X_OK);
 	if (!path)
@@ -26,8 +25,8 @@ static int find_program(const char *command, char *out, size_t size)
 	return 0;
 }
 
-bool tally_program_is_there(const char *command)
+bool tally_program_is_there(const char *path, const char *command)
 {
-	char path[PATH_BYTES];
-	return find_program(command, path, sizeof(path));
+	char file[PATH_BYTES];
+	return find_program(path, command, file, sizeof(file));
 }

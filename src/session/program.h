@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* True if execvp(3) would find it. */
-bool tally_program_is_there(const char *command);
+/* True if execvp(3) would find it with this PATH; NULL: the default one. */
+bool tally_program_is_there(const char *path, const char *command);
 
 #endif

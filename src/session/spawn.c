@@ -1,5 +1,7 @@
 #include "session/spawn.h"
 
+#include "base/environment.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -42,7 +44,7 @@ static int look_at(const char *path)
  * is found.  Unlike execvp(3), a folder that can't be searched is not reported. */
 static int look_up(const char *name, char *path, size_t size)
 {
-	const char *at = getenv("PATH");
+	const char *at = tally_environment_of_caller("PATH");
 	int result = -ENOENT;
 	if (strchr(name, '/') || !*name)
 		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
@@ -77,6 +79,7 @@ static void child_run(int control_fd, char **command, const sigset_t *mask)
 	getrusage(RUSAGE_SELF, &report.used);
 	if (write(control_fd, &report, sizeof(report)) < 0)
 		_exit(TALLY_EXIT_NOT_FOUND);
+	tally_environment_give_back();
 	execvp(command[0], command);
 	report.code = exec_error(command[0], -errno);
 	if (write(control_fd, &report, sizeof(report)) < 0)

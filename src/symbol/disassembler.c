@@ -12,10 +12,10 @@
  * relative numbers, which are parsed from the text. */
 #include "symbol/disassembler.h"
 
+#include "base/environment.h"
 #include "base/loaded.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -77,10 +77,10 @@ static void *load_library(void)
 					     "libLLVM.so.19.1", "libLLVM.so.18.1",
 					     "libLLVM-17.so.1", "libLLVM-16.so.1",
 					     "libLLVM-15.so.1", "libLLVM-14.so.1" };
-	const char *asked = getenv("TALLY_LIBLLVM");
-	void *handle = asked ? dlopen(asked, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const char *asked = tally_environment("TALLY_LIBLLVM");
+	void *handle = asked ? tally_loaded_open(asked) : NULL;
 	for (size_t i = 0; !asked && !handle && i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
-		handle = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
+		handle = tally_loaded_open(NAMES[i]);
 	return handle;
 }
 
@@ -141,7 +141,7 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 			machine);
 	void *handle = load_library();
 	if (!handle) {
-		const char *asked = getenv("TALLY_LIBLLVM");
+		const char *asked = tally_environment("TALLY_LIBLLVM");
 		tally_error_set(err, -ENOENT, "code can't be disassembled: %s",
 				asked ? "the libLLVM that TALLY_LIBLLVM names can't be loaded"
 				      : "libLLVM is not installed");

@@ -121,7 +121,7 @@ struct tally_print_library *tally_print_library_open(const struct tally_tracepoi
 	struct tally_print_library *library = calloc(1, sizeof(*library));
 	if (!library)
 		return NULL;
-	library->handle = dlopen("libtraceevent.so.1", RTLD_NOW | RTLD_LOCAL);
+	library->handle = tally_loaded_open("libtraceevent.so.1");
 	library->room = calloc(1, EVENT_ROOM);
 	if (library->handle && library->room && find_functions(library) &&
 	    parse_with(library, tracepoint, system))

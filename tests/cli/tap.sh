@@ -5,6 +5,10 @@ number=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
+# With another user's environment (sudo) tally would ignore what tests set.
+unset SUDO_UID PKEXEC_UID DOAS_USER
+[ -O "${HOME:-/}" ] || export HOME=$scratch
+
 # Runs a command as an unprivileged user whom no other test has: users have budgets, as of memory for
 # rings, that all their processes share.
 # shellcheck disable=SC2034 # used by tests
