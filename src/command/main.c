@@ -2,9 +2,22 @@
 
 #include "base/environment.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* If descriptors 0, 1 or 2 are closed, the next file that is opened would get their number, and
+ * messages would be written into it.  They are held by descriptors that can't be read or written,
+ * so losing an output is an error as before.  Commands that tally starts don't inherit them. */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_PATH | O_CLOEXEC) != fd &&
+		    open("/", O_PATH | O_CLOEXEC) != fd) /* there may be no /dev */
+			_exit(TALLY_EXIT_FAILURE);
+}
 
 /* Returns the exit status: output that standard output didn't take is a failure. */
 static int finish(const char *name, int status)
@@ -17,6 +30,7 @@ static int finish(const char *name, int status)
 
 int main(int argc, char **argv)
 {
+	hold_standard_descriptors();
 	tally_environment_begin();
 	/* Text depends on the locale; numbers keep the C locale's format. */
 	setlocale(LC_CTYPE, "");
