@@ -13,13 +13,99 @@
 
 enum { SOURCE_BYTES_MAX = 32 << 20, TAB = 8, LINE_COLUMNS_MAX = 2000 };
 
-/* O_NONBLOCK: the path may name a FIFO or a device, which must not block. */
-static int read_regular(struct tally_source_file *file, const char *path)
+/* ---- who may read a file -------------------------------------------------- */
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	return !strncmp(path, folder, length) && (length == 1 || path[length] == '/');
+}
+
+/* Returns the length of `folder`, made absolute, if the path is below it; or 0. */
+static size_t length_above(const char *path, const char *folder)
+{
+	char *real = folder ? realpath(folder, NULL) : NULL;
+	size_t length = real && is_below(path, real) ? strlen(real) : 0;
+	free(real);
+	return length;
+}
+
+/* Returns how many bytes of the path name folders whose modes don't matter; SIZE_MAX: the file's
+ * mode doesn't matter either. */
+static size_t trusted_length(const struct tally_source_files *files, const char *path)
+{
+	size_t here = length_above(path, "."), root = length_above(path, files->root);
+	if (files->is_for_terminal || length_above(path, files->shared))
+		return SIZE_MAX;
+	return here > root ? here : root;
+}
+
+/* Opens one part of a path.  A device isn't opened: that alone may do something, as with a
+ * watchdog. */
+static int open_part(int folder, const char *name, bool is_file)
 {
 	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	if (!is_file)
+		return openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	errno = EINVAL;
+	return S_ISREG(status.st_mode)
+		       ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+		       : -1;
+}
+
+/* Opens a path without links, part by part, so that each folder whose mode is checked is one that
+ * leads to the file.  Returns the descriptor; -EACCES if the viewer may not read it, -EPERM if
+ * other users may not, or another -errno. */
+static int open_readable_by_all(const char *path, size_t trusted)
+{
+	int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *name = path + 1;
+	for (bool is_file = false; at >= 0 && !is_file;) {
+		char part[NAME_MAX + 1];
+		struct stat status;
+		size_t length = strcspn(name, "/"), end = (size_t)(name - path) + length;
+		is_file = !name[length];
+		if (snprintf(part, sizeof(part), "%.*s", (int)length, name) >= (int)sizeof(part)) {
+			close(at);
+			return -ENAMETOOLONG;
+		}
+		int next = open_part(at, part, is_file), code = errno;
+		close(at);
+		at = next;
+		errno = code;
+		name += length + !is_file;
+		if (at < 0 || end <= trusted)
+			continue;
+		if (fstat(at, &status) < 0 || !(status.st_mode & (is_file ? S_IROTH : S_IXOTH))) {
+			close(at);
+			return -EPERM;
+		}
+	}
+	return at < 0 ? -errno : at;
+}
+
+static int open_source(const struct tally_source_files *files, const char *path)
+{
+	char *real = realpath(path, NULL);
+	if (!real)
 		return -errno;
+	int fd = open_readable_by_all(real, trusted_length(files, real));
+	free(real);
+	return fd;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+/* Returns 0 or -errno, as open_readable_by_all(). */
+static int read_regular(struct tally_source_files *files, struct tally_source_file *file,
+			const char *path)
+{
+	struct stat status;
+	int fd = open_source(files, path);
+	if (fd < 0)
+		return fd;
 	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
 				     status.st_size > SOURCE_BYTES_MAX
 			     ? -EINVAL
@@ -71,11 +157,13 @@ const struct tally_source_file *tally_source_file(struct tally_source_files *fil
 	int result = -ENOENT;
 	if (files->root &&
 	    snprintf(below, sizeof(below), "%s/%s", files->root, path) < (int)sizeof(below))
-		result = read_regular(&file, below);
-	if (result < 0)
-		result = read_regular(&file, path);
+		result = read_regular(files, &file, below);
+	if (result < 0 && result != -EPERM)
+		result = read_regular(files, &file, path);
 	if (!result)
 		find_lines(&file);
+	if (result == -EPERM && !files->left_out_count++)
+		files->left_out = strdup(path);
 	if (tally_vector_push(&files->files, file) < 0) {
 		free(file.path);
 		free(file.starts);
@@ -141,4 +229,5 @@ void tally_source_files_release(struct tally_source_files *files)
 		tally_buffer_release(&files->files.items[i].text);
 	}
 	tally_vector_release(&files->files);
+	free(files->left_out);
 }

@@ -1,7 +1,13 @@
 /* The lines of source files, by the paths that the compiler recorded.
  *
- * Paths come from programs and recordings, so only regular files up to a size are read. A file that
- * cannot be read is not an error. Not thread-safe.
+ * Paths come from programs and recordings, which may name any file, and the output may be passed
+ * on: so the lines of a file that other users can't read are left out, unless the user names a
+ * folder above it (--source DIR) or the output is a terminal.  Other users can read a file if its
+ * mode and the modes of all folders above it let them; folders above the working directory and above
+ * --symfs are not looked at.
+ *
+ * Only regular files up to a size are read. A file that cannot be read is not an error. Not
+ * thread-safe.
  */
 #ifndef TALLY_ANNOTATE_SOURCE_TEXT_H
 #define TALLY_ANNOTATE_SOURCE_TEXT_H
@@ -21,7 +27,11 @@ struct tally_source_file {
 };
 
 struct tally_source_files {
-	const char *root; /* --symfs: searched first; NULL: none */
+	const char *root;   /* --symfs: searched first; NULL: none */
+	const char *shared; /* --source: the user wants these files in the output; NULL: none */
+	bool is_for_terminal;
+	char *left_out;          /* the first file that other users can't read; owned; or NULL */
+	unsigned left_out_count; /* such files */
 	struct { struct tally_source_file *items; size_t count, capacity; } files;
 };
 

@@ -31,6 +31,7 @@ struct request {
 	/* number of functions to show; 0: all that the name fits, but only the hottest for
 	 * "[object]" or without a name */
 	size_t functions;
+	const char *shared_sources; /* --source DIR; or NULL */
 	bool html, json, no_pager, mangled, no_inlines, shows_idle;
 };
 
@@ -46,6 +47,19 @@ static int take_syntax(void *taker, const struct tally_option *option, const cha
 	if (is_intel || !strcmp(value, "att"))
 		return 0;
 	return tally_error_set(err, -EINVAL, "option -M: '%s' is neither att nor intel", value);
+}
+
+static int take_source(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct request *request = taker;
+	struct stat status;
+	(void)option;
+	request->view.with_source = true;
+	request->shared_sources = value;
+	if (!value || (!stat(value, &status) && S_ISDIR(status.st_mode)))
+		return 0;
+	return tally_error_set(err, -ENOENT, "option --source: there is no folder '%s'", value);
 }
 
 static int take_percent_type(void *taker, const struct tally_option *option, const char *value,
@@ -78,9 +92,13 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct request, json) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
 	  TALLY_SET(struct request, no_pager) },
-	{ 's', "source", TALLY_ARGUMENT_NONE, NULL,
+	{ 's', NULL, TALLY_ARGUMENT_NONE, NULL,
 	  "source lines between the instructions (the default)",
 	  TALLY_SET(struct request, view.with_source) },
+	{ 0, "source", TALLY_ARGUMENT_OPTIONAL, "DIR",
+	  "the same; with DIR, also lines of files below DIR that\n"
+	  "other users can't read",
+	  TALLY_TAKE(take_source) },
 	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "only instructions",
 	  TALLY_CLEAR(struct request, view.with_source) },
 	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "only source lines, each with its share",
@@ -370,6 +388,20 @@ static size_t line_at(const struct tally_buffer *text, size_t offset)
 	return line;
 }
 
+static void warn_of_left_out(const struct tally_source_files *sources)
+{
+	char path[1024];
+	unsigned others = sources->left_out_count - 1;
+	if (!sources->left_out)
+		return;
+	tally_terminal_clean_name(sources->left_out, path, sizeof(path));
+	fprintf(stderr, "tally annotate: other users can't read %s", path);
+	if (others)
+		fprintf(stderr, " and %u other file%s", others, others == 1 ? "" : "s");
+	fprintf(stderr, ": their lines are left out\n"
+			"hint: --source DIR shows the lines of all files below DIR\n");
+}
+
 static int show(const struct tally_command *command, struct request *request,
 		struct tally_profile *profile)
 {
@@ -379,7 +411,8 @@ static int show(const struct tally_command *command, struct request *request,
 	char size[TALLY_SIZE_TEXT];
 	struct tally_pager pager = { 0 };
 	size_t hottest = 0;
-	struct tally_source_files sources = { .root = request->names.search.root };
+	struct tally_source_files sources = { .root = request->names.search.root,
+					      .shared = request->shared_sources };
 	bool is_text = !request->html && !request->json;
 	request->view.sources = &sources;
 	tally_filter_text(&request->filter, &taken);
@@ -391,6 +424,7 @@ static int show(const struct tally_command *command, struct request *request,
 	if (is_shown) {
 		tally_pager_measure(&pager);
 		request->view.columns = pager.columns;
+		sources.is_for_terminal = pager.columns;
 		request->view.colours = pager.colours;
 	}
 	request->view.recorded_ns = recorded_until(profile->recording,
@@ -409,6 +443,7 @@ static int show(const struct tally_command *command, struct request *request,
 			tally_size_text(out.length, size),
 			request->html ? "; open it in a browser" : "");
 	tally_command_warn(command, profile->recording);
+	warn_of_left_out(&sources);
 	for (size_t i = 0; i < all.count; i++)
 		tally_annotation_release(&all.items[i]);
 	tally_vector_release(&all);

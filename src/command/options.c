@@ -60,6 +60,13 @@ bool tally_option_takes_path(const struct tally_option *option)
 	return strstr(name, "FILE") || !strcmp(name, "DIR") || !strcmp(name, "OLD");
 }
 
+/* True for "/usr/src", ".", "./src" and "../src". */
+static bool looks_like_a_folder(const char *word)
+{
+	size_t dots = word ? strspn(word, ".") : 0;
+	return word && dots <= 2 && (word[dots] == '/' || (dots && !word[dots]));
+}
+
 /* Sets the option's argument: `attached` (after the letter or =), or the next word of argv. */
 static enum step take_argument(struct tally_options *options, const struct tally_option *option,
 			       const char *attached, const char *shown)
@@ -75,7 +82,8 @@ static enum step take_argument(struct tally_options *options, const struct tally
 		options->index++;
 	}
 	if (option->kind == TALLY_ARGUMENT_OPTIONAL && !attached &&
-	    is_choice(option->choices, next)) {
+	    (is_choice(option->choices, next) ||
+	     (tally_option_takes_path(option) && looks_like_a_folder(next)))) {
 		options->value = next;
 		options->index++;
 	}

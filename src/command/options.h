@@ -35,7 +35,9 @@ struct tally_option;
 enum tally_argument_kind {
 	TALLY_ARGUMENT_NONE,
 	TALLY_ARGUMENT_REQUIRED,
-	TALLY_ARGUMENT_OPTIONAL /* "-g", "-gcaller"; also "-g caller" if `choices` has the word */
+	TALLY_ARGUMENT_OPTIONAL /* "-g", "-gcaller"; also "-g caller" if `choices` has the word, and
+				    "--source ./src" if the argument is a DIR and the word looks
+				    like one */
 };
 
 /* A member's type, and the value that it gets. */
