@@ -172,6 +172,7 @@ static int read_and_export(const struct tally_command *command, const struct req
 		result = tally_recording_open(inputs[0], &recording, err);
 	if (result < 0)
 		return result;
+	tally_output_protect(recording);
 	recording->names.no_inlines = request->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);

@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "base/unpack.h"
 #include "command/filter_options.h"
+#include "command/output_file.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "profile/idle.h"
@@ -310,6 +311,8 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 			 is_stdin ? "" : tally_object_basename(path));
 	bool is_held;
 	int status = read_input(path, fd, &text, &is_held, err);
+	if (status == 0 || is_held)
+		tally_output_protect_like(fd);
 	if (status == 1)
 		status = load_recording(command, path, is_held ? &text : NULL, input, stacks, err);
 	else if (!status)

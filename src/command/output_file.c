@@ -1,6 +1,7 @@
 #include "command/output_file.h"
 #include "command/new_file.h"
 #include "perfdata/perfdata.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,44 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static void forbid(mode_t bits)
+{
+	umask(umask(077) | bits);
+}
+
+/* With ENABLE_ON_EXEC an event belongs to a command that its recorder started.  Tracepoints name
+ * other tasks, too: those that a task wakes, or that run after it. */
+static bool is_of_command(const struct tally_recording *recording)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_attr *attr = &events[i].attr;
+		bool is_side_band = attr->type == TALLY_TYPE_SOFTWARE &&
+				    attr->config == TALLY_SW_DUMMY;
+		if (attr->type == TALLY_TYPE_TRACEPOINT ||
+		    (!is_side_band && !(attr->flags & TALLY_ATTR_ENABLE_ON_EXEC)))
+			return false;
+	}
+	return count;
+}
+
+void tally_output_protect(const struct tally_recording *recording)
+{
+	struct stat file;
+	bool is_anothers = recording->path && !stat(recording->path, &file) &&
+			   S_ISREG(file.st_mode) && file.st_uid != geteuid();
+	if (is_anothers || !is_of_command(recording))
+		forbid(077);
+}
+
+void tally_output_protect_like(int input)
+{
+	struct stat file;
+	if (!fstat(input, &file) && S_ISREG(file.st_mode))
+		forbid(~file.st_mode & 077);
+}
 
 static int write_all(int fd, const struct tally_buffer *text)
 {

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "base/vector.h"
+#include "command/output_file.h"
 #include "profile/idle.h"
 
 #include <signal.h>
@@ -234,6 +235,7 @@ int tally_command_profile_new(struct tally_recording *recording,
 			      struct tally_error *err)
 {
 	struct tally_command_progress progress;
+	tally_output_protect(recording);
 	options->progress = tally_command_progress;
 	options->context = &progress;
 	tally_command_progress_start(&progress);

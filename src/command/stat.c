@@ -449,7 +449,12 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 		if (tally_output_check(stat->output_path, words ? (const char *const *)words : none,
 				       err) < 0)
 			return -EEXIST;
+		/* The rows of threads have names, which may be of other users' threads. */
+		mode_t mask = umask(077);
+		if (stat->options.counting.by != TALLY_COUNT_BY_THREAD)
+			umask(mask);
 		stat->output = fopen(stat->output_path, stat->appends ? "ae" : "we");
+		umask(mask);
 		if (!stat->output)
 			return tally_error_set(err, -errno, "%s: %s", stat->output_path,
 					       tally_errno_text(-errno));

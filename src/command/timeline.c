@@ -125,6 +125,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 		result = tally_recording_open(inputs[0], &recording, err);
 	if (result < 0)
 		return result;
+	tally_output_protect(recording);
 	struct tally_trace_text trace = { .recording = recording };
 	struct tally_activity_options wanted = {
 		.filter = request->filter,
