@@ -4,9 +4,6 @@
 #include "perfdata/feature.h"
 #include "tracepoint/format.h"
 
-#include <stdio.h>
-#include <string.h>
-
 void tally_trace_text_release(struct tally_trace_text *trace)
 {
 	for (size_t i = 0; i < trace->formats.count; i++) {
@@ -23,7 +20,6 @@ static struct tally_trace_format *make_format(struct tally_trace_text *trace,
 {
 	const char *text;
 	size_t length;
-	char system[128];
 	while (trace->formats.count <= index)
 		if (tally_vector_push(&trace->formats, (struct tally_trace_format){ 0 }) < 0)
 			return NULL;
@@ -31,7 +27,6 @@ static struct tally_trace_format *make_format(struct tally_trace_text *trace,
 	if (format->tried)
 		return format;
 	format->tried = true;
-	snprintf(system, sizeof(system), "%.*s", (int)strcspn(event->name, ":"), event->name);
 	struct tally_feature_bytes tracing =
 		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
 	struct tally_tracepoint_machine machine;
@@ -40,7 +35,7 @@ static struct tally_trace_format *make_format(struct tally_trace_text *trace,
 	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
 				       &machine.swap) &&
 	    !tally_tracepoint_parse(text, length, &machine, &format->tracepoint, NULL) &&
-	    tally_print_compile(format->tracepoint, system, &format->print, NULL) < 0)
+	    tally_print_compile(format->tracepoint, &format->print, NULL) < 0)
 		format->print = NULL;
 	return format;
 }

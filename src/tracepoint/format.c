@@ -125,7 +125,7 @@ unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned l
 }
 
 /* Sets the size of an array's elements: from the length in brackets, otherwise from the type's
- * name. */
+ * name.  "nid_t nid[3]; size:4" (f2fs) gives an element's size as the array's. */
 static void set_element_bytes(struct format_parser *parser, struct tally_tracepoint_field *field,
 			      uint32_t count, size_t base_length)
 {
@@ -136,6 +136,8 @@ static void set_element_bytes(struct format_parser *parser, struct tally_tracepo
 	else
 		field->element_bytes = tally_tracepoint_type_bytes(field->type, base_length,
 								   parser->long_bytes);
+	if (field->element_bytes == 0 && count > 1)
+		field->element_bytes = field->size_bytes;
 }
 
 /* Splits "unsigned long args[6]" or "__data_loc char[] name" into type, name and the number in
@@ -202,6 +204,8 @@ static void classify(struct tally_tracepoint_field *field)
 static int parse_field(struct format_parser *parser, struct line line)
 {
 	struct tally_tracepoint_field field = { 0 };
+	if (parser->fields.count >= TALLY_TRACEPOINT_FIELDS_MAX)
+		return bad(parser, line.start, "too many fields");
 	const char *semicolon = memchr(line.start, ';', (size_t)(line.end - line.start));
 	if (!semicolon)
 		return bad(parser, line.start, "a field's declaration doesn't end");

@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TALLY_TRACEPOINT_TEXT_MAX = 1 << 20 };
+/* The longest text, in bytes, and the most fields (the kernels' own have up to 41). */
+enum { TALLY_TRACEPOINT_TEXT_MAX = 1 << 20, TALLY_TRACEPOINT_FIELDS_MAX = 256 };
 
 enum tally_field_place {
 	TALLY_FIELD_FIXED,    /* the value is at `offset` */

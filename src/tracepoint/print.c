@@ -12,7 +12,6 @@ struct tally_print {
 	enum tally_print_means means;
 	struct tally_print_program program;
 	struct tally_arena arena; /* owns the program */
-	struct tally_print_library *library;
 };
 
 /* The parse tree is not needed afterwards, except the tables and names that the program points
@@ -29,8 +28,8 @@ static int compile(struct tally_print *print, struct tally_error *why)
 	return error;
 }
 
-int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *system,
-			struct tally_print **out, struct tally_error *why)
+int tally_print_compile(const struct tally_tracepoint *tracepoint, struct tally_print **out,
+			struct tally_error *why)
 {
 	*out = NULL;
 	struct tally_print *print = calloc(1, sizeof(*print));
@@ -44,8 +43,7 @@ int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *s
 	}
 	if (error < 0) {
 		tally_arena_release(&print->arena);
-		print->library = system ? tally_print_library_open(tracepoint, system) : NULL;
-		print->means = print->library ? TALLY_PRINT_LIBRARY : TALLY_PRINT_FIELDS;
+		print->means = TALLY_PRINT_FIELDS;
 	}
 	*out = print;
 	return 0;
@@ -55,7 +53,6 @@ void tally_print_free(struct tally_print *print)
 {
 	if (!print)
 		return;
-	tally_print_library_close(print->library);
 	tally_arena_release(&print->arena);
 	free(print);
 }
@@ -70,7 +67,7 @@ void tally_print_event(const struct tally_print *print, const void *raw, size_t 
 {
 	if (print->means == TALLY_PRINT_COMPILED) {
 		tally_print_run(print->tracepoint, &print->program, raw, size, names, out);
-	} else if (!print->library || !tally_print_library_event(print->library, raw, size, out)) {
+	} else {
 		tally_buffer_text(out, "[FAILED TO PARSE]");
 		tally_print_fields(print->tracepoint, raw, size, out);
 	}
@@ -129,9 +126,9 @@ static void print_number_field(const struct tally_tracepoint *tracepoint,
 	tally_print_number(out, &spec, 0, value);
 }
 
-static void print_field(const struct tally_tracepoint *tracepoint,
-			const struct tally_tracepoint_field *field, const void *raw, size_t size,
-			struct tally_buffer *out)
+void tally_print_field(const struct tally_tracepoint *tracepoint,
+		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
+		       struct tally_buffer *out)
 {
 	if (field->is_array)
 		print_array_field(tracepoint, field, raw, size, out);
@@ -146,6 +143,6 @@ void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *r
 		tally_buffer_char(out, ' ');
 		tally_buffer_text(out, tracepoint->fields[i].name);
 		tally_buffer_char(out, '=');
-		print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
+		tally_print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
 	}
 }

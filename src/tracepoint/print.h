@@ -1,10 +1,9 @@
 /* Turns a tracepoint's raw bytes into the text that `perf script` shows.  The print format is
  * compiled once and then run for each event.
  *
- * Wherever libtraceevent understands the format, the text equals its output byte for byte;
- * print_parse.c lists where that library errs and we don't.  A format that we can't compile is left
- * to libtraceevent if the machine has it (loaded with dlopen(3), once per such tracepoint);
- * otherwise the fields are printed as name=value.
+ * Wherever libtraceevent (perf's printer) understands the format, the text equals its output byte
+ * for byte; print_parse.c lists where that library errs and we don't.  A format that we can't
+ * compile prints the fields as name=value.
  *
  * Strings in events come from the traced programs: the text may contain terminal escapes, which the
  * caller must clean.
@@ -27,28 +26,29 @@ struct tally_print_names {
 	const char *(*string)(void *context, uint64_t address);
 };
 
+enum { TALLY_PRINT_TEXT_MAX = 1 << 16 }; /* the kernel's own limit is two pages */
+
 enum tally_print_means {
 	TALLY_PRINT_COMPILED,
-	TALLY_PRINT_LIBRARY, /* libtraceevent */
 	TALLY_PRINT_FIELDS,  /* "[FAILED TO PARSE] name=value …", as perf prints it */
 };
 
 struct tally_print;
 
-/* Compiles the print format.  `tracepoint` must outlive the program.  `system` ("sched") is passed
- * to libtraceevent; NULL prevents the use of that library.  Returns 0 or -ENOMEM: a format that
- * can't be compiled is printed by other means, and `why` (may be NULL) says what was not
+/* Compiles the print format.  `tracepoint` must outlive the program.  Returns 0 or -ENOMEM: a
+ * format that can't be compiled prints the fields, and `why` (may be NULL) says what was not
  * understood.  Free with tally_print_free(). */
-int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *system,
-			struct tally_print **out, struct tally_error *why);
+int tally_print_compile(const struct tally_tracepoint *tracepoint, struct tally_print **out,
+			struct tally_error *why);
 
 void tally_print_free(struct tally_print *print);
 
 enum tally_print_means tally_print_means(const struct tally_print *print);
 
 /* Appends the text of the event in `size` raw bytes (PERF_SAMPLE_RAW), without a newline.  `names`
- * may be NULL.  Any bytes are safe: a value outside of them prints as 0 or as nothing.  Many
- * threads may run a compiled program at once; only one at a time with TALLY_PRINT_LIBRARY. */
+ * may be NULL.  Any bytes are safe: a value outside of them prints as 0 or as nothing.  The
+ * text is at most TALLY_PRINT_TEXT_MAX bytes; a longer one is cut and ends with "[LINE TOO BIG]", as
+ * the kernel's own.  Many threads may print at once. */
 void tally_print_event(const struct tally_print *print, const void *raw, size_t size,
 		       const struct tally_print_names *names, struct tally_buffer *out);
 

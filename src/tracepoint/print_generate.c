@@ -149,7 +149,9 @@ struct generator {
 	struct tally_arena *arena;
 	TALLY_VECTOR(struct tally_print_instruction) code;
 	struct tally_buffer literal; /* text since the last instruction */
-	const struct tally_node *argument;
+	struct tally_node *argument;
+	unsigned unknown_count;
+	size_t emitted; /* instructions, with those of arguments that failed */
 	unsigned stack;
 	struct tally_error *err;
 	int error;
@@ -167,7 +169,7 @@ static int fail(struct generator *generator, int code, const char *what)
 
 static size_t emit(struct generator *generator, struct tally_print_instruction instruction)
 {
-	if (generator->code.count >= TALLY_PRINT_PROGRAM_MAX)
+	if (generator->emitted++ >= TALLY_PRINT_PROGRAM_MAX)
 		fail(generator, -EBADMSG, "it is too long");
 	else if (tally_vector_push(&generator->code, instruction) < 0)
 		fail(generator, -ENOMEM, "");
@@ -280,7 +282,7 @@ static void emit_operation(struct generator *generator, const struct tally_node 
 	}
 	emit_number(generator, node->right);
 	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_OPERATE,
-							   .operation = (uint8_t)node->operation });
+							  .operation = (uint8_t)node->operation });
 	generator->stack--;
 }
 
@@ -328,6 +330,11 @@ static void emit_number(struct generator *generator, const struct tally_node *no
 	case TALLY_NODE_CONDITION:
 		emit_branches(generator, node, false, NULL);
 		return;
+	case TALLY_NODE_CALL:
+	case TALLY_NODE_COMPOUND:
+	case TALLY_NODE_UNKNOWN:
+		fail(generator, -EBADMSG, "a number that only the kernel knows");
+		return;
 	default: /* text is no number */
 		emit_constant(generator, 0);
 	}
@@ -368,11 +375,107 @@ static void emit_text(struct generator *generator, const struct tally_node *node
 }
 
 static void emit_string(struct generator *generator, const struct tally_node *node,
+			const struct tally_print_spec *spec);
+
+static void emit_literal(struct generator *generator, const char *text, size_t length)
+{
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LITERAL,
+							  .text = text,
+							  .offset = (uint32_t)length });
+}
+
+static void emit_number_text(struct generator *generator, const struct tally_node *node)
+{
+	static const struct tally_print_spec decimal = {
+		.conversion = 'd', .length = 2, .plain = true, .precision = -1
+	};
+	emit_number(generator, node);
+	emit(generator,
+	     (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER, .spec = &decimal });
+	generator->stack--;
+}
+
+static bool is_name(const struct tally_node *node)
+{
+	return node->kind == TALLY_NODE_ATOM && !node->is_string && node->text_length > 0 &&
+	       !isdigit((unsigned char)node->text[0]);
+}
+
+/* True for what only the kernel can look up and we print as text: function(1), names[1]. */
+static bool is_kernel_text(const struct tally_node *node)
+{
+	return node->kind == TALLY_NODE_CALL ||
+	       (node->kind == TALLY_NODE_INDEX && is_name(node->left));
+}
+
+static void emit_call_argument(struct generator *generator, const struct tally_node *link)
+{
+	static const struct tally_print_spec plain = { .conversion = 's', .plain = true };
+	const struct tally_node *node = without_casts(link);
+	const struct tally_tracepoint_field *field = place_of(node);
+	if (is_name(node)) /* __get_stacktrace(field), trace_name(p) */
+		field = tally_tracepoint_field(generator->tracepoint, node->text);
+	if (field) {
+		emit_field(generator, TALLY_PRINT_FIELD, field, NULL);
+		return;
+	}
+	if (is_name(node)) {
+		emit_literal(generator, node->text, node->text_length);
+		return;
+	}
+	switch (node->kind) {
+	case TALLY_NODE_ATOM:
+		if (node->is_string && !node->is_character)
+			emit_string(generator, node, &plain);
+		else
+			emit_number_text(generator, link);
+		return;
+	case TALLY_NODE_INDEX:
+		if (is_kernel_text(node))
+			emit_string(generator, node, &plain);
+		else
+			emit_number_text(generator, link);
+		return;
+	case TALLY_NODE_UNARY:
+	case TALLY_NODE_BINARY:
+	case TALLY_NODE_DYNAMIC_LENGTH:
+		emit_number_text(generator, link);
+		return;
+	default:
+		emit_string(generator, node, &plain);
+	}
+}
+
+/* Emits code that prints "name(1, 2)" or "name[1]". */
+static void emit_kernel_text(struct generator *generator, const struct tally_node *node)
+{
+	if (node->kind == TALLY_NODE_INDEX) {
+		emit_literal(generator, node->left->text, node->left->text_length);
+		emit_literal(generator, "[", 1);
+		emit_number_text(generator, node->right);
+		emit_literal(generator, "]", 1);
+		return;
+	}
+	emit_literal(generator, node->text, node->text_length);
+	emit_literal(generator, "(", 1);
+	for (const struct tally_node *link = node->left; link; link = link->next) {
+		emit_call_argument(generator, link);
+		if (link->next)
+			emit_literal(generator, ", ", 2);
+	}
+	emit_literal(generator, ")", 1);
+}
+
+static void emit_string(struct generator *generator, const struct tally_node *node,
 			const struct tally_print_spec *spec)
 {
 	if (generator->error)
 		return;
 	node = without_casts(node);
+	if (is_kernel_text(node)) {
+		emit_kernel_text(generator, node);
+		return;
+	}
 	switch (node->kind) {
 	case TALLY_NODE_ATOM:
 		emit_text(generator, node, spec);
@@ -424,6 +527,15 @@ static void emit_string(struct generator *generator, const struct tally_node *no
 static void emit_branches(struct generator *generator, const struct tally_node *node,
 			  bool as_string, const struct tally_print_spec *spec)
 {
+	uint64_t value;
+	if (tally_print_constant(node->left, &value)) {
+		node = value ? node->right : node->third;
+		if (as_string)
+			emit_string(generator, node, spec);
+		else
+			emit_number(generator, node);
+		return;
+	}
 	emit_number(generator, node->left);
 	size_t to_no = emit(generator,
 			    (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP_IF_ZERO });
@@ -479,9 +591,9 @@ static void emit_pointer(struct generator *generator, const struct tally_node *n
 	}
 }
 
-static const struct tally_node *next_argument(struct generator *generator)
+static struct tally_node *next_argument(struct generator *generator)
 {
-	const struct tally_node *argument = generator->argument;
+	struct tally_node *argument = generator->argument;
 	if (!argument) {
 		fail(generator, -EBADMSG, "it has more conversions than arguments");
 		return NULL;
@@ -502,9 +614,7 @@ static void flush_literal(struct generator *generator)
 		fail(generator, -ENOMEM, "");
 		return;
 	}
-	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LITERAL,
-							  .text = text,
-							  .offset = (uint32_t)literal->length });
+	emit_literal(generator, text, literal->length);
 	tally_buffer_clear(literal);
 }
 
@@ -607,6 +717,42 @@ static bool take_spec(const char **at, const char *end, struct tally_print_spec 
 	return !(spec->star_width && spec->star_precision); /* there is only one star register */
 }
 
+static void emit_value(struct generator *generator, const struct tally_node *argument,
+		       const struct tally_print_spec *spec)
+{
+	if (spec->conversion == 's' || is_kernel_text(without_casts(argument))) {
+		emit_string(generator, argument, spec);
+	} else if (spec->conversion == 'p') {
+		emit_pointer(generator, argument, spec);
+	} else {
+		emit_number(generator, argument);
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER,
+								  .spec = spec });
+		generator->stack--;
+	}
+}
+
+/* Emits code for an argument, or "?" when only the kernel could compute it. */
+static void emit_argument(struct generator *generator, const struct tally_node *star,
+			  struct tally_node *argument, const struct tally_print_spec *spec)
+{
+	size_t count = generator->code.count;
+	if (star) {
+		emit_number(generator, star);
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_STAR });
+		generator->stack--;
+	}
+	emit_value(generator, argument, spec);
+	if (generator->error != -EBADMSG || generator->emitted > TALLY_PRINT_PROGRAM_MAX)
+		return;
+	generator->error = 0;
+	generator->code.count = count;
+	generator->stack = 0;
+	generator->unknown_count++;
+	argument->kind = TALLY_NODE_UNKNOWN;
+	emit_literal(generator, "?", 1);
+}
+
 static const char *emit_conversion(struct generator *generator, const char *at, const char *end)
 {
 	struct tally_print_spec *spec = tally_arena_alloc(generator->arena, sizeof(*spec));
@@ -621,25 +767,66 @@ static const char *emit_conversion(struct generator *generator, const char *at, 
 	const struct tally_node *star = NULL;
 	if (spec->star_width || spec->star_precision)
 		star = next_argument(generator);
-	const struct tally_node *argument = next_argument(generator);
-	if (generator->error)
-		return end;
-	if (star) {
-		emit_number(generator, star);
-		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_STAR });
-		generator->stack--;
+	struct tally_node *argument = next_argument(generator);
+	if (!generator->error)
+		emit_argument(generator, star, argument, spec);
+	return generator->error ? end : at;
+}
+
+static bool is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Finds the next word in an argument's text. */
+static bool next_word(const char **at, const char *end, const char **word)
+{
+	while (*at < end && !is_word_char(**at))
+		(*at)++;
+	*word = *at;
+	while (*at < end && is_word_char(**at))
+		(*at)++;
+	return *at > *word;
+}
+
+/* Returns the index of an event's own field, or -1. */
+static ptrdiff_t own_field(const struct tally_tracepoint *tracepoint, const char *name,
+			   size_t length)
+{
+	for (size_t i = tracepoint->common_count; i < tracepoint->field_count; i++)
+		if (strncmp(tracepoint->fields[i].name, name, length) == 0 &&
+		    tracepoint->fields[i].name[length] == '\0')
+			return (ptrdiff_t)i;
+	return -1;
+}
+
+/* Fails if a field occurs only in arguments that print as "?". */
+static void check_unknown(struct generator *generator, const struct tally_print_source *source)
+{
+	const struct tally_tracepoint *tracepoint = generator->tracepoint;
+	bool *printed = tally_arena_array(generator->arena, tracepoint->field_count + 1,
+					  sizeof(*printed));
+	if (!printed) {
+		fail(generator, -ENOMEM, "");
+		return;
 	}
-	if (spec->conversion == 's') {
-		emit_string(generator, argument, spec);
-	} else if (spec->conversion == 'p') {
-		emit_pointer(generator, argument, spec);
-	} else {
-		emit_number(generator, argument);
-		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER,
-								  .spec = spec });
-		generator->stack--;
-	}
-	return at;
+	for (int unknown = 0; unknown < 2; unknown++)
+		for (const struct tally_node *argument = source->arguments; argument;
+		     argument = argument->next) {
+			const char *at = argument->source, *end = at + argument->source_length;
+			const char *word;
+			if ((argument->kind == TALLY_NODE_UNKNOWN) != unknown)
+				continue;
+			while (next_word(&at, end, &word)) {
+				ptrdiff_t field = own_field(tracepoint, word, (size_t)(at - word));
+				if (field >= 0 && unknown && !printed[field])
+					fail(generator, -EBADMSG,
+					     "a field that only the kernel can "
+					     "print");
+				if (field >= 0)
+					printed[field] = true;
+			}
+		}
 }
 
 static char unescaped(char c)
@@ -674,6 +861,8 @@ static void generate(struct generator *generator, const struct tally_print_sourc
 		}
 	}
 	flush_literal(generator);
+	if (!generator->error && generator->unknown_count)
+		check_unknown(generator, source);
 }
 
 int tally_print_generate(const struct tally_tracepoint *tracepoint,

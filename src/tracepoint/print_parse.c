@@ -15,6 +15,16 @@
  *   0 is always false;
  * - names of enums that the kernel left in place are 0;
  * - escapes within string *arguments* are not resolved.
+ *
+ * Some arguments only the kernel can compute.  libtraceevent then gives up the whole format; we
+ * print the others:
+ *
+ * - a call of a function of the kernel prints as the call: jiffies_to_msecs(3);
+ * - another argument that we don't understand (the size of a kernel's structure, what a pointer
+ *   points to, statements) is TALLY_NODE_UNKNOWN and prints as "?".  If a field occurs nowhere
+ *   else, print_generate.c refuses the format, so that no value of the event is lost.
+ *
+ * All limits are of depth or length, so that parsing takes time linear in the text.
  */
 #include "tracepoint/print_program.h"
 
@@ -32,12 +42,22 @@ struct token {
 	size_t length;
 };
 
+/* A variable of a statement expression. */
+struct binding {
+	struct token name;
+	struct tally_node *value;
+};
+
 struct print_parser {
 	const struct tally_tracepoint *tracepoint;
 	struct tally_arena *arena;
 	const char *at, *end;
 	struct token token; /* the next token */
-	unsigned nesting;
+	unsigned nesting, node_count;
+	struct binding bindings[TALLY_NODE_BINDINGS_MAX]; /* of the argument being parsed */
+	size_t binding_count;
+	bool skips;   /* tokens are scanned to be skipped, so literals are not joined */
+	bool refused; /* the error is about the whole format, not about one argument */
 	struct tally_error *err;
 	int error;
 };
@@ -56,6 +76,13 @@ static void *fail(struct print_parser *parser, int code, const char *what)
 	if (parser->err && parser->token.at)
 		parser->err->position = (int)(parser->token.at - parser->tracepoint->text);
 	return NULL;
+}
+
+/* Fails for the whole format. */
+static void *refuse(struct print_parser *parser, int code, const char *what)
+{
+	parser->refused = true;
+	return fail(parser, code, what);
 }
 
 static bool is_word_char(char c)
@@ -82,35 +109,44 @@ static bool scan_quoted(struct print_parser *parser, char quote, const char **te
 	return true;
 }
 
+/* Scans adjacent literals.  Copies them to `joined`, if that isn't NULL; otherwise the token has
+ * the text of the last one.  Returns how many they are, or 0 if one doesn't end. */
+static size_t scan_literals(struct print_parser *parser, char *joined, size_t *total)
+{
+	size_t count = 0;
+	*total = 0;
+	while (parser->at < parser->end && *parser->at == '"') {
+		if (!scan_quoted(parser, '"', &parser->token.text, &parser->token.length))
+			return 0;
+		if (joined)
+			memcpy(joined + *total, parser->token.text, parser->token.length);
+		*total += parser->token.length;
+		count++;
+		skip_space(parser);
+	}
+	return count;
+}
+
 /* Scans a string literal; "a" "b" is one literal. */
 static void scan_string(struct print_parser *parser)
 {
-	struct token *token = &parser->token;
-	token->kind = TOKEN_STRING;
-	if (!scan_quoted(parser, '"', &token->text, &token->length)) {
-		fail(parser, -EBADMSG, "a string doesn't end");
+	const char *start = parser->at;
+	size_t total;
+	parser->token.kind = TOKEN_STRING;
+	size_t count = scan_literals(parser, NULL, &total);
+	if (count == 0)
+		refuse(parser, -EBADMSG, "a string doesn't end");
+	if (count < 2 || parser->skips)
+		return;
+	char *joined = tally_arena_alloc(parser->arena, total + 1);
+	if (!joined) {
+		fail(parser, -ENOMEM, "");
 		return;
 	}
-	for (;;) {
-		skip_space(parser);
-		if (parser->at >= parser->end || *parser->at != '"')
-			return;
-		const char *more;
-		size_t more_length;
-		if (!scan_quoted(parser, '"', &more, &more_length)) {
-			fail(parser, -EBADMSG, "a string doesn't end");
-			return;
-		}
-		char *joined = tally_arena_alloc(parser->arena, token->length + more_length + 1);
-		if (!joined) {
-			fail(parser, -ENOMEM, "");
-			return;
-		}
-		memcpy(joined, token->text, token->length);
-		memcpy(joined + token->length, more, more_length);
-		token->text = joined;
-		token->length += more_length;
-	}
+	parser->at = start;
+	scan_literals(parser, joined, &total);
+	parser->token.text = joined;
+	parser->token.length = total;
 }
 
 static void scan_sign(struct print_parser *parser)
@@ -138,7 +174,7 @@ static void advance(struct print_parser *parser)
 	} else if (*parser->at == '\'') {
 		parser->token.kind = TOKEN_CHARACTER;
 		if (!scan_quoted(parser, '\'', &parser->token.text, &parser->token.length))
-			fail(parser, -EBADMSG, "a character doesn't end");
+			refuse(parser, -EBADMSG, "a character doesn't end");
 	} else if (is_word_char(*parser->at)) {
 		parser->token.kind = TOKEN_WORD;
 		parser->token.text = parser->at;
@@ -184,6 +220,8 @@ static struct tally_node *new_node(struct print_parser *parser, enum tally_node_
 {
 	if (parser->error)
 		return NULL;
+	if (parser->node_count++ >= TALLY_NODE_COUNT_MAX)
+		return refuse(parser, -EBADMSG, "it is too long");
 	struct tally_node *node = tally_arena_alloc(parser->arena, sizeof(*node));
 	if (!node)
 		return fail(parser, -ENOMEM, "");
@@ -193,7 +231,7 @@ static struct tally_node *new_node(struct print_parser *parser, enum tally_node_
 		if (children[i] && children[i]->depth >= node->depth)
 			node->depth = children[i]->depth + 1;
 	if (node->depth > TALLY_NODE_DEPTH_MAX)
-		return fail(parser, -EBADMSG, "an expression is too deep");
+		return refuse(parser, -EBADMSG, "an expression is too deep");
 	return node;
 }
 
@@ -221,7 +259,7 @@ static const struct tally_tracepoint_field *take_field(struct print_parser *pars
 	const struct tally_tracepoint_field *field = tally_tracepoint_field(parser->tracepoint,
 									    name);
 	if (!field)
-		return fail(parser, -EBADMSG, "no such field");
+		return refuse(parser, -EBADMSG, "no such field");
 	advance(parser);
 	return field;
 }
@@ -396,13 +434,91 @@ static struct tally_node *parse_array_function(struct print_parser *parser,
 	return expect(parser, ")") ? new_node(parser, kind, where, count, bytes) : NULL;
 }
 
-/* Parses __builtin_expect(condition, likely), after the opening parenthesis. */
-static struct tally_node *parse_expected(struct print_parser *parser)
+/* Parses __print_dynamic_array(field, bytes per element), after the opening parenthesis. */
+static struct tally_node *parse_dynamic_array(struct print_parser *parser,
+					      enum tally_node_kind kind)
 {
+	const struct tally_tracepoint_field *field = take_field(parser);
+	struct tally_node *bytes = expect(parser, ",") ? parse_expression(parser) : NULL;
+	struct tally_node *where = new_node(parser, TALLY_NODE_DYNAMIC, NULL, NULL, NULL);
+	struct tally_node *length = new_node(parser, TALLY_NODE_DYNAMIC_LENGTH, NULL, NULL, NULL);
+	struct tally_node *count = new_node(parser, TALLY_NODE_BINARY, length, bytes, NULL);
+	if (!count || !expect(parser, ")"))
+		return NULL;
+	where->field = length->field = field;
+	count->operation = TALLY_OPERATION_DIVIDE;
+	return new_node(parser, kind, where, count, bytes);
+}
+
+/* Parses __print_ns_to_secs(value) and __print_ns_without_secs(value), after the opening
+ * parenthesis. */
+static struct tally_node *parse_nanoseconds(struct print_parser *parser, enum tally_node_kind kind,
+					    enum tally_operation operation)
+{
+	struct tally_node *value = parse_expression(parser);
+	struct tally_node *second = new_atom(parser, "1000000000", 10, false);
+	struct tally_node *node = new_node(parser, kind, value, second, NULL);
+	if (node)
+		node->operation = operation;
+	return expect(parser, ")") ? node : NULL;
+}
+
+static struct tally_node *parse_seconds(struct print_parser *parser, enum tally_node_kind kind)
+{
+	return parse_nanoseconds(parser, kind, TALLY_OPERATION_DIVIDE);
+}
+
+static struct tally_node *parse_part_of_second(struct print_parser *parser,
+					       enum tally_node_kind kind)
+{
+	return parse_nanoseconds(parser, kind, TALLY_OPERATION_REMAINDER);
+}
+
+/* Parses __builtin_expect(condition, likely), after the opening parenthesis. */
+static struct tally_node *parse_expected(struct print_parser *parser, enum tally_node_kind kind)
+{
+	(void)kind;
 	struct tally_node *condition = parse_expression(parser);
 	if (expect(parser, ","))
 		parse_expression(parser);
 	return expect(parser, ")") ? condition : NULL;
+}
+
+/* Parses __builtin_constant_p(value), after the opening parenthesis: 1, which selects the branch
+ * without functions of the kernel.  The other one computes the same. */
+static struct tally_node *parse_is_constant(struct print_parser *parser, enum tally_node_kind kind)
+{
+	(void)kind;
+	parse_expression(parser);
+	return expect(parser, ")") ? new_atom(parser, "1", 1, false) : NULL;
+}
+
+/* Parses the arguments of a function that only the kernel has, after the opening parenthesis. */
+static struct tally_node *parse_kernel_call(struct print_parser *parser, const struct token *name)
+{
+	struct tally_node *call = new_node(parser, TALLY_NODE_CALL, NULL, NULL, NULL);
+	struct tally_node **last = call ? &call->left : NULL;
+	bool more = !token_is(parser, ")");
+	while (call && more) {
+		struct tally_node *argument = parse_expression(parser);
+		/* Each argument has a node of its own, which may be chained. */
+		struct tally_node *link = new_node(parser, TALLY_NODE_CAST, argument, NULL, NULL);
+		if (!link)
+			return NULL;
+		link->text = "";
+		*last = link;
+		last = &link->next;
+		if (link->depth >= call->depth)
+			call->depth = link->depth + 1;
+		more = accept(parser, ",");
+	}
+	if (!call || !expect(parser, ")"))
+		return NULL;
+	call->text = tally_arena_copy(parser->arena, name->text, name->length);
+	call->text_length = name->length;
+	if (call->depth > TALLY_NODE_DEPTH_MAX)
+		return refuse(parser, -EBADMSG, "an expression is too deep");
+	return call->text ? call : fail(parser, -ENOMEM, "");
 }
 
 static struct tally_node *parse_call(struct print_parser *parser, const struct token *name)
@@ -419,6 +535,11 @@ static struct tally_node *parse_call(struct print_parser *parser, const struct t
 		{ "__print_hex", parse_array_function, TALLY_NODE_HEX },
 		{ "__print_hex_str", parse_array_function, TALLY_NODE_HEX_STRING },
 		{ "__print_array", parse_array_function, TALLY_NODE_ARRAY },
+		{ "__print_dynamic_array", parse_dynamic_array, TALLY_NODE_ARRAY },
+		{ "__print_ns_to_secs", parse_seconds, TALLY_NODE_BINARY },
+		{ "__print_ns_without_secs", parse_part_of_second, TALLY_NODE_BINARY },
+		{ "__builtin_expect", parse_expected, TALLY_NODE_ATOM },
+		{ "__builtin_constant_p", parse_is_constant, TALLY_NODE_ATOM },
 		{ "__get_str", parse_field_function, TALLY_NODE_STRING },
 		{ "__get_rel_str", parse_field_function, TALLY_NODE_STRING },
 		{ "__get_bitmask", parse_field_function, TALLY_NODE_BITMASK },
@@ -438,12 +559,7 @@ static struct tally_node *parse_call(struct print_parser *parser, const struct t
 			return functions[i].parse(parser, functions[i].kind);
 	if (name->length == 6 && memcmp(name->text, "sizeof", 6) == 0)
 		return parse_sizeof(parser);
-	if (name->length == 16 && memcmp(name->text, "__builtin_expect", 16) == 0)
-		return parse_expected(parser);
-	char what[128];
-	snprintf(what, sizeof(what), "function %.*s() is unknown",
-		 (int)(name->length > 64 ? 64 : name->length), name->text);
-	return fail(parser, -EBADMSG, what);
+	return parse_kernel_call(parser, name);
 }
 
 /* After "(": parses a type and its ")" when an operand follows, which makes it a cast.  Otherwise
@@ -465,7 +581,8 @@ static bool parse_type(struct print_parser *parser, const char **type, size_t *l
 			is_type = parser->token.kind == TOKEN_WORD ||
 				  parser->token.kind == TOKEN_STRING ||
 				  parser->token.kind == TOKEN_CHARACTER || token_is(parser, "(") ||
-				  token_is(parser, "~") || token_is(parser, "!");
+				  token_is(parser, "~") || token_is(parser, "!") ||
+				  token_is(parser, "{");
 			while (end > first.at && isspace((unsigned char)end[-1]))
 				end--;
 			*type = first.at;
@@ -479,12 +596,116 @@ static bool parse_type(struct print_parser *parser, const char **type, size_t *l
 	return is_type && !parser->error;
 }
 
-/* Parses a cast or a parenthesis, after the "(". */
+/* Parses "{ .member = value }" after a type: the value, with the member's name as text. */
+static struct tally_node *parse_compound(struct print_parser *parser)
+{
+	if (!expect(parser, "{") || !expect(parser, "."))
+		return NULL;
+	struct token member = parser->token;
+	advance(parser);
+	struct tally_node *value = expect(parser, "=") ? parse_expression(parser) : NULL;
+	struct tally_node *node = new_node(parser, TALLY_NODE_COMPOUND, value, NULL, NULL);
+	if (!node || !expect(parser, "}"))
+		return NULL;
+	node->text = member.text;
+	node->text_length = member.length;
+	return node;
+}
+
+/* Skips tokens up to a sign of `ends` that is in no brackets, or to the end.  Returns false if
+ * brackets don't match. */
+static bool skip_to(struct print_parser *parser, const char *ends)
+{
+	unsigned nesting = 0;
+	bool found = false, skipped_before = parser->skips;
+	parser->skips = true;
+	while (!parser->error && parser->token.kind != TOKEN_END) {
+		bool is_sign = parser->token.kind == TOKEN_SIGN && parser->token.length == 1;
+		char sign = is_sign ? *parser->token.text : 'a';
+		found = nesting == 0 && strchr(ends, sign);
+		if (found || (strchr(")]}", sign) && nesting-- == 0))
+			break;
+		nesting += strchr("([{", sign) != NULL;
+		advance(parser);
+	}
+	parser->skips = skipped_before;
+	return found || (!parser->error && nesting == 0 && parser->token.kind == TOKEN_END);
+}
+
+/* Parses "type name = value;" as far as it is one.  Returns false otherwise. */
+static bool parse_declaration(struct print_parser *parser)
+{
+	const char *type = parser->token.at, *type_end = type;
+	struct token name = { .at = type };
+	while (parser->token.kind == TOKEN_WORD) {
+		bool is_typeof = token_is(parser, "typeof") || token_is(parser, "__typeof__");
+		type_end = name.at + name.length;
+		name = parser->token;
+		advance(parser);
+		if (is_typeof &&
+		    (!accept(parser, "(") || !skip_to(parser, ")") || !accept(parser, ")")))
+			return false;
+	}
+	if (type_end == type || !accept(parser, "="))
+		return false;
+	struct tally_node *value = parse_expression(parser);
+	struct tally_node *cast = new_node(parser, TALLY_NODE_CAST, value, NULL, NULL);
+	uint64_t number;
+	if (!cast || !token_is(parser, ";") || parser->binding_count == TALLY_NODE_BINDINGS_MAX)
+		return false;
+	cast->text = type;
+	cast->text_length = (size_t)(type_end - type);
+	if (tally_print_constant(cast, &number)) { /* so that no constant is computed twice */
+		char text[24];
+		int length = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+		cast = new_atom(parser, text, (size_t)length, false);
+	}
+	parser->bindings[parser->binding_count++] = (struct binding){ name, cast };
+	return cast != NULL;
+}
+
+/* Parses a statement expression, after "({": declarations, assertions, and a value.
+ *
+ *     ({ int x = (REC->count); int y = (128); ((x) < (y) ? (x) : (y)); }) */
+static struct tally_node *parse_statements(struct print_parser *parser)
+{
+	size_t outer = parser->binding_count;
+	struct tally_node *value = NULL;
+	while (!parser->error && !value) {
+		const char *at = parser->at;
+		struct token token = parser->token;
+		bool is_assertion = token_is(parser, "do") || token_is(parser, "_Static_assert");
+		if (!skip_to(parser, ";"))
+			break;
+		advance(parser);
+		bool is_last = token_is(parser, "}");
+		if (is_assertion && !is_last)
+			continue;
+		parser->at = at;
+		parser->token = token;
+		if (is_last)
+			value = parse_expression(parser);
+		else if (!parse_declaration(parser))
+			break;
+		if (!expect(parser, ";"))
+			break;
+	}
+	parser->binding_count = outer;
+	if (!value)
+		return fail(parser, -EBADMSG, "statements that are no declarations");
+	return expect(parser, "}") && expect(parser, ")") ? value : NULL;
+}
+
+/* Parses a cast, a compound literal, statements or a parenthesis, after the "(". */
 static struct tally_node *parse_parenthesis(struct print_parser *parser)
 {
 	const char *type;
 	size_t length;
+	if (accept(parser, "{"))
+		return parse_statements(parser);
 	if (parse_type(parser, &type, &length)) {
+		if (token_is(parser, "{"))
+			return parse_compound(parser);
 		struct tally_node *node = new_node(parser, TALLY_NODE_CAST, parse_unary(parser),
 						   NULL, NULL);
 		if (!node)
@@ -511,6 +732,10 @@ static struct tally_node *parse_word(struct print_parser *parser)
 		return parse_record(parser);
 	if (accept(parser, "("))
 		return parse_call(parser, &name);
+	for (size_t i = parser->binding_count; i-- > 0;)
+		if (parser->bindings[i].name.length == name.length &&
+		    memcmp(parser->bindings[i].name.text, name.text, name.length) == 0)
+			return parser->bindings[i].value;
 	const char *end = name.text + name.length;
 	/* "unsigned long", where C would not have a type */
 	while (parser->token.kind == TOKEN_WORD) {
@@ -518,6 +743,28 @@ static struct tally_node *parse_word(struct print_parser *parser)
 		advance(parser);
 	}
 	return new_atom(parser, name.text, (size_t)(end - name.text), false);
+}
+
+/* Parses the indices and members behind an operand. */
+static struct tally_node *parse_suffixes(struct print_parser *parser, struct tally_node *node)
+{
+	while (node && !parser->error) {
+		if (accept(parser, "[")) {
+			struct tally_node *index = parse_expression(parser);
+			node = new_node(parser, TALLY_NODE_INDEX, node, index, NULL);
+			expect(parser, "]");
+		} else if (accept(parser, ".")) {
+			if (node->kind != TALLY_NODE_COMPOUND ||
+			    parser->token.length != node->text_length ||
+			    memcmp(parser->token.text, node->text, node->text_length) != 0)
+				return fail(parser, -EBADMSG, "a member of something unknown");
+			advance(parser);
+			node = node->left;
+		} else {
+			break;
+		}
+	}
+	return parser->error ? NULL : node;
 }
 
 static struct tally_node *parse_operand(struct print_parser *parser)
@@ -535,12 +782,7 @@ static struct tally_node *parse_operand(struct print_parser *parser)
 	} else {
 		return fail(parser, -EBADMSG, "an operand expected");
 	}
-	while (node && !parser->error && accept(parser, "[")) {
-		struct tally_node *index = parse_expression(parser);
-		node = expect(parser, "]") ? new_node(parser, TALLY_NODE_INDEX, node, index, NULL)
-					   : NULL;
-	}
-	return parser->error ? NULL : node;
+	return parse_suffixes(parser, node);
 }
 
 static struct tally_node *parse_unary_inside(struct print_parser *parser)
@@ -574,7 +816,7 @@ static struct tally_node *parse_unary_inside(struct print_parser *parser)
 static struct tally_node *parse_unary(struct print_parser *parser)
 {
 	if (++parser->nesting > TALLY_NODE_DEPTH_MAX)
-		return fail(parser, -EBADMSG, "parentheses are too deep");
+		return refuse(parser, -EBADMSG, "parentheses are too deep");
 	struct tally_node *node = parse_unary_inside(parser);
 	parser->nesting--;
 	return node;
@@ -588,15 +830,24 @@ static enum tally_operation binary_operation(const struct print_parser *parser,
 		uint8_t precedence;
 		enum tally_operation operation;
 	} operations[] = {
-		{ "*", 10, TALLY_OPERATION_MULTIPLY },     { "/", 10, TALLY_OPERATION_DIVIDE },
-		{ "%", 10, TALLY_OPERATION_REMAINDER },    { "+", 9, TALLY_OPERATION_ADD },
-		{ "-", 9, TALLY_OPERATION_SUBTRACT },      { "<<", 8, TALLY_OPERATION_SHIFT_LEFT },
-		{ ">>", 8, TALLY_OPERATION_SHIFT_RIGHT },  { "<", 7, TALLY_OPERATION_LESS },
-		{ ">", 7, TALLY_OPERATION_GREATER },       { "<=", 7, TALLY_OPERATION_LESS_EQUAL },
-		{ ">=", 7, TALLY_OPERATION_GREATER_EQUAL }, { "==", 6, TALLY_OPERATION_EQUAL },
-		{ "!=", 6, TALLY_OPERATION_NOT_EQUAL },    { "&", 5, TALLY_OPERATION_AND },
-		{ "^", 4, TALLY_OPERATION_XOR },           { "|", 3, TALLY_OPERATION_OR },
-		{ "&&", 2, TALLY_OPERATION_BOTH },         { "||", 1, TALLY_OPERATION_EITHER },
+		{ "*", 10, TALLY_OPERATION_MULTIPLY },
+		{ "/", 10, TALLY_OPERATION_DIVIDE },
+		{ "%", 10, TALLY_OPERATION_REMAINDER },
+		{ "+", 9, TALLY_OPERATION_ADD },
+		{ "-", 9, TALLY_OPERATION_SUBTRACT },
+		{ "<<", 8, TALLY_OPERATION_SHIFT_LEFT },
+		{ ">>", 8, TALLY_OPERATION_SHIFT_RIGHT },
+		{ "<", 7, TALLY_OPERATION_LESS },
+		{ ">", 7, TALLY_OPERATION_GREATER },
+		{ "<=", 7, TALLY_OPERATION_LESS_EQUAL },
+		{ ">=", 7, TALLY_OPERATION_GREATER_EQUAL },
+		{ "==", 6, TALLY_OPERATION_EQUAL },
+		{ "!=", 6, TALLY_OPERATION_NOT_EQUAL },
+		{ "&", 5, TALLY_OPERATION_AND },
+		{ "^", 4, TALLY_OPERATION_XOR },
+		{ "|", 3, TALLY_OPERATION_OR },
+		{ "&&", 2, TALLY_OPERATION_BOTH },
+		{ "||", 1, TALLY_OPERATION_EITHER },
 	};
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (token_is(parser, operations[i].sign)) {
@@ -628,10 +879,10 @@ static struct tally_node *parse_expression(struct print_parser *parser)
 	if (parser->error)
 		return NULL;
 	if (++parser->nesting > TALLY_NODE_DEPTH_MAX)
-		return fail(parser, -EBADMSG, "conditions are too deep");
+		return refuse(parser, -EBADMSG, "conditions are too deep");
 	struct tally_node *node = parse_binary(parser, 1);
 	if (node && accept(parser, "?")) {
-		struct tally_node *yes = parse_expression(parser);
+		struct tally_node *yes = token_is(parser, ":") ? node : parse_expression(parser);
 		struct tally_node *no = expect(parser, ":") ? parse_expression(parser) : NULL;
 		node = new_node(parser, TALLY_NODE_CONDITION, node, yes, no);
 	}
@@ -639,11 +890,45 @@ static struct tally_node *parse_expression(struct print_parser *parser)
 	return parser->error ? NULL : node;
 }
 
+/* Parses an argument.  One that isn't understood becomes TALLY_NODE_UNKNOWN. */
+static struct tally_node *parse_argument(struct print_parser *parser)
+{
+	const char *at = parser->at;
+	struct token first = parser->token;
+	unsigned nesting = parser->nesting;
+	struct tally_node *argument = parse_expression(parser);
+	bool is_whole = token_is(parser, ",") || parser->token.kind == TOKEN_END;
+	if (parser->refused || parser->error == -ENOMEM)
+		return NULL;
+	if (parser->error || !is_whole) {
+		if (!parser->error)
+			fail(parser, -EBADMSG, "something stands behind an argument");
+		int error = parser->error;
+		parser->at = at;
+		parser->token = first;
+		parser->nesting = nesting;
+		parser->binding_count = 0;
+		parser->error = 0;
+		if (!skip_to(parser, ",")) {
+			parser->error = error;
+			return NULL;
+		}
+		argument = new_node(parser, TALLY_NODE_UNKNOWN, NULL, NULL, NULL);
+	}
+	if (argument) {
+		argument->source = first.at;
+		argument->source_length = (size_t)(parser->token.at - first.at);
+	}
+	return argument;
+}
+
 static void parse_arguments(struct print_parser *parser, struct tally_print_source *out)
 {
 	struct tally_node **last = &out->arguments;
 	while (!parser->error && accept(parser, ",")) {
-		struct tally_node *argument = parse_expression(parser);
+		if (parser->token.kind == TOKEN_END) /* no arguments: "text", */
+			return;
+		struct tally_node *argument = parse_argument(parser);
 		if (!argument)
 			return;
 		*last = argument;
@@ -651,6 +936,40 @@ static void parse_arguments(struct print_parser *parser, struct tally_print_sour
 	}
 	if (!parser->error && parser->token.kind != TOKEN_END)
 		fail(parser, -EBADMSG, "something stands behind the last argument");
+}
+
+/* True if the quote at `parser->at` ends the format string.  The kernel writes the compiled string,
+ * so a quote in it is not escaped: "name="%s" id=%d", REC->name, REC->id */
+static bool ends_format(const struct print_parser *parser)
+{
+	const char *next = parser->at + 1;
+	while (next < parser->end && isspace((unsigned char)*next))
+		next++;
+	return next >= parser->end || *next == ',' || (*next == '"' && next > parser->at + 1);
+}
+
+/* Scans the format string.  Its literals become one, as those of other strings. */
+static bool scan_format(struct print_parser *parser, struct tally_print_source *out)
+{
+	char *text = tally_arena_alloc(parser->arena, (size_t)(parser->end - parser->at) + 1);
+	if (!text)
+		return fail(parser, -ENOMEM, "");
+	out->format = text;
+	for (skip_space(parser); parser->at < parser->end && *parser->at == '"';
+	     skip_space(parser)) {
+		for (parser->at++; parser->at < parser->end; parser->at++) {
+			if (*parser->at == '"' && ends_format(parser))
+				break;
+			if (*parser->at == '\\' && parser->end - parser->at > 1)
+				text[out->format_length++] = *parser->at++;
+			text[out->format_length++] = *parser->at;
+		}
+		if (parser->at >= parser->end)
+			return fail(parser, -EBADMSG, "a string doesn't end");
+		parser->at++;
+	}
+	advance(parser);
+	return !parser->error;
 }
 
 int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_arena *arena,
@@ -663,14 +982,9 @@ int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_ar
 				       .at = start,
 				       .end = start + strlen(start),
 				       .err = err };
-	advance(&parser);
-	if (!parser.error && parser.token.kind != TOKEN_STRING) {
+	if (*start != '"')
 		fail(&parser, -EBADMSG, "it doesn't begin with a string");
-	} else if (!parser.error) {
-		out->format = parser.token.text;
-		out->format_length = parser.token.length;
-		advance(&parser);
+	else if (scan_format(&parser, out))
 		parse_arguments(&parser, out);
-	}
 	return parser.error;
 }

@@ -11,8 +11,10 @@
 
 enum {
 	TALLY_NODE_DEPTH_MAX = 128,  /* depth of a tree; compiling recurses */
+	TALLY_NODE_COUNT_MAX = 1 << 16,
+	TALLY_NODE_BINDINGS_MAX = 16, /* variables of an argument's statements */
 	TALLY_PRINT_STACK_MAX = 32,  /* numbers on the stack of one expression */
-	TALLY_PRINT_PROGRAM_MAX = 1 << 16,
+	TALLY_PRINT_PROGRAM_MAX = 1 << 12, /* the kernels' own have up to 137 */
 	TALLY_PRINT_WIDTH_MAX = 4096, /* characters of one conversion */
 	/* limits of fused instructions, in bytes */
 	TALLY_PRINT_PREFIX_MAX = 32, TALLY_PRINT_SHORT_MAX = 32, TALLY_PRINT_DIGITS_WIDTH_MAX = 16
@@ -49,6 +51,9 @@ enum tally_node_kind {
 	TALLY_NODE_BINARY,    /* left operation right */
 	TALLY_NODE_INDEX,     /* left[right] */
 	TALLY_NODE_CONDITION, /* left ? right : third */
+	TALLY_NODE_CALL,      /* of a function that only the kernel has; left: first argument */
+	TALLY_NODE_COMPOUND,  /* (type){ .text = left } */
+	TALLY_NODE_UNKNOWN,
 };
 
 enum tally_operation {
@@ -87,6 +92,8 @@ struct tally_node {
 	struct tally_print_words *words;
 	unsigned depth;
 	struct tally_node *next; /* next argument */
+	const char *source;      /* an argument's text */
+	size_t source_length;
 };
 
 struct tally_print_source {
@@ -160,6 +167,7 @@ enum tally_print_opcode {
 	TALLY_PRINT_FUNCTION,
 	TALLY_PRINT_ADDRESS, /* MAC, IP, UUID at the field's data; `variant` says which */
 	TALLY_PRINT_BUFFER,  /* %*ph */
+	TALLY_PRINT_FIELD,   /* `field`, as tally_print_field() */
 	/* Fused instructions; see print_generate.c. */
 	TALLY_PRINT_FIELD_NUMBER, /* LOAD and NUMBER: digits only, in this machine's byte order */
 	/* the array in `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, unformatted */
@@ -215,6 +223,11 @@ static inline void tally_print_append(struct tally_buffer *out, const void *byte
 	out->bytes[out->length] = '\0';
 }
 
+/* Prints a field by its declaration: "120", "0xffff888003a41c00", "eth0", "ARRAY[00, 2a]". */
+void tally_print_field(const struct tally_tracepoint *tracepoint,
+		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
+		       struct tally_buffer *out);
+
 /* Format one value; see print_value.c. */
 void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
 			uint64_t value);
@@ -230,14 +243,5 @@ void tally_print_cpulist(struct tally_buffer *out, const uint8_t *bits, size_t l
 /* Prints %pM, %pI…, %pU; see print_address.c.  `variant` as in the spec. */
 void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
 			 size_t length, bool swap);
-
-/* libtraceevent, loaded on demand; see print_library.c. */
-struct tally_print_library;
-/* Returns NULL when the library is not there or would be unsafe with this format. */
-struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint,
-						     const char *system);
-void tally_print_library_close(struct tally_print_library *library);
-bool tally_print_library_event(struct tally_print_library *library, const void *raw, size_t size,
-			       struct tally_buffer *out);
 
 #endif

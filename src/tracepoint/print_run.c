@@ -272,6 +272,10 @@ static void write_plain(const struct run *run, const struct tally_print_instruct
 	case TALLY_PRINT_BUFFER:
 		print_buffer(run, instruction);
 		return;
+	case TALLY_PRINT_FIELD:
+		tally_print_field(run->tracepoint, instruction->field, run->raw, run->size,
+				  run->out);
+		return;
 	default:
 		return;
 	}
@@ -436,10 +440,12 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 	struct run run = { tracepoint, raw, size, names, out, 0 };
 	/* The program's stack depth was checked when it was compiled. */
 	uint64_t stack[TALLY_PRINT_STACK_MAX + 1];
-	uint64_t *top = stack;                     /* the last number; stack[0] is unused */
+	uint64_t *top = stack; /* the last number; stack[0] is unused */
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
 	if (!out->bytes && !tally_buffer_room(out, USUAL_ROOM))
 		return;
+	static const char too_big[] = "[LINE TOO BIG]";
+	const size_t start = out->length;
 	struct cursor cursor = cursor_of(out);
 	while (at < end) {
 		const struct tally_print_instruction *instruction = at++;
@@ -507,8 +513,14 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 			out->length = (size_t)(cursor.at - out->bytes);
 			write_slowly(&run, instruction, &top);
 			cursor = cursor_of(out);
+			if (out->length - start > TALLY_PRINT_TEXT_MAX)
+				at = end;
 		}
 	}
 	out->length = (size_t)(cursor.at - out->bytes);
 	*cursor.at = '\0';
+	if (out->length - start > TALLY_PRINT_TEXT_MAX) {
+		out->length = start + TALLY_PRINT_TEXT_MAX - strlen(too_big);
+		tally_buffer_text(out, too_big);
+	}
 }

@@ -60,8 +60,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		struct tally_print *print;
 		struct tally_buffer out = { .maximum = 1 << 20 };
 		read_fields(tracepoint, raw, raw_size);
-		if (tally_print_compile(tracepoint, NULL, &print, NULL) == 0)
+		if (tally_print_compile(tracepoint, &print, NULL) == 0)
 			tally_print_event(print, raw, raw_size, NULL, &out);
+		if (out.length > TALLY_PRINT_TEXT_MAX)
+			abort();
 		if (print && tally_print_means(print) == TALLY_PRINT_COMPILED)
 			compare_fused(tracepoint, raw, raw_size, &out);
 		tally_print_fields(tracepoint, raw, raw_size, &out);
