@@ -258,6 +258,12 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 	if (!status->samples && !request->quiet)
 		say_nothing_sampled(run, status->seconds);
 	say_warnings(request, run->recorder, status);
+	size_t late = tally_target_late_count(&request->target);
+	if (late)
+		fprintf(stderr,
+			"tally record: warning: %zu process%s entered the container later, not "
+			"recorded: see -a -G\n",
+			late, late == 1 ? "" : "es");
 	if (!request->quiet)
 		say_coverage(run->recorder);
 }

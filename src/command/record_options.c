@@ -94,6 +94,13 @@ int record_take_target(void *taker, const struct tally_option *option, const cha
 	}
 }
 
+int record_take_container(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	(void)option;
+	return tally_target_add_container(&((struct record_request *)taker)->target, value, err);
+}
+
 int record_take_no_inherit(void *taker, const struct tally_option *option, const char *value,
 			   struct tally_error *err)
 {

@@ -78,6 +78,9 @@ struct record_request {
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL, \
 	  "-p without existing child processes; with -i also without new ones", \
 	  TALLY_CLEAR(struct record_request, target.takes_descendants) }, \
+	{ 0, "container", TALLY_ARGUMENT_REQUIRED, "NAME", \
+	  verb "the processes of a container or service:\nname, ID, or end of the cgroup's path", \
+	  TALLY_TAKE(record_take_container) }, \
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", verb "these threads", \
 	  TALLY_TAKE(record_take_target) }, \
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", \
@@ -92,8 +95,8 @@ struct record_request {
 /* record_options.c. */
 extern const struct tally_option record_options[];
 /* record_take_target: -p, -t, -u, -C; record_take_ring: -m, bytes ("4M") or pages. */
-tally_take_option record_take_event, record_take_target, record_take_no_inherit, record_take_ring,
-	record_take_call_graph;
+tally_take_option record_take_event, record_take_target, record_take_container,
+	record_take_no_inherit, record_take_ring, record_take_call_graph;
 /* Takes the command line into the request. Returns -1, or the exit status when the command must
  * end: after the help or an error. */
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,

@@ -78,6 +78,13 @@ static int take_target(void *taker, const struct tally_option *option, const cha
 	return result < 0 ? tally_error_set(err, result, "option -%c: %s", letter, why.message) : 0;
 }
 
+static int take_container(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	(void)option;
+	return tally_target_add_container(&((struct stat_command *)taker)->target, value, err);
+}
+
 static int take_expression(void *taker, const struct tally_option *option, const char *value,
 			   struct tally_error *err)
 {
@@ -178,6 +185,9 @@ static const struct tally_option options[] = {
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
 	  "-p without the child processes that run already; new\nones are always counted",
 	  TALLY_CLEAR(struct stat_command, target.takes_descendants) },
+	{ 0, "container", TALLY_ARGUMENT_REQUIRED, "NAME",
+	  "count the processes of a container or service: name, ID, or\nend of the cgroup's path",
+	  TALLY_TAKE(take_container) },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads",
 	  TALLY_TAKE(take_target) },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
@@ -321,7 +331,7 @@ static const char *conflict_of_target(const struct stat_command *stat)
 {
 	const struct tally_target *target = &stat->target;
 	enum tally_count_by by = stat->options.counting.by;
-	bool has_tasks = target->pids.count || target->threads.count;
+	bool has_tasks = tally_target_has_tasks(target);
 	bool is_of_cpus = !has_tasks && (target->all || target->has_cpu_list || !target->command);
 	if (by == TALLY_COUNT_BY_THREAD && !has_tasks && !target->all && target->command)
 		return "--per-thread needs running tasks: -p, -t or -a";

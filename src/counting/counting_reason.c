@@ -317,6 +317,16 @@ static const char *descendants_note(const struct tally_counting *c, struct tally
 		       : tally_arena_printf(arena, "%s not counted (--no-descendants)", text);
 }
 
+static const char *late_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	size_t count = tally_target_late_count(c->options->target);
+	return count ? tally_arena_printf(arena,
+					  "%zu process%s entered the container later, not counted: -a "
+					  "-G CGROUP counts all",
+					  count, count == 1 ? "" : "es")
+		     : NULL;
+}
+
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena,
 			    const char **notes, size_t maximum)
 {
@@ -358,6 +368,8 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = online_note(c, arena);
 	if (count < maximum)
 		notes[count++] = descendants_note(c, arena);
+	if (count < maximum)
+		notes[count++] = late_note(c, arena);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (notes[i])

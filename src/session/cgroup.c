@@ -104,7 +104,7 @@ int tally_cgroup_open(const char *name, struct tally_error *err)
 /* ---- all of them --------------------------------------------------------- */
 
 struct listing {
-	int (*visit)(void *context, uint64_t id, const char *path);
+	int (*visit)(void *context, int fd, const char *path);
 	void *context;
 	char path[PATH_MAX]; /* below the mount; "" is the root */
 };
@@ -142,25 +142,40 @@ static int list_child(struct listing *listing, DIR *folder, const struct dirent 
 /* Visits a directory and those below it.  Takes over the descriptor. */
 static int list(struct listing *listing, int fd, size_t length)
 {
-	uint64_t id = number_of(fd);
 	DIR *folder = fdopendir(fd);
 	if (!folder) {
 		close(fd);
 		return 0;
 	}
-	int result = 0;
-	if (id)
-		result = listing->visit(listing->context, id, length ? listing->path : "/");
+	int result = listing->visit(listing->context, fd, length ? listing->path : "/");
 	for (const struct dirent *entry; !result && (entry = readdir(folder));)
 		result = list_child(listing, folder, entry, length);
 	closedir(folder);
 	return result;
 }
 
-int tally_cgroup_list(int (*visit)(void *context, uint64_t id, const char *path), void *context)
+int tally_cgroup_walk(int fd, int (*visit)(void *context, int fd, const char *path), void *context)
 {
 	struct listing listing = { .visit = visit, .context = context };
+	return list(&listing, fd, 0);
+}
+
+struct numbering {
+	int (*visit)(void *context, uint64_t id, const char *path);
+	void *context;
+};
+
+static int visit_number(void *context, int fd, const char *path)
+{
+	const struct numbering *numbering = context;
+	uint64_t id = number_of(fd);
+	return id ? numbering->visit(numbering->context, id, path) : 0;
+}
+
+int tally_cgroup_list(int (*visit)(void *context, uint64_t id, const char *path), void *context)
+{
+	struct numbering numbering = { visit, context };
 	struct tally_error err = TALLY_ERROR_NONE;
 	int fd = tally_cgroup_open("", &err);
-	return fd < 0 ? fd : list(&listing, fd, 0);
+	return fd < 0 ? fd : tally_cgroup_walk(fd, visit_number, &numbering);
 }

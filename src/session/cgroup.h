@@ -16,6 +16,11 @@ int tally_cgroup_open(const char *name, struct tally_error *err);
 /* The same with `mounts`, a text in the format of /proc/PID/mounts. */
 int tally_cgroup_open_among(const char *mounts, const char *name, struct tally_error *err);
 
+/* Calls `visit` for the directory `fd` of a hierarchy and those below it, parents first, with a
+ * descriptor that is open during the call, and the path below `fd`: "/", "/system.slice".  A
+ * non-zero result of `visit` ends the walk and is returned; otherwise returns 0.  Closes `fd`. */
+int tally_cgroup_walk(int fd, int (*visit)(void *context, int fd, const char *path), void *context);
+
 /* Calls `visit` for each cgroup of that hierarchy, parents first, with its id, as in samples and
  * CGROUP records, and its path: "/", "/system.slice".  A non-zero result of `visit` ends the walk
  * and is returned; otherwise returns 0, or -ENOENT when no hierarchy is mounted.  Skips cgroups

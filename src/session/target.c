@@ -100,6 +100,8 @@ static bool is_of_numbers(const char *list)
 int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err)
 {
 	char name[256];
+	if (target->container.name)
+		return tally_error_set(err, -EINVAL, "-p and --container exclude each other");
 	if (is_of_numbers(list))
 		return add_list(&target->pids, list, "process", err);
 	for (int result, length; *list; list += length + (list[length] == ',')) {
@@ -116,6 +118,78 @@ int tally_target_add_pids(struct tally_target *target, const char *list, struct 
 int tally_target_add_threads(struct tally_target *target, const char *list, struct tally_error *err)
 {
 	return add_list(&target->threads, list, "thread", err);
+}
+
+/* ---- containers ---------------------------------------------------------- */
+
+static int add_new(struct tally_pid_list *to, struct tally_pid_list *found);
+
+/* Adds the processes that are in the container's cgroups now. */
+static int add_contained(struct tally_target *target)
+{
+	struct tally_pid_list found = { 0 };
+	int result = tally_container_pids(&target->container, &found);
+	if (result >= 0)
+		result = add_new(&target->pids, &found);
+	tally_pid_list_release(&found);
+	return result;
+}
+
+int tally_target_add_container(struct tally_target *target, const char *name,
+			       struct tally_error *err)
+{
+	if (target->pids.count && !target->container.name)
+		return tally_error_set(err, -EINVAL, "-p and --container exclude each other");
+	int result = tally_container_find(&tally_container_places, name, &target->container, err);
+	if (result < 0)
+		return result;
+	if (add_contained(target) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* True if the process or one of its ancestors was listed, so that its events were inherited. */
+static bool is_of_listed(const struct tally_target *target, pid_t pid)
+{
+	enum { ANCESTORS_MAX = 64 };
+	struct tally_proc_status status;
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (has_pid(&target->pids, pid))
+			return true;
+		if (tally_proc_status(pid, &status) < 0)
+			return true; /* it has ended: unknown */
+		pid = status.parent;
+	}
+	return false;
+}
+
+size_t tally_target_late_count(const struct tally_target *target)
+{
+	struct tally_pid_list now = { 0 };
+	size_t count = 0;
+	if (target->container.name && !tally_container_pids(&target->container, &now))
+		for (size_t i = 0; i < now.count; i++)
+			count += !is_of_listed(target, now.items[i]);
+	tally_pid_list_release(&now);
+	return count;
+}
+
+/* Leaves out the processes that ended since they were listed. */
+static int check_contained(struct tally_target *target, struct tally_error *err)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < target->pids.count; i++) {
+		struct tally_proc_status status;
+		if (tally_proc_status(target->pids.items[i], &status) >= 0)
+			target->pids.items[kept++] = target->pids.items[i];
+	}
+	target->pids.count = kept;
+	if (kept)
+		return 0;
+	tally_error_set(err, -ESRCH, "container or service '%s' has no processes",
+			target->container.name);
+	tally_error_hint(err, "it has ended, or another PID namespace hides them");
+	return -ESRCH;
 }
 
 int tally_target_set_user(struct tally_target *target, const char *name, struct tally_error *err)
@@ -289,16 +363,23 @@ static int add_running(const struct tally_target *target, struct tally_pid_list 
 	return result;
 }
 
+/* What a container's process started is the container's as long as it is in its cgroup: sshd starts
+ * the users' sessions, which systemd moves to theirs. */
+static bool takes_descendants(const struct tally_target *target)
+{
+	return target->takes_descendants && !target->container.name;
+}
+
 long tally_target_refresh(struct tally_target *target)
 {
 	size_t before = target->tids.count;
 	struct tally_pid_list found = { 0 };
-	int result = 0;
+	int result = target->container.name ? add_contained(target) : 0;
 	for (size_t i = 0; i < target->threads.count && result >= 0; i++)
 		result = tally_vector_push(&found, target->threads.items[i]);
 	for (size_t i = 0; i < target->pids.count && result >= 0; i++)
 		result = add_process(&found, target->pids.items[i]);
-	if (target->takes_descendants && result >= 0)
+	if (takes_descendants(target) && result >= 0)
 		result = add_descendants(target, &found);
 	if ((target->has_user || target->every_thread) && result >= 0)
 		result = add_running(target, &found);
@@ -392,11 +473,16 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 	if (!tasks)
 		return 0;
 	/* every_thread needs no check: threads may come and go */
-	int result = target->every_thread ? 0 : check_processes(target, err);
+	int result = 0;
+	if (target->container.name)
+		result = check_contained(target, err);
+	else if (!target->every_thread)
+		result = check_processes(target, err);
 	if (result < 0)
 		return result;
 	long listed = tally_target_refresh(target);
-	if (listed >= 0 && !target->takes_descendants && list_descendants(target) < 0)
+	if (listed >= 0 && !target->takes_descendants && !target->container.name &&
+	    list_descendants(target) < 0)
 		listed = -ENOMEM;
 	if (listed < 0)
 		return tally_error_set(err, (int)listed, "listing threads: %s",
@@ -446,6 +532,9 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 			 target->cpus.count == 1 ? "" : "s");
 	} else if (target->every_thread) {
 		snprintf(out, size, "all threads (%zu)", target->tids.count);
+	} else if (target->container.name) {
+		snprintf(out, size, "container %s (%zu process%s)", target->container.name,
+			 target->pids.count, target->pids.count == 1 ? "" : "es");
 	} else if (target->pids.count) {
 		list_text(&target->pids, "process", "processes", out, size);
 		add_descendants_text(target, out, size);
@@ -480,6 +569,7 @@ void tally_target_descendants_text(const struct tally_target *target, char *out,
 
 void tally_target_release(struct tally_target *target)
 {
+	tally_container_release(&target->container);
 	tally_pid_list_release(&target->pids);
 	tally_pid_list_release(&target->threads);
 	tally_pid_list_release(&target->tids);

@@ -6,11 +6,14 @@
 #include "base/map.h"
 #include "machine/cpu.h"
 #include "machine/procfs.h"
+#include "session/container_processes.h"
 
 #include <stdbool.h>
 
 struct tally_target {
 	struct tally_pid_list pids;    /* requested processes, with all their threads */
+	/* has a name: `pids` are the processes in its cgroups */
+	struct tally_container container;
 	struct tally_pid_list threads; /* requested single threads */
 	/* include the processes that `pids` started, and all their descendants */
 	bool takes_descendants;
@@ -36,14 +39,17 @@ struct tally_target {
 int tally_target_add_pids(struct tally_target *target, const char *list, struct tally_error *err);
 int tally_target_add_threads(struct tally_target *target, const char *list,
 			     struct tally_error *err);
+/* Adds the processes of a container or service; see tally_container_find(). */
+int tally_target_add_container(struct tally_target *target, const char *name,
+			       struct tally_error *err);
 /* Sets the user by name or number. */
 int tally_target_set_user(struct tally_target *target, const char *name, struct tally_error *err);
 int tally_target_set_cpus(struct tally_target *target, const char *list, struct tally_error *err);
 
 static inline bool tally_target_has_tasks(const struct tally_target *target)
 {
-	return target->pids.count || target->threads.count || target->has_user ||
-	       target->every_thread;
+	return target->pids.count || target->container.name || target->threads.count ||
+	       target->has_user || target->every_thread;
 }
 
 /* Checks that the parts fit together, and lists the threads and the CPUs.  An empty target becomes
@@ -53,6 +59,10 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err);
 /* Lists the threads again.  Appends new ones to `tids` and returns how many, or -errno.  Without
  * inheritance, this finds threads that appear while events are opened on others. */
 long tally_target_refresh(struct tally_target *target);
+
+/* Returns how many processes entered the container's cgroups later without being started by one
+ * that was listed: their events were not opened.  0 without a container. */
+size_t tally_target_late_count(const struct tally_target *target);
 
 /* True if the thread was not requested itself but belongs to a process that `pids` started. */
 static inline bool tally_target_is_descendant(const struct tally_target *target, pid_t tid)
