@@ -98,13 +98,15 @@ void tally_buffer_release(struct tally_buffer *buffer)
 	*buffer = (struct tally_buffer){ 0 };
 }
 
-static int read_all(struct tally_buffer *buffer, int fd, size_t maximum)
+int tally_buffer_read_descriptor(struct tally_buffer *buffer, int fd, size_t maximum)
 {
+	enum { CHUNK_BYTES = 4096 };
+	_Static_assert((int)CHUNK_BYTES < (int)TALLY_BUFFER_READ_ROOM, "a chunk more than the maximum fits");
 	for (;;) {
-		char *room = tally_buffer_room(buffer, 4096);
+		char *room = tally_buffer_room(buffer, CHUNK_BYTES);
 		if (!room)
 			return -ENOMEM;
-		ssize_t got = read(fd, room, 4096);
+		ssize_t got = read(fd, room, CHUNK_BYTES);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -124,7 +126,7 @@ int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const 
 	int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	int result = read_all(buffer, fd, maximum);
+	int result = tally_buffer_read_descriptor(buffer, fd, maximum);
 	close(fd);
 	return result;
 }

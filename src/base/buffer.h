@@ -38,10 +38,15 @@ const char *tally_buffer_string(const struct tally_buffer *buffer);
 void tally_buffer_clear(struct tally_buffer *buffer);
 void tally_buffer_release(struct tally_buffer *buffer);
 
+enum { TALLY_BUFFER_READ_ROOM = 8192 };
 /* Appends a whole file (also of /proc and sysfs, whose size is unknown), at most `maximum` bytes.
- * Returns 0 or -errno: -EFBIG if it is larger. */
+ * Returns 0 or -errno: -EFBIG if it is larger.  The buffer's own maximum must be
+ * TALLY_BUFFER_READ_ROOM larger; otherwise such a file is -ENOMEM. */
 int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path,
 			   size_t maximum);
+
+/* The same from where a descriptor stands to its end. */
+int tally_buffer_read_descriptor(struct tally_buffer *buffer, int fd, size_t maximum);
 
 /* Values with a separator between them: RFC 4180, whose separator is the comma. */
 

@@ -14,11 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Variables that only change how text looks.  libc refuses names of locales with a slash, and
- * ncurses such names of terminals. */
+/* Variables that only change how text looks, and the caller's own limits.  libc refuses names of
+ * locales with a slash, and ncurses such names of terminals. */
 static const char *const HARMLESS[] = {
 	"TERM",   "COLUMNS",  "NO_COLOR",  "LANG",
-	"LC_ALL", "LC_CTYPE", "container", "KUBERNETES_SERVICE_HOST"
+	"LC_ALL", "LC_CTYPE", "container", "KUBERNETES_SERVICE_HOST",
+	"TALLY_LIMITS"
 };
 enum { HARMLESS_COUNT = sizeof(HARMLESS) / sizeof(HARMLESS[0]) };
 

@@ -34,3 +34,20 @@ const char *tally_size_text(uint64_t bytes, char out[TALLY_SIZE_TEXT])
 		 units[unit]);
 	return out;
 }
+
+bool tally_size_parse(const char *text, size_t length, uint64_t *bytes)
+{
+	static const char units[] = "kKmMgG";
+	uint64_t value = 0;
+	size_t at = 0;
+	for (; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(text[at] - '0'), &value))
+			return false;
+	const char *unit = at && at + 1 == length ? memchr(units, text[at], 6) : NULL;
+	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - units) / 2) : 0;
+	if (!at || at + (unit != NULL) != length || value > UINT64_MAX >> shift)
+		return false;
+	*bytes = value << shift;
+	return true;
+}

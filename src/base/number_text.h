@@ -3,6 +3,7 @@
 #ifndef TALLY_BASE_NUMBER_TEXT_H
 #define TALLY_BASE_NUMBER_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,9 @@ enum { TALLY_SIZE_TEXT = 32 };
 
 /* Writes "512 B", "8.4 KiB" or "46 MiB" to `out`, and returns `out`. */
 const char *tally_size_text(uint64_t bytes, char out[TALLY_SIZE_TEXT]);
+
+/* Parses a size such as "4096", "512M" or "2g" (K, M, G: powers of 1024).  `text` has `length`
+ * characters.  Returns false for anything else, and above 2^64 − 1. */
+bool tally_size_parse(const char *text, size_t length, uint64_t *bytes);
 
 #endif

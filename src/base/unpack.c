@@ -46,6 +46,17 @@ struct unpacking {
 
 /* ---- xz ------------------------------------------------------------------ */
 
+/* True if the last bytes are the footer's magic, perhaps with padding behind it.  liblzma does not
+ * tell a file that is cut short from a buffer that is too small. */
+static bool ends_like_xz(const struct unpacking *unpacking)
+{
+	const uint8_t *bytes = unpacking->bytes;
+	size_t size = unpacking->size;
+	while (size > 2 && !bytes[size - 1])
+		size--;
+	return size > 2 && bytes[size - 2] == 'Y' && bytes[size - 1] == 'Z';
+}
+
 static int try_xz(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
 		  size_t *out_size)
 {
@@ -58,7 +69,7 @@ static int try_xz(const struct unpacking *unpacking, size_t *used, uint8_t *out,
 	case OK:
 		return 0;
 	case BUFFER_TOO_SMALL:
-		return 1;
+		return ends_like_xz(unpacking) ? 1 : -EBADMSG;
 	case MEMORY:
 		return -ENOMEM;
 	default:
@@ -82,26 +93,37 @@ static int try_zstd(const struct unpacking *unpacking, size_t *used, uint8_t *ou
 
 /* ---- gzip ---------------------------------------------------------------- */
 
+/* zlib counts with 32 bits: gives it the next bytes of what is longer. */
+static uInt piece(size_t left)
+{
+	return left < UINT32_MAX ? (uInt)left : UINT32_MAX;
+}
+
 static int try_gzip(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
 		    size_t *out_size)
 {
 	enum { WITH_GZIP_HEADER = 15 + 16 };
-	if (unpacking->size > UINT32_MAX || room > UINT32_MAX)
-		return -EBADMSG;
-	z_stream stream = { .next_in = (Bytef *)(uintptr_t)unpacking->bytes,
-			    .avail_in = (uInt)unpacking->size,
-			    .next_out = out,
-			    .avail_out = (uInt)room };
+	z_stream stream = { 0 };
+	int rc;
+	*used = *out_size = 0;
 	if (unpacking->inflate_init(&stream, WITH_GZIP_HEADER, ZLIB_VERSION, sizeof(stream)) !=
 	    Z_OK)
 		return -ENOMEM;
-	int rc = unpacking->inflate(&stream, Z_FINISH);
-	*out_size = stream.total_out;
-	*used = unpacking->size - stream.avail_in;
-	bool is_full = !stream.avail_out;
+	do {
+		uInt in = piece(unpacking->size - *used), most = piece(room - *out_size);
+		stream.next_in = (Bytef *)(uintptr_t)unpacking->bytes + *used;
+		stream.avail_in = in;
+		stream.next_out = out + *out_size;
+		stream.avail_out = most;
+		rc = unpacking->inflate(&stream, Z_NO_FLUSH);
+		*used += in - stream.avail_in;
+		*out_size += most - stream.avail_out;
+	} while (rc == Z_OK && *out_size < room);
 	unpacking->inflate_end(&stream);
-	if (rc == Z_STREAM_END || is_full)
-		return rc != Z_STREAM_END;
+	if (rc == Z_STREAM_END)
+		return 0;
+	if (rc == Z_OK || (rc == Z_BUF_ERROR && *out_size == room))
+		return 1;
 	return rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
@@ -139,7 +161,7 @@ static int run(const struct unpacking *unpacking, const uint8_t *magic, size_t m
 		}
 		free(bytes);
 		if (rc < 0 || room >= size_max)
-			return rc < 0 ? rc : -EBADMSG;
+			return rc < 0 ? rc : -EFBIG;
 		room = room < size_max / 4 ? 4 * room : size_max;
 	}
 }

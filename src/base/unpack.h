@@ -14,9 +14,8 @@
 /* True if the bytes begin like xz, zstd or gzip. */
 bool tally_is_packed(const void *bytes, size_t size);
 
-/* Unpacks the bytes into malloc'd memory.  Returns 0; -EBADMSG for damage, or above `size_max`
- * (liblzma does not tell them apart); -ENOMEM; -ENOPKG when the library is not installed (liblzma5,
- * zlib1g). */
+/* Unpacks the bytes into malloc'd memory.  Returns 0; -EBADMSG for damage; -EFBIG above `size_max`;
+ * -ENOMEM; -ENOPKG when the library is not installed (liblzma5, zlib1g). */
 int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out, size_t *out_size);
 
 #endif

@@ -1,6 +1,7 @@
 #include "command/load_stacks.h"
 
 #include "base/buffer.h"
+#include "base/input_limits.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/unpack.h"
@@ -150,12 +151,28 @@ static int load_recording(const struct tally_command *command, const char *path,
 	return result;
 }
 
-/* Returns 0 at the end of the file, with everything in `text`, or 1 for a recording. Reads a
- * recording to its end only with `whole_recording`; a file is mapped instead. */
-static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
+/* Refuses more input than the limit allows. */
+static int check_length(const struct tally_buffer *text, struct tally_error *err)
+{
+	bool is_recording = tally_perfdata_begins(text->bytes, text->length);
+	enum tally_input input = is_recording ? TALLY_INPUT_RECORDING : TALLY_INPUT_TEXT;
+	uint64_t most = tally_input_limit(input);
+	return text->length <= most ? 0
+				    : tally_input_refuse(err, input, most,
+							 "it must fit into memory, and it is "
+							 "larger than");
+}
+
+/* Returns 0 at the end of the file, with everything in `text`, or 1 for a recording; -EFBIG with a
+ * message; or -errno. Reads a recording to its end only with `whole_recording`; a file is mapped
+ * instead. */
+static int read_text(int fd, bool whole_recording, struct tally_buffer *text,
+		     struct tally_error *err)
 {
 	enum { CHUNK_BYTES = 1 << 18 };
 	for (;;) {
+		if (check_length(text, err) < 0)
+			return -EFBIG;
 		char *room = tally_buffer_room(text, CHUNK_BYTES);
 		if (!room)
 			return -ENOMEM;
@@ -255,7 +272,11 @@ static int read_input(const char *path, int fd, struct tally_buffer *content, bo
 	uint8_t *bytes;
 	size_t size;
 	*is_held = fd == STDIN_FILENO;
-	int kind = read_text(fd, *is_held, content);
+	int kind = read_text(fd, *is_held, content, err);
+	if (kind == -EFBIG)
+		name_recording(path, err);
+	if (kind == -EFBIG)
+		return kind;
 	if (kind < 0)
 		return cannot_read(path, kind, err);
 	if (kind || !tally_is_packed(content->bytes, content->length))
@@ -297,7 +318,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 {
 	const char *path = tally_recording_path(input->path);
 	bool is_stdin = !strcmp(path, "-");
-	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
+	struct tally_buffer text = { .maximum = SIZE_MAX / 2 }; /* check_length() limits it */
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (input->messages)
 		input->messages->path = path;

@@ -1,6 +1,8 @@
-#include "command/command.h"
-
 #include "base/environment.h"
+#include "base/input_limits.h"
+#include "base/lost_pages.h"
+#include "command/command.h"
+#include "command/command_end.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -48,5 +50,10 @@ int main(int argc, char **argv)
 		command->run(command, 1, argv);
 		return TALLY_EXIT_USAGE;
 	}
-	return finish(name, command->run(command, argc - 1, argv + 1));
+	struct tally_error err = TALLY_ERROR_NONE;
+	tally_lost_pages_survive();
+	if (tally_input_limits_check(&err) < 0)
+		return tally_command_fail(command, &err);
+	int status = command->run(command, argc - 1, argv + 1);
+	return finish(name, tally_command_end(command, status));
 }

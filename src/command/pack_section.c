@@ -182,7 +182,9 @@ int tally_pack_write(const char *path, const char *output, const struct tally_bu
 	if (is_directory && snprintf(data, sizeof(data), "%s/data", path) >= (int)sizeof(data))
 		return tally_error_set(err, -ENAMETOOLONG, "%s can't be read: its name is too long",
 				       path);
-	int from = open(is_directory ? data : path, O_RDONLY | O_CLOEXEC);
+	/* O_NONBLOCK: `data` may be a FIFO now */
+	int from = open(is_directory ? data : path,
+			O_RDONLY | O_CLOEXEC | (is_directory ? O_NONBLOCK : 0));
 	if (from < 0)
 		return tally_error_set(err, -errno, "%s can't be read: %s", path,
 				       tally_errno_text(errno));

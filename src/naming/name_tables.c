@@ -1,6 +1,7 @@
 #include "naming/name_tables.h"
 
 #include "base/buffer.h"
+#include "base/input_limits.h"
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "naming/jit_names.h"
@@ -22,9 +23,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names from a process's perf map.  Used in this room only. */
+/* Names from a process's perf map.  Used in this room only.
+ *
+ * A map may be any text, of any length.  A line of text becomes a larger entry of a table, so lines
+ * are limited, too. */
 
-enum { PERF_MAP_BYTES_MAX = 1 << 30 };
+enum { LINE_BYTES_MIN = 32 /* of honest maps, on average */ };
 
 /* For views: true if the map at the path of a process may be that of the recorded process.  A
  * living process must have begun before the recording ended.  Of one that has ended, the recorder
@@ -41,35 +45,36 @@ static bool may_be_its_map(const struct tally_names *names, uint32_t pid)
 			: !names->packed_section.bytes;
 }
 
-/* Reads the map's file.  Returns 1, or 0 if there is none to read. */
-static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
+/* Reads the map's file, of at most `most` bytes.  Returns 1; 0 if there is none that can be read;
+ * -EFBIG if it is larger. */
+static int read_where_it_lies(struct tally_names *names, uint32_t pid, size_t most,
+			      struct tally_buffer *text)
 {
-	char path[32];
 	if (!may_be_its_map(names, pid))
 		return 0;
 	int fd = tally_perf_map_open(pid, names->perf_maps ? names->perf_maps->began_ns : 0);
 	names->gaps.distrusted_maps += fd == -EPERM;
 	if (fd < 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int result = tally_buffer_read_file(text, AT_FDCWD, path, PERF_MAP_BYTES_MAX - 1);
+	int result = tally_buffer_read_descriptor(text, fd, most);
 	close(fd);
-	return !result;
+	return result == -EFBIG ? result : !result;
 }
 
 /* Appends the text of a process's perf map: of those held while recording (names->perf_maps), else
  * of the file where it is now.  Returns 1, 0 if there is none that can be trusted, or -errno. */
-static int perf_map_text(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
+static int perf_map_text(struct tally_names *names, uint32_t pid, size_t most,
+			 struct tally_buffer *text)
 {
-	int found = names->perf_maps ? tally_perf_maps_text(names->perf_maps, pid, text,
-							    PERF_MAP_BYTES_MAX)
-				     : 0;
-	return found ? found : read_where_it_lies(names, pid, text);
+	int found = names->perf_maps ? tally_perf_maps_text(names->perf_maps, pid, text, most) : 0;
+	return found ? found : read_where_it_lies(names, pid, most, text);
 }
 
 /* Appends the texts of a file's process and of the processes that it was copied from by forks, the
- * oldest first: later lines win. */
-static int perf_map_texts(struct tally_names *names, uint32_t file, struct tally_buffer *text)
+ * oldest first: later lines win.  Returns 1, 0 if there are none, or -errno: -EFBIG if they have
+ * more than `most` bytes. */
+static int perf_map_texts(struct tally_names *names, uint32_t file, size_t most,
+			  struct tally_buffer *text)
 {
 	enum { FORKS_MAX = 16 };
 	uint32_t files[FORKS_MAX];
@@ -79,8 +84,10 @@ static int perf_map_texts(struct tally_names *names, uint32_t file, struct tally
 	     at = names->tasks->files.items[at - 1].origin)
 		files[count++] = at - 1;
 	while (count && found >= 0) {
-		struct tally_buffer map = { .maximum = PERF_MAP_BYTES_MAX };
-		int one = perf_map_text(names, names->tasks->files.items[files[--count]].pid, &map);
+		struct tally_buffer map = { .maximum = text->maximum };
+		size_t left = most > text->length ? most - text->length : 0;
+		int one = perf_map_text(names, names->tasks->files.items[files[--count]].pid, left,
+					&map);
 		if (one > 0 && !map.failed)
 			tally_buffer_append(text, map.bytes, map.length);
 		if (one > 0)
@@ -91,14 +98,36 @@ static int perf_map_texts(struct tally_names *names, uint32_t file, struct tally
 	return found;
 }
 
+static bool has_too_many_lines(const struct tally_buffer *text, size_t most)
+{
+	size_t lines = 0;
+	const char *at = tally_buffer_string(text);
+	for (const char *end = at + text->length;
+	     (at = memchr(at, '\n', (size_t)(end - at))); at++)
+		lines++;
+	return lines > most / LINE_BYTES_MIN;
+}
+
 /* Returns the symbols of the perf maps for memory that belongs to a process.  NULL: there are
  * none.  Counts problems in the names' gaps. */
 static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t file)
 {
-	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
+	const uint64_t one = tally_input_limit(TALLY_INPUT_PERF_MAP),
+		       all = tally_input_limit(TALLY_INPUT_PERF_MAPS),
+		       left = all > names->perf_map_bytes ? all - names->perf_map_bytes : 0;
+	const size_t most = (size_t)(one < left ? one : left);
+	struct tally_buffer text = { .maximum = most + TALLY_BUFFER_READ_ROOM };
 	struct tally_symbols *symbols = NULL;
 	size_t skipped = 0;
-	int found = perf_map_texts(names, file, &text);
+	char path[32];
+	int found = perf_map_texts(names, file, most, &text);
+	names->perf_map_bytes += text.length;
+	if (found == -EFBIG || (found > 0 && has_too_many_lines(&text, (size_t)one))) {
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map",
+			 names->tasks->files.items[file].pid);
+		tally_input_note(left < one ? TALLY_INPUT_PERF_MAPS : TALLY_INPUT_PERF_MAP, path);
+		found = 0;
+	}
 	if (found > 0 && !text.failed &&
 	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped,
 					&symbols, NULL) < 0)

@@ -197,6 +197,7 @@ struct tally_names {
 	const struct tally_text_pokes *text_pokes;
 	/* perf maps held while recording; NULL: none, they are read where they are now */
 	const struct tally_perf_maps *perf_maps;
+	uint64_t perf_map_bytes; /* of all perf maps that were read */
 	/* when the recording's file was last written, CLOCK_REALTIME; 0: not known */
 	uint64_t recorded_until_ns;
 	struct tally_disk_cache *cache; /* NULL: nothing is cached for the next run */

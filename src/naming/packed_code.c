@@ -10,6 +10,15 @@
 
 /* ---- reading ------------------------------------------------------------- */
 
+static bool tables_fit(const struct tally_packed_codes *codes)
+{
+	return tally_own_tables_fit(codes->codes.count * sizeof(*codes->codes.items) +
+					    codes->rows.count * sizeof(*codes->rows.items) +
+					    codes->frames.count * sizeof(*codes->frames.items) +
+					    codes->targets.count * sizeof(*codes->targets.items),
+				    codes->tables_max);
+}
+
 /* Adds the frames between the innermost one and the function itself.  Older recordings don't have
  * them. */
 static int read_around(const struct tally_packed_names *names, struct tally_reader *around,
@@ -22,6 +31,8 @@ static int read_around(const struct tally_packed_names *names, struct tally_read
 		};
 		if (around->failed)
 			return -EBADMSG;
+		if (!tables_fit(codes))
+			return -EFBIG;
 		if (tally_vector_push(&codes->frames, frame) < 0)
 			return -ENOMEM;
 		row->count++;
@@ -66,6 +77,8 @@ static int read_rows(const struct tally_packed_names *names, struct tally_reader
 			return -EBADMSG;
 		offset += step;
 		row.offset = (uint32_t)offset;
+		if (!tables_fit(codes))
+			return -EFBIG;
 		if (tally_vector_push(&codes->rows, row) < 0)
 			return -ENOMEM;
 		code->row_count++;
@@ -87,6 +100,8 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 		    (!step && code->target_count))
 			return -EBADMSG;
 		address = target.address;
+		if (!tables_fit(codes))
+			return -EFBIG;
 		if (tally_vector_push(&codes->targets, target) < 0)
 			return -ENOMEM;
 		code->target_count++;
@@ -129,6 +144,7 @@ int tally_packed_codes_read(const void *section, size_t size,
 	struct tally_reader reader, around;
 	if (!codes)
 		return -ENOMEM;
+	codes->tables_max = tally_own_tables_max(size);
 	int result = tally_own_feature_get(section, size, TALLY_OWN_CODE, &codes->text);
 	int has_around = result > 0 ? tally_own_feature_get(section, size, TALLY_OWN_AROUND,
 							    &codes->around)

@@ -47,6 +47,7 @@ struct tally_packed_codes {
 	struct { struct tally_line_frame *items; size_t count, capacity; } frames;
 	/* sorted by address within a code */
 	struct { struct tally_packed_code_target *items; size_t count, capacity; } targets;
+	uint64_t tables_max; /* bytes */
 };
 
 /* Reads parts 6 and 9 of a section; `names` has the section's strings and functions.  Returns 1, 0

@@ -66,7 +66,17 @@ void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffe
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int read_functions(struct tally_reader *reader, struct tally_jit_dump *dump)
+static bool tables_fit(const struct tally_jit_dump *dump, uint64_t tables_max)
+{
+	enum { INDEX_BYTES = 40 }; /* for a place */
+	return tally_own_tables_fit(dump->functions.count * sizeof(*dump->functions.items) +
+					    dump->places.count *
+						    (sizeof(*dump->places.items) + INDEX_BYTES),
+				    tables_max);
+}
+
+static int read_functions(struct tally_reader *reader, struct tally_jit_dump *dump,
+			  uint64_t tables_max)
 {
 	uint64_t end = 0;
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
@@ -78,13 +88,16 @@ static int read_functions(struct tally_reader *reader, struct tally_jit_dump *du
 		    size > UINT64_MAX - function.base)
 			return -EBADMSG;
 		end = function.base + size;
+		if (!tables_fit(dump, tables_max))
+			return -EFBIG;
 		if (tally_vector_push(&dump->functions, function) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump)
+static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump,
+		       uint64_t tables_max)
 {
 	struct tally_jit_place place = { 0 };
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
@@ -98,6 +111,8 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump)
 		place.function = (uint32_t)function;
 		if (place.address > UINT64_MAX - dump->functions.items[function].size)
 			return -EBADMSG;
+		if (!tables_fit(dump, tables_max))
+			return -EFBIG;
 		if (dump->places.count == UINT32_MAX - 1 ||
 		    tally_vector_push(&dump->places, place) < 0)
 			return -ENOMEM;
@@ -106,8 +121,9 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump)
 }
 
 /* Reads the next dump of the part. *is_wanted: it is the file's. */
-static int read_dump(struct tally_reader *reader, const struct tally_mapped_file *file,
-		     const char *path, struct tally_jit_dump **out, bool *is_wanted)
+static int read_dump(struct tally_reader *reader, uint64_t tables_max,
+		     const struct tally_mapped_file *file, const char *path,
+		     struct tally_jit_dump **out, bool *is_wanted)
 {
 	struct tally_jit_dump *dump = *out = calloc(1, sizeof(*dump));
 	if (!dump)
@@ -124,16 +140,16 @@ static int read_dump(struct tally_reader *reader, const struct tally_mapped_file
 		return -EBADMSG;
 	*is_wanted = !strcmp(name, path) && inode == file->inode && major == file->major &&
 		     minor == file->minor && generation == file->inode_generation;
-	int result = read_functions(reader, dump);
-	return result ? result : read_places(reader, dump);
+	int result = read_functions(reader, dump, tables_max);
+	return result ? result : read_places(reader, dump, tables_max);
 }
 
-static int find_dump(struct tally_reader *reader, const struct tally_tasks *tasks, uint32_t file,
-		     struct tally_jit_dump **out)
+static int find_dump(struct tally_reader *reader, uint64_t tables_max,
+		     const struct tally_tasks *tasks, uint32_t file, struct tally_jit_dump **out)
 {
 	while (tally_reader_left(reader)) {
 		bool is_wanted = false;
-		int result = read_dump(reader, &tasks->files.items[file],
+		int result = read_dump(reader, tables_max, &tasks->files.items[file],
 				       tally_tasks_path(tasks, file), out, &is_wanted);
 		if (!result && is_wanted)
 			(*out)->index = tally_jit_index_new(*out, 0);
@@ -156,7 +172,7 @@ int tally_packed_jits_read(const void *section, size_t size, const struct tally_
 	int result = tally_own_feature_get(section, size, TALLY_OWN_JITS, &part);
 	if (result > 0) {
 		tally_reader_init(&reader, part.bytes, part.length, false);
-		result = find_dump(&reader, tasks, file, out);
+		result = find_dump(&reader, tally_own_tables_max(size), tasks, file, out);
 	}
 	if (result <= 0) {
 		tally_jit_dump_free(*out);

@@ -14,6 +14,20 @@ enum { ALIKE_MAX = 64 };
 
 /* ---- reading ------------------------------------------------------------- */
 
+/* An item of a table is larger than what it takes in the section. */
+static bool tables_fit(const struct tally_packed_names *packed)
+{
+	return tally_own_tables_fit(packed->strings.count * sizeof(*packed->strings.items) +
+					    packed->functions.count *
+						    sizeof(*packed->functions.items) +
+					    packed->frames.count * sizeof(*packed->frames.items) +
+					    packed->places.count * sizeof(*packed->places.items) +
+					    packed->objects.count *
+						    sizeof(*packed->objects.items) +
+					    packed->partial.count * sizeof(*packed->partial.items),
+				    packed->tables_max);
+}
+
 static int read_strings(struct tally_packed_names *packed)
 {
 	struct tally_reader reader;
@@ -22,6 +36,8 @@ static int read_strings(struct tally_packed_names *packed)
 		const char *text = tally_reader_string(&reader);
 		if (!text)
 			return -EBADMSG;
+		if (!tables_fit(packed))
+			return -EFBIG;
 		if (tally_vector_push(&packed->strings, text) < 0)
 			return -ENOMEM;
 	}
@@ -58,6 +74,8 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 		function.start = tally_reader_uleb(reader) - 1;
 		if (reader->failed)
 			return -EBADMSG;
+		if (!tables_fit(packed))
+			return -EFBIG;
 		if (tally_vector_push(&packed->functions, function) < 0)
 			return -ENOMEM;
 	}
@@ -73,6 +91,8 @@ static int read_frames(struct tally_packed_names *packed, struct tally_reader *r
 		frame.line = tally_reader_uleb32(reader);
 		if (reader->failed || frame.function >= packed->functions.count)
 			return -EBADMSG;
+		if (!tables_fit(packed))
+			return -EFBIG;
 		if (tally_vector_push(&packed->frames, frame) < 0)
 			return -ENOMEM;
 	}
@@ -165,6 +185,8 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	memcpy(object.build_id.bytes, id, (size_t)size);
 	int result = read_places(packed, reader, count);
 	object.count = (uint32_t)packed->places.count - object.first;
+	if (!result && !tables_fit(packed))
+		result = -EFBIG;
 	if (!result && tally_vector_push(&packed->objects, object) < 0)
 		result = -ENOMEM;
 	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
@@ -236,6 +258,8 @@ static int read_partial(struct tally_packed_names *packed, const void *section, 
 		partial.companion = take_string(packed, &reader);
 		if (reader.failed)
 			return -EBADMSG;
+		if (!tables_fit(packed))
+			return -EFBIG;
 		if (tally_vector_push(&packed->partial, partial) < 0)
 			return -ENOMEM;
 	}
@@ -264,6 +288,7 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 	if (!packed)
 		return -ENOMEM;
 	packed->kernel = UINT32_MAX;
+	packed->tables_max = tally_own_tables_max(size);
 	int result = tally_own_feature_get(section, size, TALLY_OWN_STRINGS, &packed->text);
 	if (result <= 0)
 		goto out;

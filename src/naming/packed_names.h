@@ -74,10 +74,11 @@ struct tally_packed_names {
 	/* by file id of the tasks: number + 1; 0: not looked up; UINT32_MAX: none */
 	struct { uint32_t *items; size_t count, capacity; } object_of_file;
 	uint32_t kernel; /* number of the kernel's object; UINT32_MAX: none */
+	uint64_t tables_max; /* bytes */
 };
 
 /* Reads the names in tally's own section.  Returns 1, 0 if it has no names, -EBADMSG, -ENOTSUP
- * (written by a newer tally) or -ENOMEM.  If `out` isn't NULL, the caller frees it. */
+ * (written by a newer tally), -EFBIG (above a limit, noted) or -ENOMEM.  If `out` isn't NULL, the caller frees it. */
 int tally_packed_names_read(const void *section, size_t size, struct tally_packed_names **out);
 void tally_packed_names_free(struct tally_packed_names *packed); /* NULL is allowed */
 

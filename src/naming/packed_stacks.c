@@ -162,12 +162,30 @@ static int read_chain(struct tally_packed_stacks *stacks, struct tally_reader *r
 	return tally_vector_push(&stacks->chains, chain);
 }
 
-static int read_part(struct tally_packed_stacks *stacks, struct tally_reader *reader)
+static bool tables_fit(const struct tally_packed_stacks *stacks, uint64_t tables_max)
+{
+	return tally_own_tables_fit(stacks->addresses.count * sizeof(*stacks->addresses.items) +
+					    stacks->is_exact.count *
+						    sizeof(*stacks->is_exact.items) +
+					    stacks->chains.count * sizeof(*stacks->chains.items) +
+					    stacks->samples.count *
+						    sizeof(*stacks->samples.items) +
+					    stacks->needs.count * sizeof(*stacks->needs.items),
+				    tables_max);
+}
+
+static int read_part(struct tally_packed_stacks *stacks, struct tally_reader *reader,
+		     uint64_t tables_max)
 {
 	int result = 0;
-	for (uint64_t left = tally_reader_uleb(reader); !result && left; left--)
+	for (uint64_t left = tally_reader_uleb(reader); !result && left; left--) {
+		if (!tables_fit(stacks, tables_max))
+			return -EFBIG;
 		result = read_chain(stacks, reader);
+	}
 	while (!result && tally_reader_left(reader)) {
+		if (!tables_fit(stacks, tables_max))
+			return -EFBIG;
 		uint64_t number = tally_reader_uleb(reader), need = 0;
 		if (number > stacks->chains.count)
 			return -EBADMSG;
@@ -191,7 +209,7 @@ int tally_packed_stacks_read(const void *section, size_t size, struct tally_pack
 	int result = tally_own_feature_get(section, size, TALLY_OWN_STACKS, &part);
 	if (result > 0) {
 		tally_reader_init(&reader, part.bytes, part.length, false);
-		result = read_part(stacks, &reader);
+		result = read_part(stacks, &reader, tally_own_tables_max(size));
 		result = result ? result : 1;
 	}
 	tally_buffer_release(&part);

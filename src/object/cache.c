@@ -22,6 +22,7 @@
 #include "object/cache.h"
 
 #include "base/environment.h"
+#include "base/number_text.h"
 #include "base/vector.h"
 
 #include <dirent.h>
@@ -114,19 +115,13 @@ void tally_cache_close(struct tally_disk_cache *cache)
 	free(cache);
 }
 
-/* Parses a size such as "512M"; returns the default for anything else. */
+/* Returns the size that the text has; the default for anything else. */
 static uint64_t bytes_max_from(const char *text)
 {
-	char *end;
-	if (!text || *text < '0' || *text > '9')
-		return BYTES_MAX_DEFAULT;
-	errno = 0;
-	unsigned long long value = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr("kKmMgG", *end) : NULL;
-	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - "kKmMgG") / 2) : 0;
-	if (errno || value > UINT64_MAX >> shift || end[shift ? 1 : 0])
-		return BYTES_MAX_DEFAULT;
-	return (uint64_t)value << shift;
+	uint64_t bytes = BYTES_MAX_DEFAULT;
+	if (text)
+		tally_size_parse(text, strlen(text), &bytes);
+	return bytes;
 }
 
 /* Makes a folder, unless it exists, in a folder that belongs to this user. */

@@ -3,6 +3,7 @@
 #include "object/object.h"
 #include "object/search.h"
 #include "base/environment.h"
+#include "base/input_limits.h"
 #include "base/unpack.h"
 
 #include <errno.h>
@@ -14,8 +15,6 @@
 #include <unistd.h>
 
 #define DEBUG_ROOT "/usr/lib/debug"
-
-enum { DEBUGDATA_MAX = 256 << 20 };
 
 /* CRC-32 (IEEE 802.3, as in gdb's manual), eight bytes at a time: debug files are hundreds of
  * megabytes. */
@@ -206,7 +205,10 @@ static struct tally_object *open_debugdata(const struct tally_object *object, in
 	if (tally_object_section(object, ".symtab", &section) ||
 	    !tally_object_section(object, ".gnu_debugdata", &section) || !section.bytes)
 		return NULL;
-	int rc = tally_unpack(section.bytes, section.size, DEBUGDATA_MAX, &bytes, &size);
+	int rc = tally_unpack(section.bytes, section.size,
+			      (size_t)tally_input_limit(TALLY_INPUT_MINIDEBUGINFO), &bytes, &size);
+	if (rc == -EFBIG)
+		tally_input_note(TALLY_INPUT_MINIDEBUGINFO, tally_object_path(object));
 	if (!rc) {
 		rc = tally_object_open_memory(tally_object_path(object), bytes, size, &found, NULL);
 		free(bytes);

@@ -1,12 +1,16 @@
 #include "object/debuginfod.h"
 
 #include "base/environment.h"
+#include "base/input_limits.h"
 #include "base/loaded.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY "libdebuginfod.so.1"
@@ -18,6 +22,8 @@ struct tally_debuginfod {
 	tally_debuginfod_progress *progress;
 	void *context;
 	bool has_given_up;
+	uint64_t bytes, bytes_max; /* received of all files; of the one that is being fetched */
+	bool is_too_large;         /* the one that is being fetched */
 	/* declared in elfutils/debuginfod.h */
 	struct debuginfod_client *(*begin)(void);
 	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *id, int size,
@@ -57,11 +63,55 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	struct tally_debuginfod *server = found ? get_user_data(client) : NULL;
 	if (library)
 		dlclose(library);
+	if (server && done > 0 && (uint64_t)done > server->bytes_max)
+		server->is_too_large = true;
 	if (server && server->progress &&
 	    !server->progress(server->context, done > 0 ? (uint64_t)done : 0,
 			      total > 0 ? (uint64_t)total : 0))
 		server->has_given_up = true;
-	return server && server->has_given_up;
+	return server && (server->has_given_up || server->is_too_large);
+}
+
+/* A server may send without end, and compressed: progress counts the bytes before they are unpacked.
+ * So the kernel limits the file, too, while it is being fetched. */
+static volatile sig_atomic_t wrote_too_much;
+
+static void on_file_limit(int number)
+{
+	(void)number;
+	wrote_too_much = 1;
+}
+
+static int find(struct tally_debuginfod *server, const struct tally_build_id *id,
+		enum tally_debuginfod_kind kind, char **path)
+{
+	struct rlimit before, during;
+	struct sigaction action = { .sa_handler = on_file_limit }, action_before;
+	bool is_limited = !getrlimit(RLIMIT_FSIZE, &before);
+	during = before;
+	if (before.rlim_cur == RLIM_INFINITY || before.rlim_cur > server->bytes_max)
+		during.rlim_cur = server->bytes_max;
+	sigemptyset(&action.sa_mask);
+	wrote_too_much = 0;
+	sigaction(SIGXFSZ, &action, &action_before);
+	is_limited = is_limited && !setrlimit(RLIMIT_FSIZE, &during);
+	int fd = kind == TALLY_DEBUGINFOD_DEBUG
+			 ? server->find_debuginfo(server->client, id->bytes, id->size, path)
+			 : server->find_executable(server->client, id->bytes, id->size, path);
+	if (is_limited)
+		setrlimit(RLIMIT_FSIZE, &before);
+	sigaction(SIGXFSZ, &action_before, NULL);
+	server->is_too_large |= wrote_too_much;
+	return fd;
+}
+
+/* Notes a file that was refused. */
+static void note(const struct tally_debuginfod *server, const struct tally_build_id *id)
+{
+	char name[2 * TALLY_BUILD_ID_MAX + 32] = "debuginfod's file of ";
+	bool is_last = server->bytes_max < tally_input_limit(TALLY_INPUT_DEBUGINFOD);
+	tally_build_id_format(id, name + strlen(name));
+	tally_input_note(is_last ? TALLY_INPUT_DEBUGINFOD_ALL : TALLY_INPUT_DEBUGINFOD, name);
 }
 
 /* libdebuginfod would keep files in /.cache. */
@@ -135,13 +185,24 @@ int tally_debuginfod_fetch(struct tally_debuginfod *server, const struct tally_b
 			   enum tally_debuginfod_kind kind, struct tally_object **out)
 {
 	char *path = NULL;
+	struct stat status;
+	const uint64_t one = tally_input_limit(TALLY_INPUT_DEBUGINFOD),
+		       all = tally_input_limit(TALLY_INPUT_DEBUGINFOD_ALL),
+		       left = all > server->bytes ? all - server->bytes : 0;
 	if (server->has_given_up)
 		return -EINTR;
-	int fd = kind == TALLY_DEBUGINFOD_DEBUG
-			 ? server->find_debuginfo(server->client, id->bytes, id->size, &path)
-			 : server->find_executable(server->client, id->bytes, id->size, &path);
+	server->bytes_max = one < left ? one : left;
+	server->is_too_large = false;
+	int fd = find(server, id, kind, &path);
+	if (fd < 0 && server->is_too_large) {
+		server->bytes += server->bytes_max;
+		note(server, id);
+		return -EFBIG;
+	}
 	if (fd < 0)
 		return server->has_given_up ? -EINTR : fd;
+	if (!fstat(fd, &status))
+		server->bytes += (uint64_t)status.st_size;
 	int rc = tally_object_open_descriptor(fd, path ? path : "debuginfod", out, NULL);
 	close(fd);
 	free(path);

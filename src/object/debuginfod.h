@@ -25,8 +25,9 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 enum tally_debuginfod_kind { TALLY_DEBUGINFOD_DEBUG, TALLY_DEBUGINFOD_EXECUTABLE };
 
 /* Gets a file from the servers or from libdebuginfod's cache.  Returns 0 (the caller unrefs the
- * object), -ENOENT when no server has it, -EINTR when `progress` gave up, or another -errno of the
- * network's. */
+ * object), -ENOENT when no server has it, -EINTR when `progress` gave up, -EFBIG when the file is
+ * above the limits (base/input_limits.h; it is noted, and its beginning is removed), or another
+ * -errno of the network's.  The process's RLIMIT_FSIZE is lower meanwhile. */
 int tally_debuginfod_fetch(struct tally_debuginfod *server, const struct tally_build_id *id,
 			   enum tally_debuginfod_kind kind, struct tally_object **out);
 

@@ -1,16 +1,19 @@
 /* ELF files, parsed by libelf over bytes in memory.
  *
  * libelf gets the file's image rather than a descriptor: a session may hold thousands of objects,
- * and each would keep a descriptor open.  The image is mapped, with two exceptions.  If another
- * user truncates a mapped file, our next access raises SIGBUS; so files that belong neither to root
- * nor to us are read instead.  So are memfds, which their process may use again for something else.
+ * and each would keep a descriptor open.  The image is mapped, with two exceptions: files that other
+ * users can change are copied (base/file_copy.h), and so are memfds, which their process may use
+ * again for something else.
  *
  * libelf parses headers, checks sections' ranges and inflates sections.  This file checks segments'
  * ranges against the image on each access.
  */
+#include "base/file_copy.h"
+#include "base/input_limits.h"
 #include "base/reader.h"
 #include "object/object.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -30,11 +33,6 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* Limits above any real file, and below what would exhaust a machine: bytes of a file that is read
- * rather than mapped, and bytes of one inflated section. */
-#define COPIED_MAX ((size_t)4 << 30)
-#define INFLATED_MAX ((uint64_t)4 << 30)
-
 enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf has it from 0.189 on */
 
 /* A section that this file inflated; kept as long as the object. */
@@ -45,12 +43,17 @@ struct inflated {
 	uint8_t bytes[];
 };
 
+struct inflation {
+	struct inflated *sections; /* those that libelf can't inflate */
+	uint64_t bytes;            /* of all inflated sections */
+};
+
 struct tally_object {
 	unsigned references;
 	char *path;
 	uint8_t *image;
 	size_t image_size;
-	bool is_mapped;
+	bool is_mapped; /* released by munmap(2), not free(3) */
 	Elf *elf;
 	GElf_Ehdr header;
 	size_t name_section; /* index of the section with the sections' names */
@@ -58,7 +61,7 @@ struct tally_object {
 	size_t segment_count;
 	struct tally_build_id build_id;
 	struct tally_object_file file;
-	struct inflated **inflated; /* a pointer to the list, so that const objects can add to it */
+	struct inflation *inflation; /* a pointer, so that const objects can add to it */
 };
 
 /* Returns a range of the file, or NULL when it isn't wholly inside. */
@@ -143,9 +146,9 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 		.image_size = size,
 		.is_mapped = is_mapped,
 		.path = strdup(path),
-		.inflated = calloc(1, sizeof(*object->inflated)),
+		.inflation = calloc(1, sizeof(*object->inflation)),
 	};
-	int rc = object->path && object->inflated ? 0 : -ENOMEM;
+	int rc = object->path && object->inflation ? 0 : -ENOMEM;
 	if (rc == 0) {
 		elf_version(EV_CURRENT);
 		errno = 0; /* tells malloc's failure; libelf's own error codes are not public */
@@ -171,33 +174,18 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 	return tally_error_set(err, rc, "can't open %s: %s", path, tally_errno_text(rc));
 }
 
-static int read_whole(int fd, size_t size, uint8_t **out)
+static int copy_file(int fd, const char *path, size_t size, uint8_t **out)
 {
-	if (size > COPIED_MAX)
-		return -EFBIG;
-	uint8_t *image = malloc(size);
-	if (!image)
-		return -ENOMEM;
-	size_t length = 0;
-	while (length < size) {
-		ssize_t got = pread(fd, image + length, size - length, (off_t)length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			int rc = got < 0 ? -errno : -ENOEXEC; /* the file shrank while we read it */
-			free(image);
-			return rc;
-		}
-		length += (size_t)got;
-	}
-	*out = image;
-	return 0;
+	uint64_t data, most = tally_input_limit(TALLY_INPUT_OBJECT);
+	int rc = size > most ? -EFBIG : tally_file_copy(fd, size, most, out, &data);
+	if (rc == -EFBIG)
+		tally_input_note(TALLY_INPUT_OBJECT, path);
+	return rc == -ENODATA ? -ENOEXEC : rc; /* the file shrank while we read it */
 }
 
 static bool is_mappable(const struct stat *status, const char *path)
 {
-	return (status->st_uid == 0 || status->st_uid == geteuid()) &&
-	       strncmp(path, "/memfd:", 7) != 0;
+	return tally_file_is_ours(status) && strncmp(path, "/memfd:", 7) != 0;
 }
 
 static uint64_t time_ns(const struct timespec *time)
@@ -285,11 +273,11 @@ static int open_file(int fd, const char *path, bool copies, struct tally_object 
 		if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 		    memcmp(magic, ELFMAG, SELFMAG) != 0)
 			return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
-		rc = read_whole(fd, size, &image);
+		rc = copy_file(fd, path, size, &image);
 	}
 	if (rc < 0)
 		return tally_error_set(err, rc, "can't read %s: %s", path, tally_errno_text(rc));
-	rc = open_image(path, image, size, is_mapped, out, err);
+	rc = open_image(path, image, size, true, out, err); /* a copy is a mapping, too */
 	if (!rc)
 		(*out)->file = file_of(fd, &status);
 	return rc;
@@ -386,12 +374,12 @@ void tally_object_unref(struct tally_object *object)
 	if (!object || --object->references > 0)
 		return;
 	elf_end(object->elf);
-	while (object->inflated && *object->inflated) {
-		struct inflated *first = *object->inflated;
-		*object->inflated = first->next;
+	while (object->inflation && object->inflation->sections) {
+		struct inflated *first = object->inflation->sections;
+		object->inflation->sections = first->next;
 		free(first);
 	}
-	free(object->inflated);
+	free(object->inflation);
 	free(object->segments);
 	if (object->is_mapped)
 		munmap(object->image, object->image_size);
@@ -475,47 +463,79 @@ struct Elf *tally_object_elf(const struct tally_object *object)
 	return object->elf;
 }
 
+/* Counts bytes that are about to be inflated.  Returns false if the object's sections would then be
+ * larger than those of honest objects. */
+static bool may_inflate(const struct tally_object *object, uint64_t bytes)
+{
+	struct inflation *inflation = object->inflation;
+	uint64_t most = tally_input_limit_unpacked(TALLY_INPUT_OBJECT_SECTIONS,
+						   object->image_size);
+	if (inflation->bytes > most || bytes > most - inflation->bytes) {
+		tally_input_note(TALLY_INPUT_OBJECT_SECTIONS, object->path);
+		return false;
+	}
+	inflation->bytes += bytes;
+	return true;
+}
+
 /* Inflates a section compressed by zstd, which libelf 0.188 can't. */
 static const struct inflated *inflate_zstd(const struct tally_object *object, Elf_Scn *scn,
 					   const GElf_Chdr *header)
 {
 	uint32_t index = (uint32_t)elf_ndxscn(scn);
-	for (const struct inflated *i = *object->inflated; i; i = i->next)
+	for (const struct inflated *i = object->inflation->sections; i; i = i->next)
 		if (i->index == index)
 			return i;
 	size_t header_size = tally_object_is_64bit(object) ? sizeof(Elf64_Chdr)
 							   : sizeof(Elf32_Chdr);
 	const Elf_Data *data = elf_rawdata(scn, NULL);
-	if (!data || !data->d_buf || data->d_size < header_size || header->ch_size > INFLATED_MAX)
+	if (!data || !data->d_buf || data->d_size < header_size)
 		return NULL;
 	const uint8_t *frame = (const uint8_t *)data->d_buf + header_size;
 	size_t frame_size = data->d_size - header_size;
 	/* Don't allocate by the section header's size alone: the zstd frame must agree. */
-	if (ZSTD_getFrameContentSize(frame, frame_size) != header->ch_size)
+	if (ZSTD_getFrameContentSize(frame, frame_size) != header->ch_size ||
+	    !may_inflate(object, header->ch_size))
 		return NULL;
 	struct inflated *inflated = malloc(sizeof(*inflated) + header->ch_size);
-	if (!inflated)
-		return NULL;
-	inflated->index = index;
-	inflated->size = ZSTD_decompress(inflated->bytes, header->ch_size, frame, frame_size);
-	if (inflated->size != header->ch_size) {
+	size_t size = inflated ? ZSTD_decompress(inflated->bytes, header->ch_size, frame, frame_size)
+			       : 0;
+	if (!inflated || size != header->ch_size) {
 		free(inflated);
+		object->inflation->bytes -= header->ch_size;
 		return NULL;
 	}
-	inflated->next = *object->inflated;
-	*object->inflated = inflated;
+	inflated->index = index;
+	inflated->size = size;
+	inflated->next = object->inflation->sections;
+	object->inflation->sections = inflated;
 	return inflated;
 }
 
-/* Lets libelf inflate a section. libdw shares the handle and may have done so already. */
-static bool inflate(Elf_Scn *scn, bool is_gnu)
+/* Lets libelf inflate a section. */
+static bool inflate(const struct tally_object *object, Elf_Scn *scn, bool is_gnu)
 {
-	if (!is_gnu)
-		return elf_compress(scn, 0, 0) >= 0;
-	const Elf_Data *data = elf_rawdata(scn, NULL);
-	if (!data || !data->d_buf || data->d_size < 4 || memcmp(data->d_buf, "ZLIB", 4) != 0)
+	enum { MARK_BYTES = 4, GNU_HEADER_BYTES = 12 };
+	GElf_Chdr header;
+	uint64_t size;
+	if (is_gnu) {
+		const Elf_Data *data = elf_rawdata(scn, NULL);
+		if (!data || !data->d_buf || data->d_size < GNU_HEADER_BYTES ||
+		    memcmp(data->d_buf, "ZLIB", MARK_BYTES) != 0)
+			return true;
+		memcpy(&size, (const char *)data->d_buf + MARK_BYTES, sizeof(size));
+		size = be64toh(size);
+	} else {
+		if (!gelf_getchdr(scn, &header))
+			return false;
+		size = header.ch_size;
+	}
+	if (!may_inflate(object, size))
+		return false;
+	if ((is_gnu ? elf_compress_gnu(scn, 0, 0) : elf_compress(scn, 0, 0)) >= 0)
 		return true;
-	return elf_compress_gnu(scn, 0, 0) >= 0;
+	object->inflation->bytes -= size;
+	return false;
 }
 
 /* `is_gnu`: the old form of compression, recognised only by the section's name. */
@@ -544,7 +564,8 @@ static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool i
 		out->size = inflated->size;
 		return true;
 	}
-	if ((header.sh_flags & SHF_COMPRESSED || is_gnu) && !inflate(scn, is_gnu))
+	if ((header.sh_flags & SHF_COMPRESSED || is_gnu) &&
+	    !inflate(object, scn, is_gnu))
 		return false;
 	const Elf_Data *data = elf_rawdata(scn, NULL);
 	if (!data || (data->d_size > 0 && !data->d_buf))

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "object/search.h"
+#include "base/input_limits.h"
 #include "base/unpack.h"
 
 #include <errno.h>
@@ -24,15 +25,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { PACKED_MAX = 256 << 20, ADDRESS_BYTES_MAX = 64 };
-static const size_t UNPACKED_MAX = (size_t)1 << 30, LINKED_MAX = (size_t)2 << 30;
+enum { ADDRESS_BYTES_MAX = 64 };
+static const size_t LINKED_MAX = (size_t)2 << 30;
+
+/* Reads a compressed file.  The path may be a recording's, so it may lead to anything. */
+static int read_packed(const char *path, size_t maximum, struct tally_buffer *out)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+	if (!result)
+		result = S_ISREG(status.st_mode) ? tally_buffer_read_descriptor(out, fd, maximum)
+						 : -ENOEXEC;
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
 
 int tally_module_open(const struct tally_object_search *search, const char *path,
 		      struct tally_object **out)
 {
+	const size_t most = (size_t)tally_input_limit(TALLY_INPUT_MODULE);
 	char below[PATH_MAX];
-	struct tally_buffer packed = { 0 };
+	struct tally_buffer packed = { .maximum = most / 4 + TALLY_BUFFER_READ_ROOM };
 	uint8_t *bytes = NULL;
 	size_t size;
 	int result = tally_search_open(search, path, out);
@@ -41,11 +59,13 @@ int tally_module_open(const struct tally_object_search *search, const char *path
 	if (snprintf(below, sizeof(below), "%s%s", search->root ? search->root : "", path) >=
 	    PATH_MAX)
 		return -ENAMETOOLONG;
-	result = tally_buffer_read_file(&packed, AT_FDCWD, below, PACKED_MAX);
+	result = read_packed(below, most / 4, &packed);
 	if (!result && !tally_is_packed(packed.bytes ? packed.bytes : "", packed.length))
 		result = -ENOEXEC;
 	if (!result)
-		result = tally_unpack(packed.bytes, packed.length, UNPACKED_MAX, &bytes, &size);
+		result = tally_unpack(packed.bytes, packed.length, most, &bytes, &size);
+	if (result == -EFBIG)
+		tally_input_note(TALLY_INPUT_MODULE, path);
 	if (!result)
 		result = tally_object_open_memory(path, bytes, size, out, NULL);
 	free(bytes);

@@ -1,5 +1,6 @@
 #include "perfdata/own_feature.h"
 
+#include "base/input_limits.h"
 #include "base/reader.h"
 
 #include <errno.h>
@@ -11,9 +12,8 @@ static const char MAGIC[8] = "TALLY255";
 /* Level 3 of zstd.  With level 1 the names of 20,000 places take a quarter more space; with level 9
  * a twentieth less, and five times as long. */
 enum { VERSION = 1, LEVEL = 3 };
-/* Limits of a part's unpacked bytes: PART_BYTES_MAX, and above PART_BYTES_FREE at most RATIO_MAX
- * times its stored bytes. */
-static const uint64_t PART_BYTES_MAX = 256 << 20, PART_BYTES_FREE = 16 << 20, RATIO_MAX = 1000;
+static const uint64_t PART_BYTES_MAX = 256 << 20; /* unpacked */
+static const char SECTION[] = "the recording's own section";
 
 static void put_u32(struct tally_buffer *out, uint32_t value)
 {
@@ -78,7 +78,7 @@ static bool is_host_big_endian(void)
 
 static int unpack(const void *bytes, size_t stored, uint64_t size, struct tally_buffer *out)
 {
-	if (size > PART_BYTES_MAX || (size > PART_BYTES_FREE && size / RATIO_MAX > stored))
+	if (size > PART_BYTES_MAX)
 		return -EBADMSG;
 	out->maximum = (size_t)PART_BYTES_MAX + 1;
 	char *room = tally_buffer_room(out, (size_t)size + 1);
@@ -98,6 +98,34 @@ void tally_own_put_step(struct tally_buffer *out, uint64_t step)
 	tally_own_put_number(out, step >> 63 ? ~(step << 1) : step << 1);
 }
 
+/* True if the section's parts unpack to more than honest ones do. */
+static bool unpacks_too_much(struct tally_reader reader, size_t size)
+{
+	uint64_t sum = 0, most = tally_input_limit_unpacked(TALLY_INPUT_SECTION, size);
+	while (tally_reader_left(&reader) && sum <= most) {
+		tally_reader_u64(&reader); /* its type */
+		uint64_t stored = tally_reader_u64(&reader), unpacked = tally_reader_u64(&reader);
+		if (stored > size || !tally_reader_bytes(&reader, (size_t)stored))
+			return false; /* damaged: nothing behind it is read */
+		sum = __builtin_add_overflow(sum, unpacked, &sum) ? UINT64_MAX : sum;
+	}
+	if (sum > most)
+		tally_input_note(TALLY_INPUT_SECTION, SECTION);
+	return sum > most;
+}
+
+uint64_t tally_own_tables_max(size_t section_size)
+{
+	return tally_input_limit_unpacked(TALLY_INPUT_TABLES, section_size);
+}
+
+bool tally_own_tables_fit(uint64_t bytes, uint64_t bytes_max)
+{
+	if (bytes > bytes_max)
+		tally_input_note(TALLY_INPUT_TABLES, SECTION);
+	return bytes <= bytes_max;
+}
+
 int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type,
 			  struct tally_buffer *out)
 {
@@ -110,6 +138,8 @@ int tally_own_feature_get(const void *section, size_t size, enum tally_own_part 
 		return -EBADMSG;
 	if (version != VERSION)
 		return -ENOTSUP;
+	if (unpacks_too_much(reader, size))
+		return -EFBIG;
 	while (tally_reader_left(&reader)) {
 		uint32_t found = tally_reader_u32(&reader);
 		tally_reader_u32(&reader);

@@ -11,6 +11,10 @@
 
 #include "base/buffer.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 enum tally_own_part {
 	TALLY_OWN_STRINGS = 1,
 	TALLY_OWN_FUNCTIONS,
@@ -32,9 +36,15 @@ void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, c
 			   size_t size);
 
 /* Unpacks the first part of `type` into `out`; the caller releases it.  Returns 1, or 0 when there
- * is none; -EBADMSG when the section is damaged, -ENOTSUP when a newer tally made it, -ENOMEM. */
+ * is none; -EBADMSG when the section is damaged, -ENOTSUP when a newer tally made it, -EFBIG when
+ * its parts unpack to more than the limit (noted, base/input_limits.h), -ENOMEM. */
 int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type,
 			  struct tally_buffer *out);
+
+/* Returns how much memory may be used for the tables that are made of parts of a section. */
+uint64_t tally_own_tables_max(size_t section_size);
+/* True if tables of `bytes` may be made; otherwise notes that they were refused. */
+bool tally_own_tables_fit(uint64_t bytes, uint64_t bytes_max);
 
 /* Appends a number as LEB128 (DWARF 5, 7.6), as tally_reader_uleb() reads it. */
 void tally_own_put_number(struct tally_buffer *out, uint64_t value);

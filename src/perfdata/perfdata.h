@@ -111,7 +111,7 @@ bool tally_perfdata_is_file(const char *path);
  * NULL if unknown. */
 const char *tally_perfdata_foreign_kind(const void *bytes, size_t size);
 
-/* Unpacks a file that is compressed as a whole (base/unpack.h) into malloc'd memory, up to 4 GiB.
+/* Unpacks a file that is compressed as a whole (base/unpack.h) into malloc'd memory.
  * Returns 0, or -errno with a message. */
 int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t *out_size,
 			  struct tally_error *err);

@@ -381,6 +381,13 @@ static int read_section(struct tally_perfdata *data, unsigned feature, uint64_t 
 					   feature);
 		return 0;
 	}
+	/* Sections that lie in each other would cost more than the file's bytes. */
+	data->section_bytes += section.size;
+	if (data->section_bytes > data->source.memory_size) {
+		tally_perfdata_note_damage(data, false, entry, "feature section %u overlaps others",
+					   feature);
+		return 0;
+	}
 	return tally_perfdata_take_feature(data, feature, data->source.memory + section.offset,
 					   section.size, section.offset);
 }

@@ -1,4 +1,10 @@
-/* Opens and closes a recording: a mapped file, a pipe, a directory, or memory. */
+/* Opens and closes a recording: a file, a pipe, a directory, or memory.
+ *
+ * A file that only this user and root can change is mapped.  Any other file is copied to memory:
+ * its owner could truncate or change it while it is read. */
+#include "base/file_copy.h"
+#include "base/input_limits.h"
+#include "base/lost_pages.h"
 #include "base/unpack.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -44,30 +50,91 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int map_part(struct tally_perfdata *data, int directory, const char *name,
-		    struct tally_error *err)
+/* Takes a regular file's content: maps or copies it.  Returns 0 with the bytes (NULL: the file is
+ * empty), or -errno: -EFBIG above the limit, -ENODATA if the file shrinks meanwhile. */
+static int take_file(struct tally_perfdata *data, int fd, const struct stat *status,
+		     struct tally_file_bytes *file)
+{
+	uint64_t copied, most = tally_input_limit(TALLY_INPUT_RECORDING);
+	*file = (struct tally_file_bytes){ .size = (size_t)status->st_size,
+					   .is_copy = !tally_file_is_ours(status) };
+	if (!file->size)
+		return 0;
+	if (file->is_copy) {
+		most = most > data->copied_bytes ? most - data->copied_bytes : 0;
+		/* Holes take no memory, but readers walk through them. */
+		int result = file->size > most ? -EFBIG
+					       : tally_file_copy(fd, file->size, most, &file->bytes,
+								 &copied);
+		data->copied_bytes += result ? 0 : file->size;
+		return result;
+	}
+	void *mapping = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (mapping == MAP_FAILED)
+		return -errno;
+	file->bytes = mapping;
+	return 0;
+}
+
+static void release_file(struct tally_file_bytes *file)
+{
+	if (file->is_copy)
+		tally_file_copy_free(file->bytes, file->size);
+	else if (file->bytes)
+		munmap(file->bytes, file->size);
+	file->bytes = NULL;
+}
+
+static int cannot_take(struct tally_error *err, int result)
+{
+	if (result == -EFBIG)
+		return tally_input_refuse(err, TALLY_INPUT_RECORDING,
+					  tally_input_limit(TALLY_INPUT_RECORDING),
+					  "another user can change it, so it must fit into memory, "
+					  "and it is larger than");
+	return tally_error_set(err, result, "can't read the recording: %s",
+			       result == -ENODATA ? "it shrank meanwhile"
+						  : tally_errno_text(result));
+}
+
+/* Opens a file of the directory.  `data` and the others may be anything that someone put there: a
+ * FIFO (O_NONBLOCK: don't wait for a writer), a device, a folder.  Returns the descriptor of a
+ * regular file, or -errno with a message. */
+static int open_part(int directory, const char *name, struct stat *status, struct tally_error *err)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int result = fd < 0 || fstat(fd, status) < 0 ? -errno : 0;
+	/* a socket can't be opened at all */
+	if (result == -ENXIO || (!result && !S_ISREG(status->st_mode)))
+		result = tally_error_set(err, -EINVAL,
+					 "'%s' in the directory is no regular file", name);
+	else if (result)
+		fail(err, name, result);
+	if (result && fd >= 0)
+		close(fd);
+	return result ? result : fd;
+}
+
+static int take_part(struct tally_perfdata *data, int directory, const char *name,
+		     struct tally_error *err)
 {
 	struct stat status;
 	struct tally_perfdata_part part = { .number = part_number(name) };
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
-	if (!result && !S_ISREG(status.st_mode))
-		result = -EINVAL;
-	if (!result && status.st_size) {
-		part.size = (size_t)status.st_size;
-		part.bytes = mmap(NULL, part.size, PROT_READ, MAP_PRIVATE, fd, 0);
-		result = part.bytes == MAP_FAILED ? -errno : 0;
+	int fd = open_part(directory, name, &status, err);
+	if (fd < 0)
+		return fd;
+	int result = take_file(data, fd, &status, &part.file);
+	close(fd);
+	if (result < 0)
+		return cannot_take(err, result);
+	if (part.file.bytes && tally_vector_push(&data->parts, part) < 0) {
+		release_file(&part.file);
+		return fail(err, name, -ENOMEM);
 	}
-	if (!result && part.size && tally_vector_push(&data->parts, part) < 0) {
-		munmap(part.bytes, part.size);
-		result = -ENOMEM;
-	}
-	if (fd >= 0)
-		close(fd);
-	return result ? fail(err, name, result) : 0;
+	return 0;
 }
 
-static int map_parts(struct tally_perfdata *data, int directory, struct tally_error *err)
+static int take_parts(struct tally_perfdata *data, int directory, struct tally_error *err)
 {
 	int copy = fcntl(directory, F_DUPFD_CLOEXEC, 0), result = 0;
 	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
@@ -79,7 +146,7 @@ static int map_parts(struct tally_perfdata *data, int directory, struct tally_er
 	}
 	for (struct dirent *entry; !result && (entry = readdir(entries));)
 		if (part_number(entry->d_name) >= 0)
-			result = map_part(data, directory, entry->d_name, err);
+			result = take_part(data, directory, entry->d_name, err);
 	closedir(entries);
 	if (!result && data->parts.count)
 		qsort(data->parts.items, data->parts.count, sizeof(*data->parts.items), by_number);
@@ -90,8 +157,9 @@ static int map_parts(struct tally_perfdata *data, int directory, struct tally_er
  * into data->parts; or -errno. */
 static int tally_directory_open(struct tally_perfdata *data, int directory, struct tally_error *err)
 {
-	int fd = openat(directory, "data", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) {
+	struct stat status;
+	int fd = open_part(directory, "data", &status, err);
+	if (fd == -ENOENT) {
 		tally_error_set(err, -EISDIR,
 				"is a directory without a recording: there is no 'data' in it");
 		tally_error_hint(
@@ -101,8 +169,8 @@ static int tally_directory_open(struct tally_perfdata *data, int directory, stru
 		return -EISDIR;
 	}
 	if (fd < 0)
-		return fail(err, "data", -errno);
-	int result = map_parts(data, directory, err);
+		return fd;
+	int result = take_parts(data, directory, err);
 	if (result) {
 		close(fd);
 		return result;
@@ -125,10 +193,10 @@ bool tally_directory_next(struct tally_perfdata *data)
 	unpacker->start = unpacker->end;
 	if (unpacker->stream)
 		ZSTD_DCtx_reset(unpacker->stream, ZSTD_reset_session_only);
-	data->source.memory = part->bytes;
-	data->source.memory_size = part->size;
+	data->source.memory = part->file.bytes;
+	data->source.memory_size = part->file.size;
 	data->source.reads = false;
-	data->data_end = part->size;
+	data->data_end = part->file.size;
 	data->is_unfinished = false;
 	tally_source_seek(&data->source, 0);
 	return true;
@@ -137,7 +205,7 @@ bool tally_directory_next(struct tally_perfdata *data)
 static void tally_directory_release(struct tally_perfdata *data)
 {
 	for (size_t i = 0; i < data->parts.count; i++)
-		munmap(data->parts.items[i].bytes, data->parts.items[i].size);
+		release_file(&data->parts.items[i].file);
 	tally_vector_release(&data->parts);
 }
 
@@ -235,9 +303,15 @@ static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header
 static int slurp(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_source *source = &data->source;
+	uint64_t most = tally_input_limit(TALLY_INPUT_RECORDING);
 	size_t want = source->end + 1;
-	while (tally_source_left(source, want) >= want)
+	while (tally_source_left(source, want) >= want) {
 		want = source->end + 1;
+		if (want > most)
+			return tally_input_refuse(err, TALLY_INPUT_RECORDING, most,
+						  "it comes through a pipe, so it must fit into "
+						  "memory, and it is larger than");
+	}
 	if (source->failure)
 		return tally_error_set(err, source->failure, "can't read the recording: %s",
 				       tally_errno_text(source->failure));
@@ -251,17 +325,17 @@ static int slurp(struct tally_perfdata *data, struct tally_error *err)
 int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t *out_size,
 			  struct tally_error *err)
 {
-	enum { UNPACKED_GIB_MAX = 4 };
-	int result = tally_unpack(bytes, size, (size_t)UNPACKED_GIB_MAX << 30, out, out_size);
+	uint64_t most = tally_input_limit(TALLY_INPUT_UNPACKED);
+	int result = tally_unpack(bytes, size, (size_t)most, out, out_size);
 	if (result == -ENOPKG)
 		return tally_error_set(err, result,
 				       "unpacking it needs liblzma5 (xz) or zlib1g (gzip)");
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "out of memory while unpacking it");
-	return result < 0 ? tally_error_set(err, result,
-					    "it is damaged, or unpacks to more than %d GiB",
-					    UNPACKED_GIB_MAX)
-			  : 0;
+	if (result == -EFBIG)
+		return tally_input_refuse(err, TALLY_INPUT_UNPACKED, most,
+					  "it is compressed, and unpacks to more than");
+	return result < 0 ? tally_error_set(err, result, "it is damaged: it can't be unpacked") : 0;
 }
 
 /* If the whole file is compressed, unpacks it to memory.  Returns 0, or -errno with a message. */
@@ -347,16 +421,11 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 		return 0;
 	if (!status.st_size)
 		return tally_error_set(err, -EBADMSG, "not a recording: the file is empty");
-	data->mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data->mapping == MAP_FAILED) {
-		result = -errno;
-		data->mapping = NULL;
-		return tally_error_set(err, result, "can't map the recording: %s",
-				       tally_errno_text(result));
-	}
-	data->mapping_size = (size_t)status.st_size;
-	data->source.memory = data->mapping;
-	data->source.memory_size = (size_t)status.st_size;
+	result = take_file(data, fd, &status, &data->file);
+	if (result < 0)
+		return cannot_take(err, result);
+	data->source.memory = data->file.bytes;
+	data->source.memory_size = data->file.size;
 	return 0;
 }
 
@@ -364,7 +433,8 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
  * not worth it.  Neither are records with copied stacks, since most of a copy is never read. */
 static bool is_worth_reading(const struct tally_perfdata *data)
 {
-	if (!data->mapping || data->unpacked || data->source.memory_size < READ_FILE_BYTES_MIN)
+	if (!data->file.bytes || data->file.is_copy || data->unpacked ||
+	    data->source.memory_size < READ_FILE_BYTES_MIN)
 		return false;
 	for (size_t i = 0; i < data->event_count; i++)
 		if (data->events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER &&
@@ -379,7 +449,10 @@ static struct tally_perfdata *new_reader(struct tally_error *err)
 	if (!data)
 		tally_error_set(err, -ENOMEM, "no memory for the recording");
 	else
-		data->source = (struct tally_source){ .blocks = &data->blocks, .fd = -1 };
+		*data = (struct tally_perfdata){
+			.source = { .blocks = &data->blocks, .fd = -1 },
+			.lost_before = tally_lost_pages(NULL),
+		};
 	return data;
 }
 
@@ -439,8 +512,7 @@ void tally_perfdata_close(struct tally_perfdata *data)
 	if (!data)
 		return;
 	tally_unpacker_release(data); /* first, because its thread reads the mapping */
-	if (data->mapping)
-		munmap(data->mapping, data->mapping_size);
+	release_file(&data->file);
 	if (data->source.fd > STDERR_FILENO)
 		close(data->source.fd);
 	tally_directory_release(data);

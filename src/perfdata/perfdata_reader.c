@@ -8,6 +8,7 @@
  * always aligned; perf's are not when they follow a COMPRESSED record of odd size.
  */
 #include "abi/byte_swap.h"
+#include "base/lost_pages.h"
 #include "base/reader.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -330,10 +331,14 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 			struct tally_error *err)
 {
 	int result = -EAGAIN;
+	const char *lost;
 	while (result == -EAGAIN)
 		result = step(data, record);
 	if (result == 0 && data->source.failure)
 		result = data->source.failure;
+	if (result == 0 && tally_lost_pages(&lost) != data->lost_before)
+		return tally_error_set(err, -EIO, "can't read %s: it was truncated meanwhile, or its "
+						  "disk fails", lost);
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "no memory to read the recording");
 	if (result < 0)

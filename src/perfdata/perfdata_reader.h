@@ -60,10 +60,16 @@ struct tally_tracepoint_text {
 	size_t length;
 };
 
+/* A file's content: mapped, or copied because others can change the file. */
+struct tally_file_bytes {
+	uint8_t *bytes; /* NULL: none */
+	size_t size;
+	bool is_copy;
+};
+
 /* One of a directory's files beside `data`. */
 struct tally_perfdata_part {
-	void *bytes;
-	size_t size;
+	struct tally_file_bytes file;
 	long number;
 };
 
@@ -95,8 +101,9 @@ struct tally_perfdata {
 	bool is_directory;
 	TALLY_VECTOR(struct tally_perfdata_part) parts;
 	size_t part; /* index of the next part */
-	size_t mapping_size;
-	void *mapping; /* to unmap; NULL: the caller's memory, or a pipe */
+	struct tally_file_bytes file; /* none: the caller's memory, or a pipe */
+	uint64_t copied_bytes;        /* of all files that were copied */
+	size_t lost_before;           /* tally_lost_pages() when the reader was made */
 	uint8_t *unpacked; /* a whole file that was compressed by gzip, xz or zstd */
 	struct tally_block *slurped; /* a whole file that came through a pipe */
 	bool is_pipe;
@@ -104,6 +111,7 @@ struct tally_perfdata {
 	bool swap; /* the file is of the other byte order */
 	uint64_t data_end;     /* offset; UINT64_MAX: the source's end */
 	bool is_unfinished;    /* the header's data size is 0 */
+	uint64_t section_bytes; /* of the feature sections so far */
 	bool ended;
 	bool last_unpacked;    /* the record given last was in a COMPRESSED record */
 	uint64_t payload;      /* bytes behind the record given last that are no records */

@@ -537,6 +537,17 @@ static int sort_places(struct tally_jit_dump *dump)
 	return 0;
 }
 
+/* Returns the bytes of the record that begins with these bytes; 0 if there is no whole header of
+ * one. */
+static uint32_t next_record(const uint8_t *bytes, size_t size, bool swap)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, bytes, size, swap);
+	tally_reader_u32(&reader); /* its type */
+	uint32_t total = tally_reader_u32(&reader);
+	return reader.failed || total < TALLY_JIT_PREFIX_BYTES ? 0 : total;
+}
+
 /* Reads the dump's header, and sets *total to its bytes.  Returns false when this is no dump, or
  * one of an unknown version. */
 static bool jit_parser_header(struct tally_jit_dump *dump, struct tally_reader *reader,
@@ -565,6 +576,33 @@ static bool jit_parser_header(struct tally_jit_dump *dump, struct tally_reader *
 	else
 		return true;
 	return false;
+}
+
+bool tally_jit_extent_go_on(struct tally_jit_extent *extent, const void *bytes, size_t size)
+{
+	struct tally_jit_dump unused = { 0 };
+	struct tally_error why;
+	struct tally_reader reader;
+	uint64_t at = 0;
+	uint32_t total = 0;
+	if (!extent->has_header) {
+		tally_reader_init(&reader, bytes, size, false);
+		if (!jit_parser_header(&unused, &reader, &total, &why))
+			return false;
+		extent->has_header = true;
+		extent->swap = reader.swap;
+		at = total;
+	}
+	bool is_record = at > 0;
+	while (at < size && size - at >= TALLY_JIT_PREFIX_BYTES) {
+		total = next_record((const uint8_t *)bytes + at, size - at, extent->swap);
+		if (!total)
+			break;
+		is_record = true;
+		at += total;
+	}
+	extent->at += at;
+	return is_record;
 }
 
 int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **out,
@@ -809,15 +847,6 @@ static bool is_too_large(const struct tally_jit_growth *growth)
 	       growth->rules_bytes > TALLY_JIT_GROWTH_RULES_MAX;
 }
 
-static size_t next_record(const struct tally_jit_growth *growth, const uint8_t *bytes, size_t size)
-{
-	struct tally_reader reader;
-	tally_reader_init(&reader, bytes, size, growth->swap);
-	tally_reader_u32(&reader); /* its type */
-	uint32_t total = tally_reader_u32(&reader);
-	return reader.failed || total < TALLY_JIT_PREFIX_BYTES ? 0 : total;
-}
-
 int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, size_t size,
 			  size_t *read, size_t *wanted)
 {
@@ -835,7 +864,7 @@ int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, si
 	if (!result)
 		result = keep_pending(growth);
 	*read = head + records;
-	*wanted = next_record(growth, growth->window + records, size - *read);
+	*wanted = next_record(growth->window + records, size - *read, growth->swap);
 	growth->at += *read;
 	return !result && is_too_large(growth) ? -EFBIG : result;
 }

@@ -55,6 +55,17 @@ struct tally_jit_dump {
 	struct tally_jit_index *index;
 };
 
+/* Finds the end of a dump's records without their content: a dump may be a sparse file of terabytes
+ * with hardly a record. */
+struct tally_jit_extent {
+	uint64_t at; /* where to read next, from the start of the file */
+	bool has_header, swap;
+};
+
+/* Goes on over `size` bytes of the file, those at extent->at.  Returns false at the end: the bytes
+ * at extent->at are no whole header of a record.  Give at least 64 bytes unless the file ends. */
+bool tally_jit_extent_go_on(struct tally_jit_extent *extent, const void *bytes, size_t size);
+
 /* Reads a dump; `bytes` must outlive it.  Returns 0; -EBADMSG when this is no dump, -ENOTSUP
  * (another version), -ENOMEM. */
 int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **out,

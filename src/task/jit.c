@@ -4,6 +4,8 @@
  */
 #include "task/jit.h"
 
+#include "base/file_copy.h"
+#include "base/input_limits.h"
 #include "base/vector.h"
 #include "machine/procfs.h"
 #include "unwind/unwind.h"
@@ -17,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DUMP_BYTES_MAX ((size_t)4 << 30)
+enum { PREFIX_BYTES = 16 /* of a dump's record */ };
 
 bool tally_jits_is_dump(const char *path)
 {
@@ -70,11 +72,56 @@ int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *
 	return -1;
 }
 
+/* Finds how much of the file to read: its records, and the header of a torn one.  A process may
+ * make its dump as large as it likes without using the disk. */
+static int find_end(int fd, uint64_t size, uint64_t *end)
+{
+	enum { WINDOW_BYTES = 64 << 10 };
+	struct tally_jit_extent extent = { 0 };
+	uint8_t *window = malloc(WINDOW_BYTES);
+	ssize_t got = 0;
+	if (!window)
+		return -ENOMEM;
+	do {
+		got = extent.at < size ? pread(fd, window, WINDOW_BYTES, (off_t)extent.at) : 0;
+	} while (got > 0 && tally_jit_extent_go_on(&extent, window, (size_t)got));
+	int result = got < 0 ? -errno : 0;
+	free(window);
+	*end = extent.at < size ? extent.at + (got > PREFIX_BYTES ? PREFIX_BYTES : (uint64_t)got)
+				: size;
+	return result;
+}
+
+/* Copies the dump's file to memory, as far as it has records. */
+static int copy_file(struct tally_jits *jits, int fd, const char *path, struct tally_jit *jit)
+{
+	const uint64_t one = tally_input_limit(TALLY_INPUT_JIT_DUMP),
+		       all = tally_input_limit(TALLY_INPUT_JIT_DUMPS),
+		       left = all > jits->bytes_read ? all - jits->bytes_read : 0;
+	struct stat file;
+	uint64_t end, data = 0;
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	int result = find_end(fd, (uint64_t)file.st_size, &end);
+	if (!result)
+		result = end > one ? -EFBIG
+				   : tally_file_copy(fd, (size_t)end, one < left ? one : left,
+						     &jit->bytes, &data);
+	if (result == -EFBIG)
+		tally_input_note(end <= one && left < one ? TALLY_INPUT_JIT_DUMPS
+							  : TALLY_INPUT_JIT_DUMP,
+				 path);
+	if (result)
+		return result;
+	jit->size = (size_t)end;
+	jits->bytes_read += data;
+	return 0;
+}
+
 /* Reads a dump.  If it can't be used, leaves jit->dump NULL and counts the reason. */
 static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap,
 		     struct tally_jit *jit)
 {
-	char path[32];
 	size_t *gap;
 	int held = jits->files ? tally_jit_files_find(jits->files, mmap) : -1;
 	int fd = held >= 0 ? held : tally_jit_open(mmap, &jits->gaps, &gap);
@@ -82,14 +129,13 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 		note_gap(jits, gap, mmap->filename);
 		return 0;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	jit->bytes.maximum = DUMP_BYTES_MAX;
-	int result = tally_buffer_read_file(&jit->bytes, AT_FDCWD, path, DUMP_BYTES_MAX - 1);
+	int result = copy_file(jits, fd, mmap->filename, jit);
 	if (fd != held)
 		close(fd);
+	if (result == -EFBIG)
+		return 0;
 	if (!result)
-		result = tally_jit_dump_read(jit->bytes.bytes ? jit->bytes.bytes : "",
-					     jit->bytes.length, &jit->dump, NULL);
+		result = tally_jit_dump_read(jit->bytes, jit->size, &jit->dump, NULL);
 	if (result < 0)
 		note_gap(jits, &jits->gaps.unreadable, mmap->filename);
 	else if (jit->dump->has_cycle_times)
@@ -105,7 +151,7 @@ static void release(struct tally_jit *jit)
 		tally_unwind_table_free(jit->tables[i]);
 	free(jit->tables);
 	tally_jit_dump_free(jit->dump);
-	tally_buffer_release(&jit->bytes);
+	tally_file_copy_free(jit->bytes, jit->size);
 }
 
 static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
@@ -164,7 +210,7 @@ int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, 
 		jit.pid = child;
 		jit.is_inherited = true;
 		jit.until_ns = time_ns < jit.until_ns ? time_ns : jit.until_ns;
-		jit.bytes = (struct tally_buffer){ 0 };
+		jit.bytes = NULL;
 		jit.seen = 0;
 		jit.older = next ? (uint32_t)jits->items.count + 2 : 0;
 		if (tally_vector_push(&jits->items, jit) < 0) {

@@ -10,7 +10,6 @@
 #ifndef TALLY_TASK_JIT_H
 #define TALLY_TASK_JIT_H
 
-#include "base/buffer.h"
 #include "symbol/jit_dump.h"
 #include "task/tasks.h"
 
@@ -23,7 +22,9 @@ struct tally_jit {
 	 * the processes parted, is not the child's */
 	bool is_inherited;
 	uint64_t until_ns; /* UINT64_MAX: its own */
-	struct tally_buffer bytes;
+	/* a copy of the file up to the end of its records */
+	uint8_t *bytes;
+	size_t size;
 	struct tally_jit_dump *dump;
 	size_t seen;        /* number of the dump's places that are valid now */
 	struct tally_unwind_table **tables; /* by function; NULL: not yet made */
@@ -41,6 +42,7 @@ struct tally_jits {
 	/* the recording's clock is not CLOCK_MONOTONIC: code counts as valid from the start */
 	bool has_no_times;
 	struct tally_jit_gaps gaps;
+	uint64_t bytes_read; /* of all dumps, without holes */
 	/* Optional.  Called before a dump's file is read; returns the dump that the file once was,
 	 * without code (the caller owns it), or NULL. */
 	struct tally_jit_dump *(*recall)(void *context, uint32_t file);

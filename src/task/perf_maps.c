@@ -316,10 +316,10 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 	const struct tally_perf_map_watch *watch = find(maps, pid);
 	int result = 0;
 	for (uint32_t i = 0; watch && !result && i < watch->count; i++) {
-		struct tally_buffer text = { .maximum = maximum };
-		char path[32];
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->fds[i]);
-		result = tally_buffer_read_file(&text, AT_FDCWD, path, maximum - 1);
+		struct tally_buffer text = { .maximum = maximum + TALLY_BUFFER_READ_ROOM };
+		result = lseek(watch->fds[i], 0, SEEK_SET) < 0
+				 ? -errno
+				 : tally_buffer_read_descriptor(&text, watch->fds[i], maximum);
 		if (!result && text.length)
 			put_in_order(&text, i + 1 == watch->count ? watch->seen[0] : text.length,
 				     out);

@@ -52,7 +52,8 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 
 /* Appends the held maps of a process, oldest first.  In the newest map, the lines of the last
  * moments (since the last look but one) come before the others.  Readers let later lines win, so
- * the older lines keep their names.  Returns 1; 0 when no map is held; -errno. */
+ * the older lines keep their names.  Returns 1; 0 when no map is held; -errno: -EFBIG if a map has
+ * more than `maximum` bytes. */
 int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out,
 			 size_t maximum);
 

@@ -541,7 +541,7 @@ static void what_is_no_recording_is_refused_with_a_reason(void **state)
 		{ "", 0, "the input is empty" },
 		{ "PERFILE2", 8, "only the first 8 bytes of one" },
 		{ "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16, "it is an ELF file" },
-		{ "\37\213\10\0", 4, "it is damaged, or unpacks" },
+		{ "\37\213\10\0", 4, "it is damaged: it can't be unpacked" },
 		{ "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20", 16, "does not begin with PERFILE2" },
 		{ "#!/bin/sh\necho hello\n", 21, "it is text" },
 		{ "2ELIFREP\0\0\0\0\0\0\0\150", 16, "damaged at offset 8" },
