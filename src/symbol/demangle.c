@@ -2,13 +2,15 @@
  * Their licence is LGPL-2+ with the exception that gives "unlimited permission to link the compiled
  * version" into other programs.  OCaml's names need no library.
  *
- * Mangled names are untrusted, and their substitutions can expand 300 bytes to terabytes.  The
- * demanglers pass their output piece by piece to a callback, which can't tell them to stop.  They
- * keep everything on the stack, so the callback can safely longjmp() out of them.
+ * Mangled names are untrusted, and their substitutions can expand 300 bytes to terabytes.  Those of
+ * C++ and Rust pass their output piece by piece to a callback, which can't tell them to stop.  They
+ * keep everything on the stack, so the callback can safely longjmp() out of them.  That of D has no
+ * callback, so the work is estimated before.
  */
 #include "symbol/symbol.h"
 
 #include "base/buffer.h"
+#include "base/input_limits.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -16,10 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	MANGLED_MAX = 16 * 1024,
-	READABLE_MAX = 256 * 1024,
-};
+enum { MANGLED_MAX = 16 * 1024 };
 
 struct output {
 	struct tally_buffer text;
@@ -140,15 +139,81 @@ static char *demangle_ocaml(const char *name)
 	return readable;
 }
 
+/* ---- D ------------------------------------------------------------------- */
+
+/* Reads the number of a back reference (D's ABI, NumberBackRef: base 26, the last digit is a small
+ * letter).  Returns 0 if there is none. */
+static size_t back_reference(const char *at)
+{
+	size_t distance = 0;
+	for (; *at >= 'A' && *at <= 'Z' && distance < MANGLED_MAX; at++)
+		distance = distance * 26 + (size_t)(*at - 'A');
+	return *at >= 'a' && *at <= 'z' ? distance * 26 + (size_t)(*at - 'a') : 0;
+}
+
+/* Returns how much the characters of the name expand to at most, in characters.
+ *
+ * A back reference to an identifier stands for that.  A back reference to a type stands for what
+ * was parsed there, which ends before the reference at the latest.  `sums` has length + 1 items. */
+static uint64_t d_expansion(const char *name, size_t length, uint64_t *sums)
+{
+	sums[0] = 0;
+	for (size_t i = 0; i < length; i++) {
+		size_t distance = name[i] == 'Q' ? back_reference(name + i + 1) : 0;
+		uint64_t weight = 1;
+		if (distance && distance <= i) {
+			const char *there = name + i - distance;
+			bool is_identifier = *there >= '0' && *there <= '9';
+			uint64_t size = is_identifier ? strtoul(there, NULL, 10)
+						      : sums[i] - sums[i - distance];
+			weight += is_identifier && size > length ? length : size;
+		}
+		/* only compared with a limit far below */
+		sums[i + 1] = sums[i] + weight > UINT32_MAX ? UINT32_MAX : sums[i] + weight;
+	}
+	return sums[length];
+}
+
+/* True if libiberty demangles a name of D in reasonable time.  It copies the text of a type at each
+ * level of nesting, and tries all ways to split the digits of a symbol parameter ("S12…") of old
+ * compilers, also at each level. */
+static bool is_d_name_cheap(const char *name)
+{
+	const uint64_t most = 1 << 26;
+	const size_t length = strlen(name);
+	uint64_t *sums = malloc((length + 1) * sizeof(*sums)), work;
+	if (!sums)
+		return false;
+	work = length * d_expansion(name, length, sums);
+	free(sums);
+	for (const char *at = name; (at = strchr(at, 'S')) && work <= most; at++) {
+		size_t digits = strspn(at + 1, "0123456789");
+		work *= digits > 1 ? digits : 1;
+	}
+	return work <= most;
+}
+
+static char *demangle_d(const char *name, int options)
+{
+	char *readable = is_d_name_cheap(name) ? dlang_demangle(name, options) : NULL;
+	if (readable && strlen(readable) > tally_input_rows[TALLY_INPUT_DEMANGLED].bytes) {
+		free(readable);
+		return NULL;
+	}
+	return readable;
+}
+
 static char *demangle(const char *name, int options)
 {
 	if (!strncmp(name, "caml", 4) && name[4] >= 'A' && name[4] <= 'Z')
 		return demangle_ocaml(name);
 	if (name[0] == '_' && name[1] == 'D')
-		return dlang_demangle(name, options);
+		return demangle_d(name, options);
 	if (name[0] != '_')
 		return NULL;
-	struct output output = { .text = { .maximum = READABLE_MAX } };
+	struct output output = {
+		.text = { .maximum = tally_input_rows[TALLY_INPUT_DEMANGLED].bytes }
+	};
 	if (demangle_into(&output, name, options) && output.text.length > 0)
 		return output.text.bytes;
 	tally_buffer_release(&output.text);

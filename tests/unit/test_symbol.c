@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Assembles a program from `source` and reads its symbols. */
@@ -664,9 +665,74 @@ static void mutants_do_no_harm(void **state)
 
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
+/* Appends a back reference (D's ABI) from `at` to `target`. */
+static void refer(char *name, size_t at, size_t target)
+{
+	char digits[16];
+	size_t distance = at - target, count = 0;
+	digits[count++] = (char)('a' + distance % 26);
+	for (distance /= 26; distance; distance /= 26)
+		digits[count++] = (char)('A' + distance % 26);
+	name += strlen(name);
+	*name++ = 'Q';
+	while (count)
+		*name++ = digits[--count];
+	*name = '\0';
+}
+
+/* A function of D whose parameters are pairs; each is a pair of two like the one before. */
+static void nest_pairs(char *name, unsigned depth)
+{
+	size_t last = strlen(strcpy(name, "_D1fF"));
+	strcat(name, "B2ii");
+	for (unsigned i = 0; i < depth; i++) {
+		size_t here = strlen(name);
+		strcat(name, "B2");
+		refer(name, strlen(name), last);
+		refer(name, strlen(name), last);
+		last = here;
+	}
+	strcat(name, "Zv");
+}
+
+static void names_of_d_that_expand_stay_mangled(void **state)
+{
+	enum { ROOM = 16 << 10 };
+	char name[ROOM];
+	struct rusage usage;
+	(void)state;
+	nest_pairs(name, 1);
+	expect_readable(name,
+			"f(Tuple!(int, int), Tuple!(Tuple!(int, int), Tuple!(int, int)))",
+			"f(Tuple!(int, int), Tuple!(Tuple!(int, int), Tuple!(int, int)))");
+	for (unsigned depth = 2; depth < 400; depth++) {
+		nest_pairs(name, depth);
+		char *readable = tally_demangle(name);
+		assert_true(readable ? depth < 20 && strlen(readable) <= 256 << 10 : depth > 6);
+		free(readable);
+	}
+	/* a pair that is wrapped in one type after the other, each of which copies it */
+	nest_pairs(name, 12);
+	name[strlen(name) - 2] = '\0';
+	size_t last = strlen(name) - 6;
+	for (unsigned i = 0; i < 4000; i++)
+		strcat(name, "H");
+	refer(name, strlen(name), last);
+	strcat(name, "Zv");
+	free(tally_demangle(name));
+	/* digits of symbol parameters, which may be split in many ways, nested */
+	strcpy(name, "_D1f");
+	for (unsigned i = 0; i < 900; i++)
+		strcat(name, "__T1aS1234567891");
+	assert_null(tally_demangle(name));
+	getrusage(RUSAGE_SELF, &usage);
+	assert_true(usage.ru_maxrss < 400 << 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_d_that_expand_stay_mangled),
 		IN_DIRECTORY(best_alias_is_chosen_as_perf_does),
 		IN_DIRECTORY(sizeless_reach_to_the_next_and_sized_leave_gaps),
 		IN_DIRECTORY(innermost_of_nested_symbols_is_found),
