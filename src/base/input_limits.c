@@ -222,9 +222,14 @@ static struct {
 
 void tally_input_note(enum tally_input input, const char *name)
 {
+	const size_t room = sizeof(refused.notes[input].name);
 	pthread_mutex_lock(&refused.lock);
-	if (!refused.notes[input].count++)
-		snprintf(refused.notes[input].name, sizeof(refused.notes[input].name), "%s", name);
+	if (!refused.notes[input].count) {
+		snprintf(refused.notes[input].name, room, "%s", name);
+		refused.notes[input].count = 1;
+	} else if (strncmp(refused.notes[input].name, name, room - 1) != 0) {
+		refused.notes[input].count++;
+	}
 	pthread_mutex_unlock(&refused.lock);
 }
 

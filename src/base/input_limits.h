@@ -74,8 +74,8 @@ int tally_input_refuse(struct tally_error *err, enum tally_input input, uint64_t
 /* Checks TALLY_LIMITS.  Returns 0, or -EINVAL with a message. */
 int tally_input_limits_check(struct tally_error *err);
 
-/* Notes that `name` was refused.  The first note of each kind of input is kept, and the number of
- * all.  Thread-safe. */
+/* Notes that `name` was refused.  The first name of each kind of input is kept, and the number of
+ * notes with other names.  Thread-safe. */
 void tally_input_note(enum tally_input input, const char *name);
 
 /* Gets the next note: `*input` is where to begin, and is set to the noted kind.  Returns the number

@@ -15,8 +15,8 @@ static void say_refused(const struct tally_command *command, enum tally_input in
 	struct tally_error err = TALLY_ERROR_NONE;
 	char more[64] = "", hint[TALLY_INPUT_HINT];
 	if (count > 1)
-		snprintf(more, sizeof(more), " (and %s more times)", tally_number(count - 1));
-	tally_error_set(&err, -EFBIG, "%s%s was left out: it is above the limit of %s", name, more,
+		snprintf(more, sizeof(more), " (and %s more)", tally_number(count - 1));
+	tally_error_set(&err, -EFBIG, "%s%s was left out: it is above the limit for %s", name, more,
 			row->what);
 	tally_error_hint(&err, "%s", tally_input_hint(input, hint));
 	tally_command_fail(command, &err);

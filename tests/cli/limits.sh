@@ -2,29 +2,9 @@
 # Small files that stand for large ones, files that change while they are read, and files that are not
 # what their names say: tally ends with an error that names the limit, and takes little memory.
 . "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/within.sh"
 cd "$scratch" || exit 1
 export PYTHONPATH=$SOURCE/tests/cli PYTHONDONTWRITEBYTECODE=1
-
-# MIB COMMAND…: runs it; its output is in `out` and `err`, its status in $status.  Fails if it takes
-# more memory.  AddressSanitizer keeps freed memory, and so takes more.
-within() {
-	python3 - "$@" <<'PY'
-import resource, subprocess, sys
-with open("out", "wb") as out, open("err", "wb") as err:
-    status = subprocess.run(sys.argv[2:], stdout=out, stderr=err, stdin=subprocess.DEVNULL, timeout=300).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
-open("status", "w").write(str(status))
-allowed = int(sys.argv[1]) * (3 if b"__asan_init" in open(sys.argv[2], "rb").read() else 1)
-if used > allowed:
-    sys.exit(f"it took {used} MiB instead of {allowed}")
-PY
-	local fits=$?
-	status=$(cat status)
-	return $fits
-}
-# The command failed by an error, and not by a signal.
-failed() { [ "$status" = 1 ]; }
-says() { grep -qF -- "$1" err; }
 
 # ---- the variable
 

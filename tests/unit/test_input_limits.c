@@ -8,12 +8,15 @@
 #include "base/lost_pages.h"
 #include "base/number_text.h"
 #include "base/unpack.h"
+#include "naming/packed_names.h"
+#include "naming/packed_stacks.h"
 #include "perfdata/own_feature.h"
 #include "symbol/jit_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { MIB = 1 << 20 };
@@ -115,6 +118,7 @@ static void the_first_refusal_of_a_kind_is_kept(void **state)
 	assert_int_equal(tally_input_noted(&input, &name), 0);
 	tally_input_note(TALLY_INPUT_OBJECT, "first");
 	tally_input_note(TALLY_INPUT_OBJECT, "second");
+	tally_input_note(TALLY_INPUT_OBJECT, "first");
 	tally_input_note(TALLY_INPUT_JIT_DUMP, "third");
 	input = 0;
 	assert_int_equal(tally_input_noted(&input, &name), 2);
@@ -290,6 +294,33 @@ static void a_section_of_little_makes_no_large_parts(void **state)
 	tally_buffer_release(&section);
 }
 
+/* Every byte of the part becomes an item of several. */
+static void tables_of_little_are_not_large(void **state)
+{
+	static uint8_t zeros[60 * MIB];
+	struct tally_buffer section = { 0 };
+	struct tally_packed_names *names;
+	struct tally_packed_stacks *stacks;
+	enum tally_input input = TALLY_INPUT_TABLES;
+	struct rusage usage;
+	const char *name;
+	(void)state;
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, TALLY_OWN_STRINGS, zeros, sizeof(zeros));
+	assert_int_equal(tally_packed_names_read(section.bytes, section.length, &names), -EFBIG);
+	assert_null(names);
+	assert_int_equal(tally_input_noted(&input, &name), 1);
+	assert_int_equal(input, TALLY_INPUT_TABLES);
+	tally_buffer_clear(&section);
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, TALLY_OWN_STACKS, zeros, sizeof(zeros));
+	assert_int_equal(tally_packed_stacks_read(section.bytes, section.length, &stacks), -EFBIG);
+	assert_null(stacks);
+	tally_buffer_release(&section);
+	getrusage(RUSAGE_SELF, &usage);
+	assert_true(usage.ru_maxrss < 700 << 10); /* this program's own arrays are a part of it */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +335,7 @@ int main(void)
 		cmocka_unit_test(a_dump_ends_where_its_records_end),
 		cmocka_unit_test(what_unpacks_to_more_is_too_large_not_damaged),
 		cmocka_unit_test(a_section_of_little_makes_no_large_parts),
+		cmocka_unit_test(tables_of_little_are_not_large),
 	};
 	return cmocka_run_group_tests_name("input_limits", tests, NULL, NULL);
 }
