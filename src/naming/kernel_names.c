@@ -284,13 +284,14 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
 						   const char **symbol)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
-	const struct tally_process *kernel = &names->tasks->kernel;
-	for (size_t i = 0; i < kernel->count; i++) {
-		const char *path = tally_tasks_path(names->tasks, kernel->mappings[i].file);
+	const struct tally_mappings *kernel = &names->tasks->kernel.mappings;
+	const struct tally_mapping *mapping = NULL;
+	while ((mapping = tally_mappings_behind(kernel, mapping ? mapping->end : 0))) {
+		const char *path = tally_tasks_path(names->tasks, mapping->file);
 		if (strncmp(path, prefix, sizeof(prefix) - 1) != 0 || !path[sizeof(prefix) - 1])
 			continue;
 		*symbol = path + sizeof(prefix) - 1;
-		return &kernel->mappings[i];
+		return mapping;
 	}
 	return NULL;
 }

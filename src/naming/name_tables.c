@@ -152,26 +152,6 @@ static bool find(const struct tally_names *names, const char *path,
 	return false;
 }
 
-static bool find_mapped_in(const struct tally_process *process, uint32_t file,
-			   uint64_t *file_offset)
-{
-	for (size_t i = 0; i < process->count; i++)
-		if (process->mappings[i].file == file && process->mappings[i].executable) {
-			*file_offset = process->mappings[i].file_offset;
-			return true;
-		}
-	return false;
-}
-
-/* Finds the file offset at which a file's code is mapped. */
-static bool find_mapped(const struct tally_tasks *tasks, uint32_t file, uint64_t *file_offset)
-{
-	for (size_t i = 0; i < tasks->processes.count; i++)
-		if (find_mapped_in(&tasks->processes.items[i], file, file_offset))
-			return true;
-	return false;
-}
-
 /* If the recording lists the symbols of a mapped file or of the kernel (TALLY_FILE_KERNEL), fills
  * the table with them.  Files of this machine are not used then.  Returns 0 or -ENOMEM. */
 static int listed_names_fill(struct tally_names *names, struct tally_name_table *table,
@@ -191,9 +171,13 @@ static int listed_names_fill(struct tally_names *names, struct tally_name_table 
 	int result = tally_symbols_from_simpleperf(&listed, &offset, &symbols);
 	if (result < 0)
 		return result == -ENOMEM ? result : 0;
-	if (is_elf && offset == UINT64_MAX && !find_mapped(names->tasks, file, &offset)) {
-		tally_symbols_free(symbols);
-		return 0;
+	if (is_elf && offset == UINT64_MAX) {
+		const struct tally_mapped_file *mapped = &names->tasks->files.items[file];
+		if (!mapped->code_end) {
+			tally_symbols_free(symbols);
+			return 0;
+		}
+		offset = mapped->code_start;
 	}
 	table->symbols = symbols;
 	table->is_listed = table->is_read = true;

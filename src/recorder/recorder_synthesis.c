@@ -678,18 +678,9 @@ int tally_recorder_synthesize(struct tally_recorder_tasks *tasks,
 
 /* ---- the tasks known so far ---------------------------------------------- */
 
-/* True for all pieces of the kernel except the first, when other code cuts its mapping: perf would
- * take each piece for the whole kernel. */
-static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
+static bool is_kernel_itself(const struct tally_tasks *tasks, const struct tally_mapping *mapping)
 {
-	const struct tally_mapping *mappings = tasks->kernel.mappings;
-	if (strncmp(tally_tasks_path(tasks, mappings[at].file), KERNEL_NAME, strlen(KERNEL_NAME)) !=
-	    0)
-		return false;
-	for (size_t i = 0; i < at; i++)
-		if (mappings[i].file == mappings[at].file)
-			return true;
-	return false;
+	return !strncmp(tally_tasks_path(tasks, mapping->file), KERNEL_NAME, strlen(KERNEL_NAME));
 }
 
 static int write_kernel_mapping(struct synthesis *synthesis,
@@ -710,6 +701,25 @@ static int write_kernel_mapping(struct synthesis *synthesis,
 	put_u64(synthesis, mapping->file_offset);
 	put_string(synthesis, path);
 	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+}
+
+/* Other code may cut the kernel's mapping.  Only the first piece is written: perf would take each
+ * piece for the whole kernel. */
+static int write_kernel_mappings(struct synthesis *synthesis)
+{
+	const struct tally_tasks *tasks = &synthesis->tasks->known;
+	const struct tally_mapping *mapping = NULL;
+	uint32_t written = TALLY_FILE_NONE;
+	int result = 0;
+	while (!result && (mapping = tally_mappings_behind(&tasks->kernel.mappings,
+							   mapping ? mapping->end : 0))) {
+		bool is_kernel = is_kernel_itself(tasks, mapping);
+		if (is_kernel && mapping->file == written)
+			continue;
+		written = is_kernel ? mapping->file : written;
+		result = write_kernel_mapping(synthesis, mapping);
+	}
+	return result;
 }
 
 static int write_mapping(struct synthesis *synthesis, pid_t pid,
@@ -738,6 +748,16 @@ static int write_mapping(struct synthesis *synthesis, pid_t pid,
 	return finish(synthesis, TALLY_RECORD_MMAP2, misc, pid, pid);
 }
 
+static int write_mappings(struct synthesis *synthesis, const struct tally_process *process)
+{
+	const struct tally_mapping *mapping = NULL;
+	int result = 0;
+	while (!result && (mapping = tally_mappings_behind(&process->mappings,
+							   mapping ? mapping->end : 0)))
+		result = write_mapping(synthesis, (pid_t)process->pid, mapping);
+	return result;
+}
+
 static int write_thread(struct synthesis *synthesis, const struct tally_thread *thread)
 {
 	if (thread->comm == TALLY_STRING_NONE)
@@ -757,17 +777,12 @@ int tally_recorder_write_tasks(struct tally_recorder_tasks *tasks,
 	struct synthesis synthesis = synthesis_of(tasks, output, err);
 	const struct tally_tasks *known = &tasks->known;
 	synthesis.is_known = true;
-	int result = 0;
-	for (size_t i = 0; !result && i < known->kernel.count; i++)
-		if (!is_rest_of_kernel(known, i))
-			result = write_kernel_mapping(&synthesis, &known->kernel.mappings[i]);
+	int result = write_kernel_mappings(&synthesis);
 	if (!result)
 		result = write_known_cgroups(&synthesis);
 	for (size_t i = 0; !result && i < known->threads.count; i++)
 		result = write_thread(&synthesis, &known->threads.items[i]);
 	for (size_t i = 0; !result && i < known->processes.count; i++)
-		for (size_t m = 0; !result && m < known->processes.items[i].count; m++)
-			result = write_mapping(&synthesis, (pid_t)known->processes.items[i].pid,
-					       &known->processes.items[i].mappings[m]);
+		result = write_mappings(&synthesis, &known->processes.items[i]);
 	return result ? result : tally_recorder_finish_round(output, err);
 }

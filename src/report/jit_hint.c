@@ -240,10 +240,10 @@ static bool maps(const struct tally_tasks *tasks, uint32_t pid, const char *obje
 {
 	const uint64_t *slot = tally_map_get(&tasks->process_index, pid);
 	const struct tally_process *process = slot ? &tasks->processes.items[*slot] : NULL;
-	for (size_t i = 0; process && i < process->count; i++) {
-		const char *path = process->mappings[i].file < tasks->files.count ?
-					   tally_tasks_path(tasks, process->mappings[i].file) :
-					   "";
+	const struct tally_mapping *mapping = NULL;
+	while (process && (mapping = tally_mappings_behind(&process->mappings,
+							   mapping ? mapping->end : 0))) {
+		const char *path = tally_tasks_path(tasks, mapping->file);
 		const char *name = strrchr(path, '/');
 		if (name && path[0] == '/' && !strncmp(name + 1, object, strlen(object)))
 			return true;

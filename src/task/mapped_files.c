@@ -193,10 +193,20 @@ int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 
 enum { MAPPED = 0, UNMAPPED = 1 };
 
-static void mark(uint32_t *marks, const struct tally_process *process)
+static void mark(struct tally_mapping *mapping, void *marks)
 {
-	for (size_t i = 0; i < process->count; i++)
-		marks[process->mappings[i].file] = MAPPED;
+	((uint32_t *)marks)[mapping->file] = MAPPED;
+}
+
+/* Calls a function for each mapping of the tasks, once when processes share it. */
+static void visit_mappings(struct tally_tasks *tasks,
+			   void (*see)(struct tally_mapping *mapping, void *context), void *context)
+{
+	tally_mappings_begin_visit(&tasks->pool);
+	tally_mappings_visit(&tasks->pool, &tasks->kernel.mappings, see, context);
+	for (size_t i = 0; i < tasks->processes.count; i++)
+		tally_mappings_visit(&tasks->pool, &tasks->processes.items[i].mappings, see,
+				     context);
 }
 
 static int by_last_use(const void *a, const void *b, void *context)
@@ -208,7 +218,7 @@ static int by_last_use(const void *a, const void *b, void *context)
 				    : (*x > *y) - (*x < *y);
 }
 
-uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit)
+uint32_t *tally_mapped_files_choose(struct tally_tasks *tasks, size_t limit)
 {
 	size_t count = tasks->files.count, excess = count > limit ? count - limit : 0, unmapped = 0;
 	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers)),
@@ -220,9 +230,7 @@ uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limi
 	}
 	for (size_t i = 0; i < count; i++)
 		numbers[i] = UNMAPPED;
-	mark(numbers, &tasks->kernel);
-	for (size_t i = 0; i < tasks->processes.count; i++)
-		mark(numbers, &tasks->processes.items[i]);
+	visit_mappings(tasks, mark, numbers);
 	/* A file's origin has a lower number than the file. */
 	for (size_t i = count; i-- > 0;)
 		if (numbers[i] == MAPPED && tasks->files.items[i].origin)
@@ -329,37 +337,16 @@ static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const
 
 /* ---- done ---------------------------------------------------------------- */
 
-static void renumber_mappings(struct tally_process *process, const uint32_t *numbers)
+static void renumber(struct tally_mapping *mapping, void *numbers)
 {
-	for (size_t i = 0; i < process->count; i++)
-		process->mappings[i].file = numbers[process->mappings[i].file];
+	mapping->file = ((const uint32_t *)numbers)[mapping->file];
 }
 
-/* Renumbers mappings that several processes share only once. */
-static bool renumber_processes(struct tally_tasks *tasks, const uint32_t *numbers)
-{
-	struct tally_map shared = { 0 };
-	bool *is_first = calloc(tasks->processes.count + 1, sizeof(*is_first)), done = is_first;
-	for (size_t i = 0; done && i < tasks->processes.count; i++) {
-		const struct tally_process *process = &tasks->processes.items[i];
-		is_first[i] = true;
-		if (process->shares)
-			done = tally_map_put(&shared, (uintptr_t)process->shares, &is_first[i]);
-	}
-	for (size_t i = 0; done && i < tasks->processes.count; i++)
-		if (is_first[i])
-			renumber_mappings(&tasks->processes.items[i], numbers);
-	free(is_first);
-	tally_map_release(&shared);
-	if (done)
-		renumber_mappings(&tasks->kernel, numbers);
-	return done;
-}
-
-static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32_t *numbers)
+static void take_over(struct tally_tasks *tasks, struct kept *kept, uint32_t *numbers)
 {
 	const struct tally_strings *old = &tasks->strings;
 	size_t count = 0;
+	visit_mappings(tasks, renumber, numbers);
 	for (size_t i = 0; i < tasks->files.count; i++) {
 		if (numbers[i] == TALLY_FILE_NONE)
 			continue;
@@ -387,15 +374,14 @@ static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32
 	tasks->comm_generation++;
 }
 
-int tally_mapped_files_renumber(struct tally_tasks *tasks, const uint32_t *numbers)
+int tally_mapped_files_renumber(struct tally_tasks *tasks, uint32_t *numbers)
 {
 	struct kept kept = { .renamed = malloc((tasks->strings.count + 1) *
 					       sizeof(*kept.renamed)) };
 	for (size_t i = 0; kept.renamed && i < tasks->strings.count; i++)
 		kept.renamed[i] = TALLY_STRING_NONE;
 	if (!kept.renamed || !keep_strings(&kept, tasks, numbers) ||
-	    !keep_build_ids(&kept, tasks) || !keep_index(&kept, tasks, numbers) ||
-	    !renumber_processes(tasks, numbers)) {
+	    !keep_build_ids(&kept, tasks) || !keep_index(&kept, tasks, numbers)) {
 		kept_release(&kept);
 		return -ENOMEM;
 	}

@@ -22,10 +22,10 @@ uint32_t tally_mapped_files_inherit(struct tally_tasks *tasks, uint32_t number, 
 /* Chooses which files to forget: files that no process maps, the least recently mapped first, until
  * `limit` files are left or no more can go.  Returns each file's new number, or TALLY_FILE_NONE if
  * it goes.  The caller frees the array.  Returns NULL without memory. */
-uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit);
+uint32_t *tally_mapped_files_choose(struct tally_tasks *tasks, size_t limit);
 
 /* Applies new numbers, and forgets the strings that are no longer used.  Ids of files and of
  * strings change.  Returns 0, or -ENOMEM without any change. */
-int tally_mapped_files_renumber(struct tally_tasks *tasks, const uint32_t *numbers);
+int tally_mapped_files_renumber(struct tally_tasks *tasks, uint32_t *numbers);
 
 #endif

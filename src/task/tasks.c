@@ -70,104 +70,11 @@ static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pi
 	return &tasks->processes.items[*slot];
 }
 
-/* Returns the index of the first mapping that ends behind `address`. */
-static size_t lower_bound(const struct tally_process *process, uint64_t address)
+/* Returns the mapping that contains an address, or NULL. */
+static const struct tally_mapping *mapping_at(const struct tally_process *process, uint64_t address)
 {
-	return tally_search(i, 0, process->count, process->mappings[i].end > address);
-}
-
-static void drop_mappings(struct tally_process *process)
-{
-	bool is_last = !process->shares || !--*process->shares;
-	if (is_last) {
-		free(process->mappings);
-		free(process->shares);
-	}
-	process->mappings = NULL;
-	process->shares = NULL;
-	process->count = process->capacity = 0;
-}
-
-/* If a recording forks large processes without end, copies stop at some point: memory must grow with
- * the file's size, not with its square. */
-static bool may_copy(const struct tally_tasks *tasks, size_t count)
-{
-	const uint64_t free_copies = 1 << 20, copies_per_map = 64;
-	return tasks->maps_copied + count <= free_copies + copies_per_map * tasks->maps_seen;
-}
-
-/* Gives a process its own mappings before they change; none when too many were copied. */
-static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
-{
-	if (!process->shares)
-		return 0;
-	if (*process->shares == 1) {
-		free(process->shares);
-		process->shares = NULL;
-		return 0;
-	}
-	struct tally_process own = { .pid = process->pid,
-				     .has_hotspot = process->has_hotspot,
-				     .has_made_code = process->has_made_code,
-				     .program = process->program };
-	if (may_copy(tasks, process->count)) {
-		if (tally_vector_reserve_((void **)&own.mappings, &own.capacity, process->count + 2,
-					  sizeof(*own.mappings)) < 0)
-			return -ENOMEM;
-		memcpy(own.mappings, process->mappings, process->count * sizeof(*own.mappings));
-		own.count = process->count;
-	}
-	tasks->maps_copied += process->count;
-	drop_mappings(process);
-	*process = own;
-	return 0;
-}
-
-/* Removes [start, end) from the mappings; leaves room for two more. */
-static int cut(struct tally_process *process, uint64_t start, uint64_t end)
-{
-	if (process->count + 2 > process->capacity &&
-	    tally_vector_reserve_((void **)&process->mappings, &process->capacity,
-				  process->count + 2, sizeof(*process->mappings)) < 0)
-		return -ENOMEM;
-	struct tally_mapping *maps = process->mappings;
-	size_t first = lower_bound(process, start), last = first;
-
-	if (first < process->count && maps[first].start < start) {
-		if (maps[first].end > end) { /* splits it in two */
-			memmove(&maps[first + 1], &maps[first],
-				(process->count - first) * sizeof(*maps));
-			process->count++;
-			maps[first].end = start;
-			maps[first + 1].file_offset += end - maps[first + 1].start;
-			maps[first + 1].start = end;
-			return 0;
-		}
-		maps[first].end = start;
-		first++;
-	}
-	last = first;
-	while (last < process->count && maps[last].end <= end)
-		last++;
-	if (last < process->count && maps[last].start < end) {
-		maps[last].file_offset += end - maps[last].start;
-		maps[last].start = end;
-	}
-	memmove(&maps[first], &maps[last], (process->count - last) * sizeof(*maps));
-	process->count -= last - first;
-	return 0;
-}
-
-static int add_mapping(struct tally_process *process, const struct tally_mapping *mapping)
-{
-	if (cut(process, mapping->start, mapping->end) < 0)
-		return -ENOMEM;
-	size_t at = lower_bound(process, mapping->start);
-	memmove(&process->mappings[at + 1], &process->mappings[at],
-		(process->count - at) * sizeof(*process->mappings));
-	process->mappings[at] = *mapping;
-	process->count++;
-	return 0;
+	const struct tally_mapping *mapping = tally_mappings_behind(&process->mappings, address);
+	return mapping && mapping->start <= address ? mapping : NULL;
 }
 
 static bool is_hotspot(const char *path)
@@ -193,19 +100,16 @@ static bool is_of_large_pages(const char *path)
 static const struct tally_mapping *find_covered(const struct tally_process *process,
 						const struct tally_mapping *by, bool has_offsets)
 {
-	const struct tally_mapping *maps = process->mappings;
-	size_t first = lower_bound(process, by->start), last = first;
-	if (first == process->count || maps[first].start > by->start)
-		return NULL;
-	for (; maps[last].end < by->end; last++) {
-		const struct tally_mapping *map = &maps[last], *next = map + 1;
-		if (last + 1 == process->count || next->start != map->end ||
-		    next->file != map->file || next->program != map->program ||
+	const struct tally_mapping *first = mapping_at(process, by->start);
+	for (const struct tally_mapping *map = first; map && map->end < by->end;) {
+		const struct tally_mapping *next = mapping_at(process, map->end);
+		if (!next || next->file != map->file || next->program != map->program ||
 		    (has_offsets &&
 		     next->file_offset != map->file_offset + (next->start - map->start)))
 			return NULL;
+		map = next;
 	}
-	return &maps[first];
+	return first;
 }
 
 /* A program's own code is never unmapped.  A library's may be, and its addresses may be used for
@@ -257,37 +161,48 @@ static void keep_code(const struct tally_tasks *tasks, const struct tally_proces
 
 /* A process may have copied its code before it was recorded: then the copy lies in a gap of the
  * file's code. */
-static void close_gap(const struct tally_tasks *tasks, struct tally_process *process,
-		      const struct tally_mapping *behind)
+static int close_gap(struct tally_tasks *tasks, struct tally_process *process,
+		     const struct tally_mapping *behind)
 {
-	size_t at = lower_bound(process, behind->start);
-	struct tally_mapping *copy = at >= 2 ? &process->mappings[at - 1] : NULL,
-			     *before = at >= 2 ? &process->mappings[at - 2] : NULL;
-	if (!copy || !copy->executable || !before->executable || before->file != behind->file ||
+	const struct tally_mapping *copy = tally_mappings_before(&process->mappings, behind->start),
+				   *before = copy ? tally_mappings_before(&process->mappings,
+									  copy->start)
+						  : NULL;
+	if (!before || !copy->executable || !before->executable || before->file != behind->file ||
 	    before->program != behind->program || before->end != copy->start ||
-	    copy->end != behind->start || !tasks->files.items[copy->file].pid ||
+	    copy->end != behind->start || !copy->is_made ||
 	    before->file_offset + (behind->start - before->start) != behind->file_offset)
-		return;
-	copy->file = behind->file;
-	copy->file_offset = before->file_offset + (copy->start - before->start);
-	copy->is_program = before->is_program;
+		return 0;
+	struct tally_mapping closed = *copy;
+	closed.is_made = false;
+	closed.file = behind->file;
+	closed.file_offset = before->file_offset + (copy->start - before->start);
+	closed.is_program = before->is_program;
+	return tally_mappings_put(&tasks->pool, &process->mappings, &closed);
+}
+
+/* If a recording forks processes with much code that they made, without end, children at some point
+ * share their parents' files: memory must grow with the file's size, not with its square. */
+static bool may_inherit(struct tally_tasks *tasks)
+{
+	const uint64_t free_files = 1 << 16, files_per_map = 16;
+	return tasks->files_inherited++ < free_files + files_per_map * tasks->maps_seen;
 }
 
 /* Gives a forked child's copies of code that its parent made files of their own: the child may have
  * a perf map of its own for them. */
 static int inherit_code(struct tally_tasks *tasks, struct tally_process *child)
 {
-	if (!child->has_made_code || !may_copy(tasks, child->count))
+	const struct tally_mapping *made = tally_mappings_made_behind(&child->mappings, 0);
+	if (!made || !child->has_made_code)
 		return 0;
-	if (own_mappings(tasks, child) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < child->count; i++) {
-		struct tally_mapping *mapping = &child->mappings[i];
-		if (!mapping->executable || !tasks->files.items[mapping->file].pid)
-			continue;
-		mapping->file = tally_mapped_files_inherit(tasks, mapping->file, child->pid);
-		if (mapping->file == TALLY_FILE_NONE)
+	while (made && may_inherit(tasks)) {
+		struct tally_mapping own = *made;
+		own.file = tally_mapped_files_inherit(tasks, made->file, child->pid);
+		if (own.file == TALLY_FILE_NONE ||
+		    tally_mappings_put(&tasks->pool, &child->mappings, &own) < 0)
 			return -ENOMEM;
+		made = tally_mappings_made_behind(&child->mappings, own.end);
 	}
 	child->generation = ++tasks->generation;
 	return 0;
@@ -316,8 +231,8 @@ static bool note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_
 static bool is_more_of_program(const struct tally_process *process,
 			       const struct tally_mapping *mapping)
 {
-	size_t at = lower_bound(process, mapping->start);
-	const struct tally_mapping *before = at ? &process->mappings[at - 1] : NULL;
+	const struct tally_mapping *before = tally_mappings_before(&process->mappings,
+								   mapping->start);
 	return before && mapping->executable && before->is_program &&
 	       before->file == mapping->file && before->program == mapping->program;
 }
@@ -352,7 +267,9 @@ int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc)
 		return -ENOMEM;
 	mapping.file = tally_mapped_files_intern(tasks, &file);
 	process->generation = ++tasks->generation;
-	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(process, &mapping);
+	return mapping.file == TALLY_FILE_NONE
+		       ? -ENOMEM
+		       : tally_mappings_put(&tasks->pool, &process->mappings, &mapping);
 }
 
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
@@ -384,20 +301,18 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 		note_code(&tasks->files.items[mapping.file], &mapping, record->sample_id.time);
 	if (mapping.executable && !is_kernel)
 		mapping.is_program = note_program(tasks, mmap->pid, mapping.file);
-	if (own_mappings(tasks, process) < 0)
-		return -ENOMEM;
 	process->generation = ++tasks->generation;
 	process->has_hotspot |= mapping.executable &&
 				is_hotspot(tally_tasks_path(tasks, mapping.file));
 	mapping.program = process->program;
 	mapping.is_program |= is_more_of_program(process, &mapping);
 	keep_code(tasks, process, &mapping);
-	bool is_made = mapping.executable && tasks->files.items[mapping.file].pid;
-	process->has_made_code |= is_made && !is_kernel;
-	if (add_mapping(process, &mapping) < 0)
+	mapping.is_made = mapping.executable && tasks->files.items[mapping.file].pid;
+	process->has_made_code |= mapping.is_made && !is_kernel;
+	if (tally_mappings_put(&tasks->pool, &process->mappings, &mapping) < 0 ||
+	    (mapping.executable && !mapping.is_made && !is_kernel &&
+	     close_gap(tasks, process, &mapping) < 0))
 		return -ENOMEM;
-	if (mapping.executable && !is_made && !is_kernel)
-		close_gap(tasks, process, &mapping);
 	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
 }
 
@@ -411,7 +326,8 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 		return 0;
 	tasks->kernel.generation = ++tasks->generation;
 	if (ksymbol->flags & TALLY_KSYMBOL_UNREGISTER)
-		return cut(&tasks->kernel, mapping.start, mapping.end);
+		return tally_mappings_remove(&tasks->pool, &tasks->kernel.mappings, mapping.start,
+					     mapping.end);
 	struct tally_mapped_file file = {
 		.path = tally_strings_intern(&tasks->strings, ksymbol->name),
 		.is_kernel = true,
@@ -422,7 +338,9 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 	};
 	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE
 						      : tally_mapped_files_intern(tasks, &file);
-	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);
+	return mapping.file == TALLY_FILE_NONE
+		       ? -ENOMEM
+		       : tally_mappings_put(&tasks->pool, &tasks->kernel.mappings, &mapping);
 }
 
 static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid,
@@ -434,21 +352,15 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 		return -ENOMEM;
 	if (from == to)
 		return 0;
-	drop_mappings(to);
+	tally_mappings_drop(&tasks->pool, &to->mappings);
 	tally_jits_forget(tasks, to_pid);
 	tasks->generation++;
 	to->generation = 0;
 	to->has_hotspot = to->has_made_code = false;
-	if (!from || !from->count)
+	if (!from || !from->mappings.root)
 		return 0;
-	if (!from->shares) {
-		from->shares = malloc(sizeof(*from->shares));
-		if (!from->shares)
-			return -ENOMEM;
-		*from->shares = 1;
-	}
-	++*from->shares;
 	*to = *from;
+	to->mappings = tally_mappings_share(&from->mappings);
 	to->pid = to_pid;
 	int result = inherit_code(tasks, to);
 	return result ? result : tally_jits_fork(tasks, from_pid, to_pid, time_ns);
@@ -585,7 +497,7 @@ void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid)
 	size_t index = *slot;
 	tally_jits_forget(tasks, pid);
 	tally_map_remove(&tasks->process_index, pid);
-	drop_mappings(&tasks->processes.items[index]);
+	tally_mappings_drop(&tasks->pool, &tasks->processes.items[index].mappings);
 	struct tally_process last = tasks->processes.items[--tasks->processes.count];
 	if (index == tasks->processes.count)
 		return;
@@ -620,9 +532,7 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 	const struct tally_process *process = kernel ? &tasks->kernel : find_process(tasks, pid);
 	if (!process)
 		return NULL;
-	size_t at = lower_bound(process, address);
-	bool inside = at < process->count && process->mappings[at].start <= address;
-	return inside ? &process->mappings[at] : NULL;
+	return mapping_at(process, address);
 }
 
 uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid)
@@ -683,8 +593,9 @@ bool tally_tasks_is_idle(const struct tally_tasks *tasks, uint32_t pid, uint32_t
 void tally_tasks_release(struct tally_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->processes.count; i++)
-		drop_mappings(&tasks->processes.items[i]);
-	drop_mappings(&tasks->kernel);
+		tally_mappings_drop(&tasks->pool, &tasks->processes.items[i].mappings);
+	tally_mappings_drop(&tasks->pool, &tasks->kernel.mappings);
+	tally_mapping_pool_release(&tasks->pool);
 	tally_jits_free(tasks->jits);
 	tally_vector_release(&tasks->processes);
 	tally_vector_release(&tasks->threads);

@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "object/object.h"
 #include "tally/perf_event.h"
+#include "task/mappings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,23 +102,11 @@ static inline bool tally_is_memfd(const char *path)
 	return !strncmp(path, "/memfd:", 7);
 }
 
-struct tally_mapping {
-	uint64_t start, end; /* end: first address behind */
-	uint64_t file_offset;
-	uint32_t file;
-	bool executable;
-	bool is_program; /* code of the file that the process executed */
-	uint8_t program; /* the process's number when it was mapped */
-};
-
 struct tally_process {
 	uint32_t pid;
-	struct tally_mapping *mappings; /* sorted, disjoint */
-	size_t count, capacity;
+	struct tally_mappings mappings;
 	/* of its mappings: states with the same value are equal; 0: nothing is mapped */
 	uint64_t generation;
-	/* number of processes that share these mappings since a fork; NULL: one */
-	uint32_t *shares;
 	bool has_hotspot; /* it mapped libjvm.so, so its code without a file is HotSpot's */
 	bool has_made_code; /* it maps memory without a file executable */
 	uint8_t program; /* changes when it executes another program */
@@ -196,8 +185,9 @@ struct tally_tasks {
 	uint64_t generation; /* changes whenever a mapping changes */
 	uint64_t comm_generation; /* changes whenever a command's name changes */
 	struct tally_jits *jits; /* jit.h; NULL: ignore dumps of JITs */
-	/* mappings from records; mappings copied for forked processes */
-	uint64_t maps_seen, maps_copied;
+	struct tally_mapping_pool pool; /* of the mappings of all processes */
+	/* mappings from records; files that forks made */
+	uint64_t maps_seen, files_inherited;
 };
 
 /* Applies a record; ignores types that are not about tasks.  Returns 0 or -ENOMEM. */

@@ -66,10 +66,14 @@ static uint64_t random_word(void)
 static void choose_places(const struct tally_tasks *tasks, struct tally_place *places)
 {
 	const struct tally_process *process = &tasks->processes.items[0];
-	assert_true(process->count > 3);
+	const struct tally_mapping *mappings[64], *mapping = NULL;
+	size_t count = 0;
+	while (count < 64 && (mapping = tally_mappings_behind(&process->mappings,
+							      mapping ? mapping->end : 0)))
+		mappings[count++] = mapping;
+	assert_true(count > 3);
 	for (size_t i = 0; i < PLACES; i++) {
-		const struct tally_mapping *mapping =
-			&process->mappings[(size_t)rand() % process->count];
+		mapping = mappings[(size_t)rand() % count];
 		bool kernel = i % 16 == 1;
 		uint64_t address = random_word();
 		if (kernel)

@@ -115,8 +115,12 @@ static struct tally_profile *read_storm(const struct storm *storm, bool names_al
 static size_t mappings_of(const struct tally_tasks *tasks)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < tasks->processes.count; i++)
-		count += tasks->processes.items[i].count;
+	for (size_t i = 0; i < tasks->processes.count; i++) {
+		const struct tally_mappings *mappings = &tasks->processes.items[i].mappings;
+		const struct tally_mapping *mapping = NULL;
+		while ((mapping = tally_mappings_behind(mappings, mapping ? mapping->end : 0)))
+			count++;
+	}
 	return count;
 }
 
