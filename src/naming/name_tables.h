@@ -24,6 +24,8 @@ struct tally_name_table {
 	/* names of symbols and lines → string id of the readable name */
 	struct tally_map texts;
 	bool is_open, is_read, lines_tried, data_tried;
+	bool is_refusal_noted; /* in the names' gaps */
+	size_t sources_found; /* of so many functions, the symbol table's source files are known */
 	bool is_memory; /* no file's: code that a process made in its own memory, or a guest's */
 	bool is_jit, is_kernel; /* addresses are not offsets in a file */
 	bool is_partial; /* the kernel's symbols without those of modules */

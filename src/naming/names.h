@@ -139,6 +139,10 @@ struct tally_names_gaps {
 	 * (dwz's common file, a .dwo) is missing; the first one, and its file */
 	size_t partial_objects;
 	char partial_object[80], companion[128];
+	/* objects whose debug information was not read whole, because its units share too much; the
+	 * first one */
+	size_t refused_objects;
+	char refused_object[80];
 	struct tally_buffer details; /* a line for each file that the messages are about */
 };
 

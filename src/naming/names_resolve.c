@@ -14,6 +14,7 @@
  */
 #include "naming/names.h"
 
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "naming/causes.h"
 #include "naming/kernel_modules.h"
@@ -485,6 +486,19 @@ static uint64_t offset_of(uint64_t address, uint64_t start)
 	return start == UINT64_MAX || address == UINT64_MAX ? 0 : address - start;
 }
 
+static void note_refusal(struct job *job)
+{
+	struct tally_names_gaps *gaps = &job->names->gaps;
+	const char *object = tally_strings_text(&job->names->strings, job->table->object);
+	if (job->table->is_refusal_noted || !job->table->lines ||
+	    !tally_lines_is_refused(job->table->lines))
+		return;
+	job->table->is_refusal_noted = true;
+	if (!gaps->refused_objects++)
+		tally_terminal_clean_name(tally_object_short(object), gaps->refused_object,
+					  sizeof(gaps->refused_object));
+}
+
 static int intern_job(struct job *job, struct tally_place_name *out)
 {
 	struct tally_names *names = job->names;
@@ -494,6 +508,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		return -ENOMEM;
 	names->gaps.lacks_xz |= job->entry && job->entry->lack == -ENOPKG;
 	const char *missing = job->table->lines ? tally_lines_missing(job->table->lines) : NULL;
+	note_refusal(job);
 	if (missing && tally_names_note_partial(
 			       names, tally_strings_text(&names->strings, job->table->object),
 			       missing) < 0)

@@ -84,6 +84,12 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 			"may be wrong\n");
 	if (gaps->partial_objects)
 		warn_partial(gaps, out);
+	if (gaps->refused_objects)
+		tally_buffer_printf(out,
+				    "debug information of %s%s%s is not read whole: its units share too "
+				    "much\n",
+				    gaps->refused_object, gaps->refused_objects > 1 ? " and " : "",
+				    gaps->refused_objects > 1 ? "others" : "");
 	if (gaps->nameless.listed)
 		tally_buffer_printf(
 			out,

@@ -152,7 +152,9 @@ static int try_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *
 	for (size_t i = 0; i < split->file.units.count && !split->unit; i++)
 		if (split->file.units.items[i].dwo_id == skeleton->dwo_id)
 			split->unit = &split->file.units.items[i];
-	if (!split->unit)
+	if (split->unit)
+		tally_dwarf_allow(scratch, &split->file);
+	else
 		tally_dwarf_split_release(split, scratch);
 	return 0;
 }
@@ -287,5 +289,8 @@ int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwar
 		file->supplement = supplement;
 	}
 	tally_object_unref(object);
-	return supplement ? tally_dwarf_read_units(supplement, scratch, NULL) : -ENOMEM;
+	if (!supplement)
+		return -ENOMEM;
+	tally_dwarf_allow(scratch, supplement);
+	return tally_dwarf_read_units(supplement, scratch, NULL);
 }

@@ -307,8 +307,8 @@ static bool read_header(struct program *program, const uint8_t **program_start)
 
 /* Fills `program`, whose reader is then at the program itself.  1; 0 where there is none, or the
  * header is damaged; -ENOMEM. */
-static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
-		       struct program *program)
+static int read_tables(struct tally_dwarf_scratch *scratch, struct tally_dwarf_lines *lines,
+		       const struct tally_dwarf_unit *unit, struct program *program)
 {
 	lines->directories.count = lines->sources.count = lines->rows.count =
 		lines->sequences.count = 0;
@@ -317,8 +317,9 @@ static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf
 	program->lines = lines;
 	program->unit = unit;
 	program->reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_LINE, unit->line_offset);
-	const uint8_t *start;
-	if (!read_header(program, &start))
+	const uint8_t *start, *header = program->reader.at;
+	if (!read_header(program, &start) ||
+	    !tally_dwarf_charge(scratch, (uint64_t)(start - header)))
 		return 0;
 	/* The tables must not extend into the program. */
 	const uint8_t *end = program->reader.end;
@@ -329,21 +330,23 @@ static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf
 	return 1;
 }
 
-int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit)
+int tally_dwarf_lines_read(struct tally_dwarf_scratch *scratch, struct tally_dwarf_lines *lines,
+			   const struct tally_dwarf_unit *unit)
 {
 	struct program program = { 0 };
-	int result = read_tables(lines, unit, &program);
-	if (result <= 0)
-		return result;
+	int result = read_tables(scratch, lines, unit, &program);
+	if (result <= 0 || !tally_dwarf_charge(scratch, tally_reader_left(&program.reader)))
+		return result < 0 ? result : 0;
 	run(&program);
 	return program.out_of_memory ? -ENOMEM : 0;
 }
 
-int tally_dwarf_lines_read_tables(struct tally_dwarf_lines *lines,
+int tally_dwarf_lines_read_tables(struct tally_dwarf_scratch *scratch,
+				  struct tally_dwarf_lines *lines,
 				  const struct tally_dwarf_unit *unit)
 {
 	struct program program = { 0 };
-	int result = read_tables(lines, unit, &program);
+	int result = read_tables(scratch, lines, unit, &program);
 	return result < 0 ? result : 0;
 }
 

@@ -32,9 +32,11 @@ struct tally_dwarf_lines {
 
 /* Runs a unit's program; `lines` may have been used before.  Damage ends the program; the rows
  * before it are kept.  Returns 0 or -ENOMEM. */
-int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit);
+int tally_dwarf_lines_read(struct tally_dwarf_scratch *scratch, struct tally_dwarf_lines *lines,
+			   const struct tally_dwarf_unit *unit);
 /* Reads the tables of directories and files alone. */
-int tally_dwarf_lines_read_tables(struct tally_dwarf_lines *lines,
+int tally_dwarf_lines_read_tables(struct tally_dwarf_scratch *scratch,
+				  struct tally_dwarf_lines *lines,
 				  const struct tally_dwarf_unit *unit);
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines);
 

@@ -333,9 +333,32 @@ static int compare_codes(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally_dwarf_unit *unit,
-			     size_t limit)
+/* Honest files take up to four times their size. */
+void tally_dwarf_allow(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file)
 {
+	enum { TIMES = 16 };
+	for (unsigned i = 0; i < TALLY_DWARF_SECTIONS; i++)
+		scratch->budget += TIMES * file->sections[i].size;
+	if (file->supplement)
+		tally_dwarf_allow(scratch, file->supplement);
+}
+
+enum { ABBREV_COST = 4 }; /* bytes of budget for a byte of abbreviations, which become larger */
+
+static bool is_table_of(const struct tally_dwarf_abbrevs *abbrevs,
+			const struct tally_dwarf_unit *unit)
+{
+	return abbrevs->is_used && abbrevs->file == unit->file &&
+	       abbrevs->offset == unit->abbrev_offset && abbrevs->version == unit->version &&
+	       abbrevs->address_size == unit->address_size &&
+	       abbrevs->offset_size == unit->offset_size;
+}
+
+int tally_dwarf_abbrevs_read(struct tally_dwarf_scratch *scratch, struct tally_dwarf_abbrevs *out,
+			     const struct tally_dwarf_unit *unit, size_t limit)
+{
+	if (is_table_of(out, unit))
+		return 0;
 	out->file = unit->file;
 	out->offset = unit->abbrev_offset;
 	out->version = unit->version;
@@ -344,11 +367,15 @@ int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally
 	out->is_dense = true;
 	out->is_used = false;
 	out->list.count = out->attributes.count = 0;
+	/* a table without attributes needs an address for the pointers to its first ones */
+	if (tally_vector_reserve(&out->attributes, 1) < 0)
+		return -ENOMEM;
 	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_ABBREV,
 							   unit->abbrev_offset);
 	bool is_sorted = true;
 	uint64_t last = 0;
 	while (out->list.count < limit) {
+		const uint8_t *start = reader.at;
 		struct tally_dwarf_abbrev abbrev = {
 			.code = tally_reader_uleb(&reader),
 			.first = (uint32_t)out->attributes.count,
@@ -362,7 +389,7 @@ int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally
 		abbrev.has_children = tally_reader_u8(&reader) != 0;
 		if (read_attributes(out, &abbrev, unit, &reader) < 0)
 			return -ENOMEM;
-		if (reader.failed)
+		if (reader.failed || !tally_dwarf_charge(scratch, ABBREV_COST * (uint64_t)(reader.at - start)))
 			break;
 		out->is_dense = out->is_dense && abbrev.code == out->list.count + 1;
 		is_sorted = is_sorted && abbrev.code > last;
@@ -404,11 +431,7 @@ const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scra
 {
 	uint64_t hash = (unit->abbrev_offset ^ (uintptr_t)unit->file >> 4) * 0x9e3779b97f4a7c15ull;
 	struct tally_dwarf_abbrevs *kept = &scratch->kept[(hash >> 32) % TALLY_DWARF_ABBREVS_KEPT];
-	if (kept->is_used && kept->file == unit->file && kept->offset == unit->abbrev_offset &&
-	    kept->version == unit->version && kept->address_size == unit->address_size &&
-	    kept->offset_size == unit->offset_size)
-		return kept;
-	if (tally_dwarf_abbrevs_read(kept, unit, SIZE_MAX) < 0) {
+	if (tally_dwarf_abbrevs_read(scratch, kept, unit, SIZE_MAX) < 0) {
 		scratch->out_of_memory = true;
 		return NULL;
 	}
@@ -429,6 +452,8 @@ void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch,
 	for (size_t i = 0; i < TALLY_DWARF_ABBREVS_KEPT; i++)
 		if (scratch->kept[i].file == file)
 			scratch->kept[i].is_used = false;
+	if (scratch->root.file == file)
+		scratch->root.is_used = false;
 }
 
 /* A file's sections and units, and the attributes of the units' roots. */
@@ -577,7 +602,7 @@ static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *
 {
 	/* The root's abbreviation is nearly always the table's first, so read only that one. */
 	const struct tally_dwarf_abbrevs *table = &scratch->root;
-	if (tally_dwarf_abbrevs_read(&scratch->root, unit, 1) < 0)
+	if (tally_dwarf_abbrevs_read(scratch, &scratch->root, unit, 1) < 0)
 		scratch->out_of_memory = true;
 	else if (table->list.count == 0 || table->list.items[0].code != code)
 		table = tally_dwarf_abbrevs_of(scratch, unit);
@@ -597,7 +622,7 @@ static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_reader *
 	const struct tally_dwarf_abbrev *abbrev = code ? root_abbrev(scratch, unit, code,
 								     &attributes)
 						       : NULL;
-	if (!abbrev)
+	if (!abbrev || !tally_dwarf_charge(scratch, abbrev->count))
 		return false;
 	struct root root = { 0 };
 	for (uint32_t i = 0; i < abbrev->count; i++) {
@@ -687,6 +712,8 @@ const struct tally_dwarf_unit *tally_dwarf_unit_at(const struct tally_dwarf_file
 
 /* Addresses of code: a low and a high end, or a list of ranges (.debug_ranges, .debug_rnglists). */
 
+enum { RANGE_COST = 32 }; /* bytes of budget for a range that is kept */
+
 struct list {
 	struct tally_dwarf_scratch *scratch;
 	const struct tally_dwarf_unit *unit;
@@ -695,7 +722,7 @@ struct list {
 
 static int add(struct list *list, uint64_t start, uint64_t end)
 {
-	if (start >= end || list->left == 0)
+	if (start >= end || list->left == 0 || !tally_dwarf_charge(list->scratch, RANGE_COST))
 		return 0;
 	list->left--;
 	if (tally_vector_push(&list->scratch->ranges, (struct tally_dwarf_range){ start, end }) < 0)
@@ -713,7 +740,7 @@ static int read_old_list(struct list *list, uint64_t offset)
 	unsigned size = unit->address_size;
 	uint64_t highest = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
 	uint64_t base = unit->low_pc;
-	while (list->left > 0) {
+	while (list->left > 0 && tally_dwarf_charge(list->scratch, 2 * size)) {
 		uint64_t start = tally_reader_fixed(&reader, size);
 		uint64_t end = tally_reader_fixed(&reader, size);
 		if (reader.failed || (start == 0 && end == 0))
@@ -793,7 +820,7 @@ static int read_list(struct list *list, const struct tally_dwarf_value *value)
 							   offset);
 	uint64_t base = unit->low_pc;
 	int rc = 1;
-	while (rc == 1 && list->left > 0)
+	while (rc == 1 && list->left > 0 && tally_dwarf_charge(list->scratch, 1))
 		rc = read_entry(list, &reader, &base);
 	return rc < 0 ? rc : 0;
 }

@@ -162,13 +162,34 @@ struct tally_dwarf_abbrevs {
 
 enum { TALLY_DWARF_ABBREVS_KEPT = 256 };
 
-/* The working memory of one reading thread. */
+/* The working memory of one reading thread.
+ *
+ * Compilers give each unit its own abbreviations, lines and range lists, so a file is read about
+ * once.  A crafted file may make all its units share one large table, or let the tables overlap.
+ * So all reading is charged, in bytes, to a budget that is in proportion to the file. */
 struct tally_dwarf_scratch {
 	struct tally_dwarf_abbrevs kept[TALLY_DWARF_ABBREVS_KEPT];
 	struct tally_dwarf_abbrevs root; /* only the first abbreviation, for the unit's root */
 	TALLY_VECTOR(struct tally_dwarf_range) ranges;
 	bool out_of_memory;
+	bool is_exhausted; /* something was not read, because the budget was used up */
+	uint64_t budget;   /* bytes that may still be read */
 };
+
+/* Adds what reading a file may cost, with dwz's common file. */
+void tally_dwarf_allow(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file);
+
+/* Charges bytes to the budget.  Returns false if it is used up. */
+static inline bool tally_dwarf_charge(struct tally_dwarf_scratch *scratch, uint64_t bytes)
+{
+	if (__builtin_expect(bytes > scratch->budget, 0)) {
+		scratch->budget = 0;
+		scratch->is_exhausted = true;
+		return false;
+	}
+	scratch->budget -= bytes;
+	return true;
+}
 
 void tally_dwarf_scratch_release(struct tally_dwarf_scratch *scratch);
 /* Drops everything that belongs to a file that will be closed. */
@@ -179,10 +200,10 @@ void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch,
 const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scratch *scratch,
 							 const struct tally_dwarf_unit *unit);
 
-/* Fills `out` (zeroed or filled before) with at most `limit` abbreviations; SIZE_MAX reads all.
- * Returns 0 or -ENOMEM. */
-int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally_dwarf_unit *unit,
-			     size_t limit);
+/* Fills `out` (zeroed or filled before) with at most `limit` abbreviations, unless it has them
+ * already; SIZE_MAX reads all.  Returns 0 or -ENOMEM. */
+int tally_dwarf_abbrevs_read(struct tally_dwarf_scratch *scratch, struct tally_dwarf_abbrevs *out,
+			     const struct tally_dwarf_unit *unit, size_t limit);
 void tally_dwarf_abbrevs_release(struct tally_dwarf_abbrevs *abbrevs);
 
 const struct tally_dwarf_abbrev *tally_dwarf_abbrevs_search(

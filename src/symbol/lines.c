@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum tally_lines_unit_state { TALLY_LINES_UNREAD, TALLY_LINES_WANTED, TALLY_LINES_COMPILED };
 
@@ -45,6 +46,9 @@ struct tally_lines {
 	/* The file, once a unit must be compiled. */
 	bool is_open;
 	struct tally_dwarf_file file; /* has `unit_count` units */
+	/* What compiling may still cost (dwarf_reader.h).  Each of several threads may use all of
+	 * it; the least that is left counts. */
+	_Atomic uint64_t budget;
 	struct tally_lines_program program;
 	struct tally_disk_cache *cache; /* NULL: none */
 	struct tally_cache_blob cached;
@@ -54,7 +58,12 @@ struct tally_lines {
 	struct tally_go_table go;
 	uint8_t *go_copy;
 	bool go_tried;
+	/* Names may overlap in a crafted string table: names that answers have, by address → 1 or
+	 * 0: refused; bytes that further ones may have. */
+	struct tally_map named;
+	uint64_t name_bytes_left;
 	const char *missing; /* a companion file that some unit lacked, or NULL */
+	bool is_refused; /* some of the file was not read, because it exceeds its budget */
 };
 
 struct tally_lines_wanted {
@@ -196,18 +205,22 @@ static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scr
 static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
 {
 	tally_dwarf_file_init(&lines->file, lines->source, false);
+	tally_dwarf_allow(scratch, &lines->file);
 	/* The common file first: the roots have strings there. */
 	if (read_code(lines) < 0 ||
 	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.missing) < 0 ||
 	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
 	    read_index(lines, scratch) < 0)
 		return -ENOMEM;
+	lines->is_refused |= scratch->is_exhausted;
 	lines->program.path = tally_object_path(lines->object);
 	for (size_t i = 0; i < lines->file.units.count; i++)
 		if (lines->file.units.items[i].dwo_name) {
 			tally_dwarf_package_open(&lines->program.package, lines->program.path);
+			tally_dwarf_allow(scratch, &lines->program.package.file);
 			break;
 		}
+	lines->budget = scratch->budget;
 	return 0;
 }
 
@@ -258,6 +271,7 @@ static void *run(void *context)
 		atomic_store(&work->out_of_memory, true);
 		return NULL;
 	}
+	scratch->dwarf.budget = atomic_load(&work->lines->budget);
 	size_t at;
 	while ((at = atomic_fetch_add(&work->next, 1)) < work->count &&
 	       !atomic_load(&work->out_of_memory)) {
@@ -271,6 +285,8 @@ static void *run(void *context)
 			atomic_store(&work->out_of_memory, true);
 		}
 	}
+	if (atomic_load(&work->lines->budget) > scratch->dwarf.budget)
+		atomic_store(&work->lines->budget, scratch->dwarf.budget);
 	tally_lines_scratch_release(scratch);
 	free(scratch);
 	return NULL;
@@ -386,6 +402,7 @@ void tally_lines_free(struct tally_lines *lines)
 	drop_units(lines);
 	lines_close(lines);
 	tally_arena_release(&lines->frames);
+	tally_map_release(&lines->named);
 	if (lines->cached.bytes)
 		tally_cache_blob_release(&lines->cached);
 	free(lines->go_copy);
@@ -475,6 +492,7 @@ static int find_units(struct tally_lines *lines)
 		lines->source = has_debug_information(lines->object) ? lines->object : NULL;
 	if (!lines->source)
 		return make_slots(lines, 0);
+	lines->name_bytes_left = tally_lines_names_max(source_size(lines));
 	int rc = take_from_cache(lines);
 	if (rc == 0)
 		rc = lines_open(lines);
@@ -550,6 +568,22 @@ static struct spot spot_of(const struct tally_lines_unit *unit, uint64_t address
 	return spot;
 }
 
+/* Returns a function's name, or NULL. */
+static const char *name_of(struct tally_lines *lines, const struct tally_lines_unit *unit,
+			   uint32_t index)
+{
+	const char *name = tally_lines_unit_name(unit, &lines->blob, index);
+	bool is_new;
+	uint64_t *allowed = name ? tally_map_put(&lines->named, (uintptr_t)name, &is_new) : NULL;
+	if (allowed && is_new) {
+		size_t length = strlen(name);
+		*allowed = length <= lines->name_bytes_left;
+		lines->name_bytes_left -= *allowed ? length : 0;
+		lines->is_refused |= !*allowed;
+	}
+	return allowed && *allowed ? name : NULL;
+}
+
 static void set_call(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
 		     const struct tally_lines_node *inlined, struct tally_line_frame *frame)
 {
@@ -589,7 +623,7 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 	uint32_t node = spot->node, i = 0;
 	for (; node != TALLY_LINES_NONE && i < count; i++) {
 		const struct tally_lines_node *its = &unit->nodes[node];
-		while (i + 1 < count && !tally_lines_unit_name(unit, blob, its->name)) {
+		while (i + 1 < count && !name_of(lines, unit, its->name)) {
 			/* An inlined function whose name is in a missing file is left out.  The
 			 * function around it keeps the line of the code. */
 			if (i)
@@ -597,7 +631,7 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 			count--;
 			its = &unit->nodes[its->parent];
 		}
-		frames[i].function = tally_lines_unit_name(unit, blob, its->name);
+		frames[i].function = name_of(lines, unit, its->name);
 		if (its->name < unit->name_count)
 			frames[i].source = tally_lines_unit_file(unit, blob,
 								 unit->name_sources[its->name]);
@@ -679,6 +713,8 @@ static int choose_units(struct tally_lines *lines, const uint64_t *addresses, si
 /* Notes the first companion file that a unit just compiled lacks. */
 static void note_missing(struct tally_lines *lines, const struct tally_lines_wanted *wanted)
 {
+	for (size_t i = 0; i < wanted->count; i++)
+		lines->is_refused |= lines->units[wanted->items[i]].compiled.is_refused;
 	for (size_t i = 0; !lines->missing && i < wanted->count; i++)
 		if (lines->units[wanted->items[i]].compiled.is_partial)
 			lines->missing = lines->program.missing
@@ -690,6 +726,11 @@ static void note_missing(struct tally_lines *lines, const struct tally_lines_wan
 const char *tally_lines_missing(const struct tally_lines *lines)
 {
 	return lines->missing;
+}
+
+bool tally_lines_is_refused(const struct tally_lines *lines)
+{
+	return lines->is_refused;
 }
 
 static int find(struct tally_lines *lines, const uint64_t *addresses, size_t count,

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,6 +62,10 @@ int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_
  * because it was not found, as the object has it; NULL: none.  Names of inlined functions are
  * missing then. */
 const char *tally_lines_missing(const struct tally_lines *lines);
+
+/* True if some of the file was not read: its units share so much that reading it would take more
+ * than a multiple of its size. */
+bool tally_lines_is_refused(const struct tally_lines *lines);
 
 /* Stores newly compiled units in the cache for the next run.  Does nothing without a cache or
  * without new units. */

@@ -212,7 +212,7 @@ void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size,
 {
 	struct header header = { .order = ORDER, .unit_count = (uint32_t)unit_count,
 				 .index_count = (uint32_t)index_count, .source_size = source_size };
-	struct pool pool = { 0 };
+	struct pool pool = { .bytes.maximum = tally_lines_names_max(source_size) };
 	uint64_t *offsets = calloc(unit_count + 1, sizeof(*offsets));
 	tally_buffer_append(buffer, &header, sizeof(header));
 	for (size_t i = 0; offsets && i < unit_count; i++) {

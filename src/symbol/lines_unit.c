@@ -7,6 +7,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool tally_lines_is_code(const struct tally_lines_code *code, uint64_t address)
 {
@@ -29,6 +30,7 @@ void tally_lines_scratch_release(struct tally_lines_scratch *scratch)
 	tally_vector_release(&scratch->files);
 	tally_vector_release(&scratch->file_index);
 	tally_vector_release(&scratch->nodes);
+	tally_vector_release(&scratch->depths);
 	tally_vector_release(&scratch->around);
 	tally_vector_release(&scratch->row_starts);
 	tally_vector_release(&scratch->rows);
@@ -46,6 +48,7 @@ static uint16_t lines_file(struct tally_lines_scratch *scratch,
 		const char *path = tally_dwarf_source_path(&scratch->lines, lines_unit, file,
 							   scratch->arena);
 		if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX ||
+		    !tally_dwarf_charge(&scratch->dwarf, strlen(path)) ||
 		    tally_vector_push(&scratch->files, path) < 0)
 			return TALLY_LINES_NO_FILE;
 		*index = (uint16_t)scratch->files.count;
@@ -84,6 +87,8 @@ static void pack_row(struct packing *packing, uint64_t address, const struct tal
 		packing->out_of_memory = true;
 }
 
+enum { ROW_COST = 8 }; /* bytes of budget for a row that is kept */
+
 /* Packs the rows of all sequences, ascending, with a gap behind each.  If sequences overlap, the
  * one that begins first wins. */
 static void pack_rows(struct packing *packing, const struct tally_lines_code *code)
@@ -108,6 +113,8 @@ static void pack_rows(struct packing *packing, const struct tally_lines_code *co
 								      : (uint16_t)rows[k].column,
 				.file = lines_file(scratch, packing->unit, rows[k].file),
 			};
+			if (!tally_dwarf_charge(&scratch->dwarf, ROW_COST))
+				return;
 			pack_row(packing, rows[k].address < done ? done : rows[k].address, &row);
 		}
 		done = sequence->end;
@@ -179,7 +186,7 @@ static int pack(struct packing *packing, const struct tally_lines_code *code,
 
 static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit)
 {
-	if (tally_dwarf_lines_read(&scratch->lines, unit) < 0)
+	if (tally_dwarf_lines_read(&scratch->dwarf, &scratch->lines, unit) < 0)
 		return -ENOMEM;
 	if (scratch->lines.sequences.count) /* qsort() must not get NULL */
 		qsort(scratch->lines.sequences.items, scratch->lines.sequences.count,
@@ -209,8 +216,6 @@ static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dw
 enum {
 	HOPS_MAX = 16,       /* references from a copy to its name */
 	DEPTH_MAX = 1 << 16, /* nesting of DIEs */
-	/* files in the tables of other units, read for one unit: more are a trap */
-	SOURCES_MAX = 1 << 22,
 };
 
 struct walk {
@@ -289,11 +294,15 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 	if (!abbrevs || reader.failed)
 		return false;
 	reader.end = reader.start + unit->end;
+	const uint8_t *start = reader.at;
 	uint64_t code = tally_reader_uleb(&reader);
 	const struct tally_dwarf_abbrev *abbrev = code ? tally_dwarf_abbrev_of(abbrevs, code)
 						       : NULL;
-	return abbrev && read_function(&reader, unit, abbrevs->attributes.items + abbrev->first,
-				       abbrev->count, function);
+	return abbrev &&
+	       read_function(&reader, unit, abbrevs->attributes.items + abbrev->first,
+			     abbrev->count, function) &&
+	       tally_dwarf_charge(&walk->scratch->dwarf,
+				  abbrev->count + (uint64_t)(reader.at - start));
 }
 
 /* Results from a function's own DIE and the DIEs that it refers to. */
@@ -348,14 +357,10 @@ static const struct tally_dwarf_lines *tables_of(struct tally_lines_scratch *scr
 	if (kept->unit == unit)
 		return &kept->lines;
 	kept->unit = NULL;
-	if (!scratch->sources_left)
-		return NULL;
-	if (tally_dwarf_lines_read_tables(&kept->lines, unit) < 0) {
+	if (tally_dwarf_lines_read_tables(&scratch->dwarf, &kept->lines, unit) < 0) {
 		scratch->dwarf.out_of_memory = true;
 		return NULL;
 	}
-	size_t count = kept->lines.sources.count + 1;
-	scratch->sources_left -= count < scratch->sources_left ? count : scratch->sources_left;
 	kept->unit = unit;
 	return &kept->lines;
 }
@@ -376,7 +381,8 @@ static uint16_t source_of(struct walk *walk, const struct named *named)
 				   ? tally_dwarf_source_path(lines, unit, named->file,
 							     scratch->arena)
 				   : NULL;
-	if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX)
+	if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX ||
+	    !tally_dwarf_charge(&scratch->dwarf, strlen(path)))
 		return TALLY_LINES_NO_FILE;
 	if (tally_vector_push(&scratch->files, path) < 0) {
 		scratch->dwarf.out_of_memory = true;
@@ -468,6 +474,11 @@ static uint32_t add_function(struct walk *walk, const struct function *function,
 			     uint32_t around)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
+	uint16_t depth = 0;
+	if (is_inlined && around != TALLY_LINES_NONE)
+		depth = scratch->depths.items[around] + 1;
+	if (depth == TALLY_LINES_INLINED_MAX)
+		return around;
 	if (add_ranges(walk, function) == 0 && !is_inlined)
 		return TALLY_LINES_NONE;
 	struct tally_lines_node node = {
@@ -483,7 +494,8 @@ static uint32_t add_function(struct walk *walk, const struct function *function,
 						    function->call_file.number);
 	}
 	if (scratch->nodes.count >= TALLY_LINES_NONE - 1 ||
-	    tally_vector_push(&scratch->nodes, node) < 0) {
+	    tally_vector_push(&scratch->nodes, node) < 0 ||
+	    tally_vector_push(&scratch->depths, depth) < 0) {
 		scratch->dwarf.out_of_memory = true;
 		return TALLY_LINES_NONE;
 	}
@@ -533,6 +545,8 @@ static bool pass(struct tally_reader *reader, const struct walk *walk,
 	}
 	const struct tally_dwarf_attribute *attributes = walk->scratch->abbrevs.attributes.items +
 							 abbrev->first;
+	if (!tally_dwarf_charge(&walk->scratch->dwarf, abbrev->count))
+		return false;
 	for (uint32_t i = 0; i < abbrev->count; i++)
 		if (!tally_dwarf_skip_value(reader, walk->unit, &attributes[i]))
 			return false;
@@ -563,7 +577,8 @@ static void walk_dies(struct walk *walk)
 		if (abbrev->tag == DW_TAG_inlined_subroutine ||
 		    (abbrev->tag == DW_TAG_subprogram && abbrev->has_code)) {
 			struct function function;
-			if (!read_function(&reader, walk->unit,
+			if (!tally_dwarf_charge(&scratch->dwarf, abbrev->count) ||
+			    !read_function(&reader, walk->unit,
 					   abbrevs->attributes.items + abbrev->first, abbrev->count,
 					   &function))
 				return;
@@ -602,12 +617,13 @@ static int lines_walk(struct tally_lines_scratch *scratch, const struct tally_dw
 {
 	forget_names(&scratch->names_by_origin);
 	scratch->names.count = scratch->name_sources.count = scratch->nodes.count =
-		scratch->around.count = scratch->nested.ranges.count = 0;
-	scratch->sources_left = SOURCES_MAX;
+		scratch->depths.count = scratch->around.count = scratch->nested.ranges.count = 0;
 	for (size_t i = 0; i < TALLY_LINES_TABLES_KEPT; i++)
 		scratch->tables[i].unit = NULL; /* a unit that was split may be gone */
-	if (tally_dwarf_abbrevs_read(&scratch->abbrevs, unit, SIZE_MAX) < 0)
+	if (tally_dwarf_abbrevs_read(&scratch->dwarf, &scratch->abbrevs, unit, SIZE_MAX) < 0)
 		return -ENOMEM;
+	if (!tally_dwarf_charge(&scratch->dwarf, unit->end - unit->offset))
+		return 0;
 	struct walk walk = {
 		.scratch = scratch,
 		.unit = unit,
@@ -637,6 +653,7 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 	out->is_partial = out->is_partial || !split.unit;
 	int rc = lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
 			    split.unit && split.unit != &split.packed);
+	scratch->abbrevs.is_used = false; /* another file may get the same address */
 	tally_dwarf_split_release(&split, &scratch->dwarf);
 	return rc;
 }
@@ -649,7 +666,10 @@ int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_
 	if (read_lines(scratch, unit) < 0 || walk_functions(scratch, unit, program, out) < 0)
 		return -ENOMEM;
 	struct packing packing = { .scratch = scratch, .unit = unit };
-	return pack(&packing, &program->code, out);
+	int rc = pack(&packing, &program->code, out);
+	out->is_refused = scratch->dwarf.is_exhausted;
+	out->is_partial = out->is_partial || out->is_refused;
+	return rc;
 }
 
 void tally_lines_unit_release(struct tally_lines_unit *unit)

@@ -29,6 +29,13 @@ struct tally_lines_program {
 	const char *missing; /* path of dwz's common file, if it was not found; NULL */
 };
 
+/* Returns how many bytes all names of a file of this size may have.  Names may overlap in a crafted
+ * string table; honest ones take less than the file, whose sections may be compressed. */
+static inline uint64_t tally_lines_names_max(uint64_t file_size)
+{
+	return (1 << 20) + 16 * file_size;
+}
+
 bool tally_lines_is_code(const struct tally_lines_code *code, uint64_t address);
 
 enum {
@@ -36,6 +43,8 @@ enum {
 	TALLY_LINES_NO_FILE = UINT16_MAX,
 	TALLY_LINES_GAP = UINT16_MAX - 1, /* a row's file: the table has no line from here on */
 	TALLY_LINES_FILES_MAX = UINT16_MAX - 1,
+	/* functions at one address; what is inlined deeper belongs to the last of them */
+	TALLY_LINES_INLINED_MAX = 128,
 	TALLY_LINES_NAME_MAX = 1 << 16, /* bytes; a string of this length or more is no name */
 };
 
@@ -67,7 +76,8 @@ struct tally_lines_unit {
 	/* by name: the file that declares the function, or TALLY_LINES_NO_FILE */
 	const uint16_t *name_sources;
 	struct tally_arena arena; /* owns the arrays of a compiled unit */
-	bool is_partial; /* a file that belongs to it wasn't found: don't cache it */
+	bool is_partial; /* something that belongs to it wasn't found or read: don't cache it */
+	bool is_refused; /* it was not read whole, because the file exceeds its budget */
 };
 
 struct tally_lines_blob;
@@ -97,10 +107,10 @@ struct tally_lines_scratch {
 	TALLY_VECTOR(uint16_t) name_sources;
 	TALLY_VECTOR(const char *) files;
 	struct tally_lines_tables tables[TALLY_LINES_TABLES_KEPT];
-	size_t sources_left; /* limit: files in other units' tables still to be read */
 	/* indexed by the line table's file: 0, or 1 + index into `files` */
 	TALLY_VECTOR(uint16_t) file_index;
 	TALLY_VECTOR(struct tally_lines_node) nodes;
+	TALLY_VECTOR(uint16_t) depths; /* by node: functions that it is inlined into */
 	TALLY_VECTOR(uint32_t) around; /* by depth: the node around the current DIE */
 	TALLY_VECTOR(uint32_t) row_starts;
 	TALLY_VECTOR(struct tally_lines_row) rows;

@@ -84,6 +84,7 @@ static void compile_all(struct tally_dwarf_file *file, struct tally_lines_scratc
 	if (tally_vector_push(&program.code.ranges,
 			      (struct tally_dwarf_range){ 0, (uint64_t)1 << 32 }) < 0)
 		abort();
+	tally_dwarf_allow(&scratch->dwarf, file);
 	if (tally_dwarf_read_units(file, &scratch->dwarf, NULL) < 0)
 		abort();
 	for (size_t i = 0; i < file->units.count; i++) {

@@ -122,6 +122,7 @@ static void compile(struct made *made)
 	made->file.sections[TALLY_DWARF_ABBREV] = (struct tally_dwarf_bytes){ ABBREVS,
 									      sizeof(ABBREVS), 0 };
 	made->program.path = "made";
+	tally_dwarf_allow(&made->scratch->dwarf, &made->file);
 	assert_int_equal(tally_vector_push(&made->program.code.ranges,
 					   (struct tally_dwarf_range){ CODE, CODE + CODE_SIZE }),
 			 0);
@@ -180,10 +181,35 @@ static size_t sources_of(uint8_t form, uint8_t count)
 	};
 	struct tally_dwarf_lines lines = { 0 };
 	file.sections[TALLY_DWARF_LINE] = (struct tally_dwarf_bytes){ table, sizeof(table), 0 };
-	assert_int_equal(tally_dwarf_lines_read_tables(&lines, &unit), 0);
+	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
+	assert_non_null(scratch);
+	scratch->budget = UINT64_MAX;
+	assert_int_equal(tally_dwarf_lines_read_tables(scratch, &lines, &unit), 0);
+	free(scratch);
 	size_t sources = lines.sources.count;
 	tally_dwarf_lines_release(&lines);
 	return sources;
+}
+
+/* UBSan: there is nothing to point to. */
+static void a_table_without_attributes_has_units_without_any(void **state)
+{
+	(void)state;
+	static const uint8_t ABBREV[] = { 1, DW_TAG_compile_unit, 0, 0, 0, 0 };
+	static const uint8_t INFO[] = { 8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1 };
+	struct tally_dwarf_file file = { 0 };
+	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
+	assert_non_null(scratch);
+	file.sections[TALLY_DWARF_INFO] = (struct tally_dwarf_bytes){ INFO, sizeof(INFO), 0 };
+	file.sections[TALLY_DWARF_ABBREV] = (struct tally_dwarf_bytes){ ABBREV, sizeof(ABBREV), 0 };
+	tally_dwarf_allow(scratch, &file);
+	assert_int_equal(tally_dwarf_read_units(&file, scratch, NULL), 0);
+	assert_int_equal(file.units.count, 1);
+	assert_int_equal(file.units.items[0].tag, DW_TAG_compile_unit);
+	assert_null(file.units.items[0].name);
+	tally_dwarf_scratch_release(scratch);
+	tally_dwarf_file_release(&file);
+	free(scratch);
 }
 
 /* Otherwise a small forged file could ask for any number of entries. */
@@ -415,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(innermost_ranges_are_those_of_a_search_through_all),
 		cmocka_unit_test(a_loop_of_references_is_a_function_without_a_name),
+		cmocka_unit_test(a_table_without_attributes_has_units_without_any),
 		cmocka_unit_test(entries_without_bytes_end_their_table),
 		cmocka_unit_test(depth_has_an_end),
 		cmocka_unit_test(ranges_are_no_more_than_a_unit_can_have),
