@@ -190,30 +190,34 @@ static bool is_place_of_its_own(const struct tally_names *names,
 	       (!at || strcmp(at, "@plt") != 0);
 }
 
-/* Sets the members' source files from the object's symbol table. */
-static void find_sources(struct tally_names *names, const uint32_t *members, size_t count)
+/* Sets the source files of a file's functions from its symbol table, all at once: there may be many
+ * groups of functions that look the same, and the table may be large. */
+static void find_sources(struct tally_names *names, uint32_t file)
 {
 	struct tally_function *functions = names->functions.items;
-	uint32_t file = functions[members[0]].file;
-	bool is_kernel = functions[members[0]].kind == TALLY_FRAME_KERNEL;
-	struct tally_object_entry *entry = !is_kernel && tally_name_table_of(names, file)
-						   ? tally_name_table_entry(names, file)
-						   : NULL;
-	struct tally_symbol_source *wanted = entry && entry->object ? calloc(count, sizeof(*wanted))
+	struct tally_name_table *table = tally_name_table_of(names, file);
+	size_t all = names->functions.count, count = 0;
+	if (!table || table->is_kernel || table->sources_found == all)
+		return;
+	table->sources_found = all;
+	struct tally_object_entry *entry = tally_name_table_entry(names, file);
+	struct tally_symbol_source *wanted = entry && entry->object ? calloc(all, sizeof(*wanted))
 								    : NULL;
 	if (!wanted)
 		return;
-	for (size_t i = 0; i < count; i++)
-		wanted[i] = (struct tally_symbol_source){
-			.name = text_of(names, functions[members[i]].symbol),
-			.start = functions[members[i]].start
-		};
+	for (uint32_t i = 0; i < all; i++)
+		if (functions[i].file == file && functions[i].source == NONE &&
+		    is_place_of_its_own(names, &functions[i]))
+			wanted[count++] = (struct tally_symbol_source){
+				.name = text_of(names, functions[i].symbol),
+				.start = functions[i].start,
+				.function = i,
+			};
 	tally_symbols_find_sources(entry->object, tally_objects_debug(entry), wanted, count);
 	for (size_t i = 0; i < count; i++)
-		for (size_t w = 0; w < count; w++)
-			if (wanted[w].source && wanted[w].start == functions[members[i]].start)
-				functions[members[i]].source = tally_strings_intern(
-					&names->strings, tally_object_basename(wanted[w].source));
+		if (wanted[i].source)
+			functions[wanted[i].function].source = tally_strings_intern(
+				&names->strings, tally_object_basename(wanted[i].source));
 	free(wanted);
 }
 
@@ -234,18 +238,23 @@ static uint32_t local_name(struct tally_names *names, const struct tally_functio
 static void tell_sources(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	struct tally_function *functions = names->functions.items;
+	struct tally_map users = { 0 }; /* source file → number of members */
 	bool lacks = false;
 	for (size_t i = 0; i < count; i++)
 		lacks |= functions[members[i]].source == NONE;
 	if (lacks)
-		find_sources(names, members, count);
+		find_sources(names, functions[members[0]].file);
 	for (size_t i = 0; i < count; i++) {
-		bool by_address = functions[members[i]].source == NONE;
-		for (size_t other = 0; other < count; other++)
-			by_address |= other != i && functions[members[other]].source ==
-							    functions[members[i]].source;
-		functions[members[i]].plain = local_name(names, &functions[members[i]], by_address);
+		uint64_t *number = tally_map_put(&users, functions[members[i]].source, NULL);
+		*(number ? number : &(uint64_t){ 0 }) += 1;
 	}
+	for (size_t i = 0; i < count; i++) {
+		struct tally_function *function = &functions[members[i]];
+		const uint64_t *number = tally_map_get(&users, function->source);
+		bool by_address = function->source == NONE || !number || *number > 1;
+		function->plain = local_name(names, function, by_address);
+	}
+	tally_map_release(&users);
 }
 
 /* ---- one symbol, several declarations ------------------------------------------------------- */
@@ -316,6 +325,9 @@ static uint32_t place_of_declaration(const struct tally_names *names, const uint
 	return found;
 }
 
+/* All pairs of members are compared.  Honest programs have no more than some tens. */
+enum { DECLARED_MAX = 256 };
+
 /* Distinguishes functions of one object and symbol, some of them inlined, by their declarations.
  * `base` is the name that they share.  Functions with places of their own may already have
  * distinct names. */
@@ -329,7 +341,7 @@ static void tell_declared(struct tally_names *names, const uint32_t *members, si
 			  !is_declared_alike(names, members[0], members[i]);
 		is_declared |= functions[members[i]].declared != NONE;
 	}
-	if (!differ || !is_declared)
+	if (!differ || !is_declared || count > DECLARED_MAX)
 		return;
 	for (unsigned inlined = 0; inlined < 2; inlined++)
 		for (size_t i = 0; i < count; i++) {

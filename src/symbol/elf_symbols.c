@@ -168,7 +168,7 @@ static bool is_label(const Elf64_Sym *symbol)
 
 typedef bool symbol_filter(const Elf64_Sym *symbol, const struct place *place);
 
-/* Adds a symbol table.  Returns 1, 0 when there is none, or -ENOMEM. */
+/* Adds a symbol table.  Returns 1, 0 when there is none, -EFBIG or -ENOMEM. */
 static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object,
 		     const char *section, symbol_filter *is_wanted)
 {
@@ -199,6 +199,9 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 		/* "etext" and the like are the first address behind the section. */
 		if (place && start >= place->end && end == start)
 			continue;
+		rc = tally_symbols_charge(builder, name);
+		if (rc < 0)
+			break;
 		rc = tally_symbols_add(
 			builder, &(struct tally_symbol_entry){
 					 .start = start,
@@ -293,19 +296,30 @@ static int add_go_functions(struct tally_symbols_builder *builder,
 		struct tally_go_function function;
 		if (!tally_go_table_function(&table, i, &function) || !*function.name)
 			continue;
+		int added = tally_symbols_charge(builder, function.name);
 		/* the object has the name for longer than the copy */
-		const char *name = copy ? tally_arena_string(&builder->names, function.name)
-					: function.name;
-		int added = name ? tally_symbols_add(builder, &(struct tally_symbol_entry){
-								      .start = function.start,
-								      .end = function.end,
-								      .name = name,
-								      .is_function = true })
-				 : -ENOMEM;
+		const char *name = copy && !added ? tally_arena_string(&builder->names,
+								       function.name)
+						  : function.name;
+		if (!added)
+			added = name ? tally_symbols_add(builder, &(struct tally_symbol_entry){
+									  .start = function.start,
+									  .end = function.end,
+									  .name = name,
+									  .is_function = true })
+				     : -ENOMEM;
 		rc = added < 0 ? added : rc;
 	}
 	free(copy);
 	return rc < 0 ? rc : 0;
+}
+
+static uint64_t image_bytes(const struct tally_object *object)
+{
+	size_t size = 0;
+	if (object)
+		tally_object_image(object, &size);
+	return size;
 }
 
 static int read_symbols(const struct tally_object *object, const struct tally_object *debug,
@@ -314,6 +328,8 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 {
 	struct tally_symbols_builder builder = { .objects = { hold(object),
 							      debug ? hold(debug) : NULL } };
+	enum { NAME_TIMES = 8 }; /* two tables may have a name, and two more the name of its slot */
+	builder.name_bytes_max = NAME_TIMES * (image_bytes(object) + image_bytes(debug));
 	int rc = debug ? add_table(&builder, debug, ".symtab", is_wanted) : 0;
 	if (rc == 0)
 		rc = add_table(&builder, object, ".symtab", is_wanted);
@@ -325,7 +341,8 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 		rc = tally_symbols_add_plt(&builder, object);
 	if (rc < 0) {
 		tally_symbols_abandon(&builder);
-		return tally_error_set(err, rc, "out of memory for the symbols of %s",
+		return tally_error_set(err, rc, rc == -EFBIG ? "the names of %s overlap"
+							      : "out of memory for the symbols of %s",
 				       tally_object_path(object));
 	}
 	return tally_symbols_finish(&builder, out, err);

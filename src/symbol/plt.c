@@ -10,6 +10,7 @@
 #include "symbol/symbol_table.h"
 
 #include "base/binary_search.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "object/object.h"
 
@@ -33,6 +34,7 @@ struct plt {
 	bool has_dynsym;
 	TALLY_VECTOR(struct got_entry) lazy;  /* .rela.plt, in the file's order */
 	TALLY_VECTOR(struct got_entry) sorted; /* all entries, by address */
+	struct tally_map resolvers;            /* address → name of its function */
 };
 
 struct slot {
@@ -90,32 +92,43 @@ static const struct got_entry *find_got(const struct plt *plt, const struct slot
 }
 
 /* Returns the best name of the function whose resolver is at an address. */
-static const char *resolver_name(const struct plt *plt, uint64_t address)
+static const char *resolver_name(struct plt *plt, uint64_t address)
 {
-	const struct tally_symbol_entry *entries = plt->builder->entries, *best = NULL;
-	size_t at = tally_search(i, 0, plt->function_count, entries[i].start >= address);
-	for (; at < plt->function_count && entries[at].start == address; at++)
-		if (!best || tally_symbol_is_better(best, &entries[at]))
-			best = &entries[at];
-	return best ? best->name : NULL;
+	const struct tally_symbol_entry *entries = plt->builder->entries;
+	bool is_new = true;
+	uint64_t *known = tally_map_put(&plt->resolvers, address, &is_new);
+	if (known && !is_new)
+		return (const char *)(uintptr_t)*known;
+	size_t at = tally_search(i, 0, plt->function_count, entries[i].start >= address),
+	       end = tally_search(i, at, plt->function_count, entries[i].start > address);
+	const char *name = end > at ? tally_symbols_best(&entries[at], end - at)->name : NULL;
+	if (known)
+		*known = (uintptr_t)name;
+	return name;
 }
 
-/* Sets `*out` to the slot's name, or to NULL when the file has none.  Returns 0 or -ENOMEM. */
+/* Sets `*out` to the slot's name, or to NULL when the file has none.  Returns 0, -EFBIG or
+ * -ENOMEM. */
 static int slot_name(struct plt *plt, const struct got_entry *got, const char **out)
 {
 	struct tally_arena *arena = &plt->builder->names;
+	const char *name;
 	*out = NULL;
 	if (got->symbol != 0) {
 		Elf64_Sym symbol;
 		if (!plt->has_dynsym || got->symbol >= plt->dynsym.count)
 			return 0;
 		tally_symtab_entry(&plt->dynsym, got->symbol, &symbol);
-		const char *name = tally_symtab_name(&plt->dynsym, &symbol);
+		name = tally_symtab_name(&plt->dynsym, &symbol);
 		if (!*name)
 			return 0;
+		if (tally_symbols_charge(plt->builder, name) < 0)
+			return -EFBIG;
 		*out = tally_arena_printf(arena, "%s@plt", name);
 	} else {
-		const char *name = resolver_name(plt, got->addend);
+		name = resolver_name(plt, got->addend);
+		if (name && tally_symbols_charge(plt->builder, name) < 0)
+			return -EFBIG;
 		*out = name ? tally_arena_printf(arena, "%s@plt", name)
 			    : tally_arena_printf(arena, "*ABS*+0x%llx@plt",
 						 (unsigned long long)got->addend);
@@ -237,5 +250,6 @@ int tally_symbols_add_plt(struct tally_symbols_builder *builder, const struct ta
 	}
 	tally_vector_release(&plt.lazy);
 	tally_vector_release(&plt.sorted);
+	tally_map_release(&plt.resolvers);
 	return rc;
 }

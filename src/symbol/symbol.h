@@ -47,6 +47,7 @@ struct tally_symbol_source {
 	uint64_t start;
 	/* result: "a.c", as given to the compiler; NULL: unknown.  Lies in the object */
 	const char *source;
+	uint32_t function; /* the caller's number */
 };
 
 /* Finds the symbols' source files by .symtab (STT_FILE), to tell local functions of one name apart.

@@ -4,7 +4,8 @@
  * A reader wants the innermost symbol: the last one that starts at or before the address, if it
  * reaches that far.  If not, an earlier and longer one may.  Each symbol has the index of the
  * nearest earlier one that ends behind it (`outer`), so a lookup is a binary search and, rarely, a
- * few steps outwards.
+ * few steps outwards.  A second index (`jump`) skips many steps at once, so that even symbols that
+ * nest a million deep take some twenty (Myers 1983, "An applicative random-access stack").
  */
 #include "symbol/symbol_table.h"
 
@@ -20,10 +21,17 @@
 
 enum { PAGE_BYTES = 4096 };
 
+/* A symbol among those that overlap it.  OUTER_NONE: there is no such symbol. */
+struct nesting {
+	uint32_t outer; /* index of the nearest earlier symbol that ends later */
+	uint32_t jump;  /* index of one further out */
+	uint32_t depth; /* number of steps to the outermost */
+};
+
 struct tally_symbols {
 	struct tally_symbol *list;
 	size_t count;
-	uint32_t *outer;   /* index of the nearest earlier symbol that ends later, or OUTER_NONE */
+	struct nesting *nesting;
 	uint16_t *modules; /* by symbol, 1-based; NULL when there are none */
 	const char **module_names;
 	struct tally_arena names;
@@ -44,6 +52,12 @@ int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_
 	builder->entries[builder->count].order = (uint32_t)builder->count;
 	builder->count++;
 	return 0;
+}
+
+int tally_symbols_charge(struct tally_symbols_builder *builder, const char *name)
+{
+	builder->name_bytes += strlen(name) + 1;
+	return builder->name_bytes <= builder->name_bytes_max ? 0 : -EFBIG;
 }
 
 static int compare_entries(const void *a_, const void *b_)
@@ -176,15 +190,38 @@ static size_t readable_length(const char *name)
 	return length;
 }
 
-static bool is_longer(const char *a, const char *b)
+/* An entry, and what comparing it needs of its name, which may be long: found out once. */
+struct candidate {
+	const struct tally_symbol_entry *entry;
+	size_t underscores, length, readable; /* UNKNOWN: not found out yet */
+};
+
+#define UNKNOWN SIZE_MAX
+
+static struct candidate candidate_of(const struct tally_symbol_entry *entry)
 {
-	if (!is_mangled(a) && !is_mangled(b))
-		return strlen(a) > strlen(b);
-	return !is_same_member(a, b) && readable_length(a) > readable_length(b);
+	return (struct candidate){ entry, UNKNOWN, UNKNOWN, UNKNOWN };
 }
 
-bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tally_symbol_entry *b)
+static size_t once(size_t *known, size_t (*find)(const char *name), const char *name)
 {
+	*known = *known == UNKNOWN ? find(name) : *known;
+	return *known;
+}
+
+static bool is_longer(struct candidate *a, struct candidate *b)
+{
+	const char *name = a->entry->name, *other = b->entry->name;
+	if (!is_mangled(name) && !is_mangled(other))
+		return once(&a->length, strlen, name) > once(&b->length, strlen, other);
+	return !is_same_member(name, other) && once(&a->readable, readable_length, name) >
+						       once(&b->readable, readable_length, other);
+}
+
+/* True if `y` is the better name for the address that both have, by perf's order of preference. */
+static bool is_better(struct candidate *x, struct candidate *y)
+{
+	const struct tally_symbol_entry *a = x->entry, *b = y->entry;
 	bool a_weak = a->binding == TALLY_SYMBOL_WEAK, b_weak = b->binding == TALLY_SYMBOL_WEAK;
 	if (a_weak != b_weak)
 		return a_weak;
@@ -192,38 +229,63 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
 	     b_global = b->binding == TALLY_SYMBOL_GLOBAL;
 	if (a_global != b_global)
 		return b_global;
-	size_t a_underscores = leading_underscores(a->name),
-	       b_underscores = leading_underscores(b->name);
+	size_t a_underscores = once(&x->underscores, leading_underscores, a->name),
+	       b_underscores = once(&y->underscores, leading_underscores, b->name);
 	if (a_underscores != b_underscores)
 		return b_underscores < a_underscores;
-	return is_longer(b->name, a->name);
+	return is_longer(y, x);
+}
+
+const struct tally_symbol_entry *tally_symbols_best(const struct tally_symbol_entry *entries,
+						    size_t count)
+{
+	struct candidate best = candidate_of(entries);
+	for (size_t i = 1; i < count; i++) {
+		struct candidate next = candidate_of(&entries[i]);
+		bool has_size = next.entry->end > next.entry->start,
+		     best_has_size = best.entry->end > best.entry->start;
+		if (best_has_size != has_size ? has_size : is_better(&best, &next))
+			best = next;
+	}
+	return best.entry;
 }
 
 /* Keeps the best symbol of each address. */
 static void choose(struct tally_symbols_builder *builder)
 {
+	struct tally_symbol_entry *entries = builder->entries;
 	size_t kept = 0;
-	for (size_t i = 0; i < builder->count; i++) {
-		const struct tally_symbol_entry *entry = &builder->entries[i];
-		struct tally_symbol_entry *last = kept ? &builder->entries[kept - 1] : NULL;
-		if (!last || last->start != entry->start) {
-			builder->entries[kept++] = *entry;
-			continue;
-		}
-		bool last_has_size = last->end > last->start, has_size = entry->end > entry->start;
-		if (last_has_size != has_size ? has_size : tally_symbol_is_better(last, entry))
-			*last = *entry;
+	for (size_t i = 0, end; i < builder->count; i = end) {
+		for (end = i + 1; end < builder->count && entries[end].start == entries[i].start;)
+			end++;
+		entries[kept++] = *tally_symbols_best(&entries[i], end - i);
 	}
 	builder->count = kept;
+}
+
+/* Returns where a symbol jumps to: over two equal jumps, if its outer symbol begins these, else to
+ * its outer symbol. */
+static uint32_t jump_from(const struct nesting *nesting, uint32_t outer)
+{
+	uint32_t first = outer == OUTER_NONE ? OUTER_NONE : nesting[outer].jump;
+	if (first == OUTER_NONE || nesting[first].jump == OUTER_NONE)
+		return outer;
+	uint32_t second = nesting[first].jump;
+	return nesting[outer].depth - nesting[first].depth ==
+			       nesting[first].depth - nesting[second].depth
+		       ? second
+		       : outer;
 }
 
 void tally_symbols_nest(struct tally_symbols *symbols)
 {
 	for (size_t i = 0; i < symbols->count; i++) {
+		struct nesting *nesting = symbols->nesting;
 		uint32_t outer = i > 0 ? (uint32_t)i - 1 : OUTER_NONE;
 		while (outer != OUTER_NONE && symbols->list[outer].end <= symbols->list[i].end)
-			outer = symbols->outer[outer];
-		symbols->outer[i] = outer;
+			outer = nesting[outer].outer;
+		nesting[i] = (struct nesting){ outer, jump_from(nesting, outer),
+					       outer == OUTER_NONE ? 0 : nesting[outer].depth + 1 };
 	}
 }
 
@@ -233,9 +295,9 @@ int tally_symbols_new(size_t count, struct tally_symbol **list, struct tally_sym
 	if (symbols && count < OUTER_NONE) {
 		symbols->count = count;
 		symbols->list = calloc(count + 1, sizeof(*symbols->list));
-		symbols->outer = calloc(count + 1, sizeof(*symbols->outer));
+		symbols->nesting = calloc(count + 1, sizeof(*symbols->nesting));
 	}
-	if (!symbols || !symbols->list || !symbols->outer) {
+	if (!symbols || !symbols->list || !symbols->nesting) {
 		tally_symbols_free(symbols);
 		return -ENOMEM;
 	}
@@ -302,8 +364,11 @@ static const struct tally_symbol *innermost(const struct tally_symbols *symbols,
 					    uint64_t address)
 {
 	uint32_t at = behind > 0 ? (uint32_t)(behind - 1) : OUTER_NONE;
-	while (at != OUTER_NONE && symbols->list[at].end <= address)
-		at = symbols->outer[at];
+	while (at != OUTER_NONE && symbols->list[at].end <= address) {
+		uint32_t jump = symbols->nesting[at].jump;
+		bool is_short = jump != OUTER_NONE && symbols->list[jump].end <= address;
+		at = is_short ? jump : symbols->nesting[at].outer;
+	}
 	return at != OUTER_NONE ? &symbols->list[at] : NULL;
 }
 
@@ -355,7 +420,7 @@ void tally_symbols_free(struct tally_symbols *symbols)
 	if (!symbols)
 		return;
 	free(symbols->list);
-	free(symbols->outer);
+	free(symbols->nesting);
 	free(symbols->modules);
 	free(symbols->module_names);
 	tally_arena_release(&symbols->names);

@@ -36,6 +36,9 @@ struct tally_symbols_builder {
 	const char **modules;
 	size_t module_count, module_capacity;
 	struct tally_object *objects[2]; /* references: names lie in their string tables */
+	/* Names may overlap in a crafted string table.  Bytes of all names of an object's symbols
+	 * so far, and at most. */
+	uint64_t name_bytes, name_bytes_max;
 	/* modules are apart: a module's last symbol doesn't extend to the next module */
 	bool is_kernel;
 };
@@ -48,8 +51,13 @@ int tally_symbols_add(struct tally_symbols_builder *builder,
 /* Sorts by address, then by position in the file. */
 void tally_symbols_sort(struct tally_symbols_builder *builder);
 
-/* True if `b` is the better name for the address that both have, by perf's order of preference. */
-bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tally_symbol_entry *b);
+/* Counts a name of an object.  Returns 0; -EFBIG if the object's names exceed their maximum. */
+int tally_symbols_charge(struct tally_symbols_builder *builder, const char *name);
+
+/* Returns the entry with the best name of an address that all have, by perf's order of
+ * preference. */
+const struct tally_symbol_entry *tally_symbols_best(const struct tally_symbol_entry *entries,
+						    size_t count);
 
 /* Sorts, ends symbols of unknown size, and keeps one symbol for each address.  Always releases the
  * builder, even on failure. */
@@ -67,7 +75,7 @@ void tally_symbols_abandon(struct tally_symbols_builder *builder);
 
 /* plt.c: adds NAME@plt for the slots of an object's procedure linkage table.  The builder must have
  * the functions already, since slots for indirect functions (IRELATIVE) take their names; it gets
- * sorted.  Returns 0 or -ENOMEM. */
+ * sorted.  Returns 0, -EFBIG or -ENOMEM. */
 int tally_symbols_add_plt(struct tally_symbols_builder *builder, const struct tally_object *object);
 
 /* elf_symbols.c: an ELF symbol table, of either class and byte order. */
