@@ -72,6 +72,9 @@ static const uint8_t *range(const struct tally_object *object, uint64_t offset, 
 	return object->image + offset;
 }
 
+/* Each lookup of an address tries them all; linkers make some ten. */
+enum { SEGMENTS_MAX = 256 };
+
 static int read_segments(struct tally_object *object)
 {
 	size_t count;
@@ -90,6 +93,8 @@ static int read_segments(struct tally_object *object)
 			break;
 		if (header.p_type != PT_LOAD)
 			continue;
+		if (object->segment_count == SEGMENTS_MAX)
+			break;
 		object->segments[object->segment_count++] = (struct tally_segment){
 			.address = header.p_vaddr,
 			.file_offset = header.p_offset,
@@ -214,7 +219,7 @@ static struct tally_object_file file_of(int fd, const struct stat *status)
 
 int tally_object_look(int fd, struct tally_object_file *file, struct tally_build_id *id)
 {
-	enum { NOTES_MAX = 1 << 16, SEGMENTS_MAX = 256 };
+	enum { NOTES_MAX = 1 << 16 };
 	struct stat status;
 	size_t count;
 	*id = (struct tally_build_id){ 0 };

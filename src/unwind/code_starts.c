@@ -44,11 +44,6 @@ static void set(uint64_t *bits, size_t at)
 	bits[at / BITS] |= 1ull << at % BITS;
 }
 
-static bool is_set(const uint64_t *bits, size_t at)
-{
-	return bits[at / BITS] >> at % BITS & 1;
-}
-
 static int32_t read_32(const uint8_t *bytes)
 {
 	int32_t value;
@@ -189,41 +184,53 @@ void tally_code_starts_release(struct tally_code_starts *starts)
 	*starts = (struct tally_code_starts){ 0 };
 }
 
-bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
-			      size_t reach, uint64_t *start, uint64_t *end)
+/* Finds the last set bit in [first, at]; SIZE_MAX: there is none. */
+static size_t last_set(const uint64_t *bits, size_t first, size_t at)
 {
-	uint64_t at = address - starts->address, first, next = at + 1;
+	size_t word = at / BITS;
+	uint64_t set = bits[word] & (~0ull >> (BITS - 1 - at % BITS));
+	while (!set && word > first / BITS)
+		set = bits[--word];
+	at = set ? word * BITS + (BITS - 1) - (unsigned)__builtin_clzll(set) : 0;
+	return set && at >= first ? at : SIZE_MAX;
+}
+
+/* Finds the first set bit in [at, end); `end`: there is none. */
+static size_t next_set(const uint64_t *bits, size_t at, size_t end)
+{
+	if (at >= end)
+		return end;
+	size_t word = at / BITS, last = (end - 1) / BITS;
+	uint64_t set = bits[word] & (~0ull << at % BITS);
+	while (!set && word < last)
+		set = bits[++word];
+	at = set ? word * BITS + (unsigned)__builtin_ctzll(set) : end;
+	return at < end ? at : end;
+}
+
+static bool find_around(const struct tally_code_starts *starts, const uint64_t *bits,
+			uint64_t address, size_t reach, uint64_t *start, uint64_t *end)
+{
+	uint64_t at = address - starts->address;
 	if (at >= starts->size)
 		return false;
-	first = at > reach ? at - reach : 0;
-	while (at > first && !is_set(starts->bits, (size_t)at))
-		at--;
-	if (!is_set(starts->bits, (size_t)at))
+	size_t found = last_set(bits, at > reach ? (size_t)at - reach : 0, (size_t)at);
+	if (found == SIZE_MAX)
 		return false;
-	while (next < starts->size && next - at < 2 * reach && !is_set(starts->bits, (size_t)next))
-		next++;
-	*start = starts->address + at;
-	*end = starts->address + next;
+	size_t most = starts->size - found > 2 * reach ? found + 2 * reach : starts->size;
+	*start = starts->address + found;
+	*end = starts->address + next_set(bits, (size_t)at + 1, most);
 	return true;
 }
 
-bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
-			      uint64_t *start, uint64_t *end)
+bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
+			      size_t reach, uint64_t *start, uint64_t *end)
 {
-	uint64_t at = address - starts->address, next;
-	if (at >= starts->size)
-		return false;
-	next = at + 1;
-	size_t word = at / BITS;
-	uint64_t bits = starts->likely[word] & (~0ull >> (BITS - 1 - at % BITS));
-	while (!bits && word > 0)
-		bits = starts->likely[--word];
-	if (!bits)
-		return false;
-	at = word * BITS + (BITS - 1) - (unsigned)__builtin_clzll(bits);
-	while (next < starts->size && !is_set(starts->likely, (size_t)next))
-		next++;
-	*start = starts->address + at;
-	*end = starts->address + next;
-	return true;
+	return find_around(starts, starts->bits, address, reach, start, end);
+}
+
+bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
+			      size_t reach, uint64_t *start, uint64_t *end)
+{
+	return find_around(starts, starts->likely, address, reach, start, end);
 }

@@ -25,9 +25,8 @@ void tally_code_starts_release(struct tally_code_starts *starts);
 bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
 			      size_t reach, uint64_t *start, uint64_t *end);
 
-/* Finds the last likely beginning up to an address, and the next one behind it or the code's end.
- * Good for names, not for unwinding.  Returns false when there is none. */
+/* The same with likely beginnings: good for names, not for unwinding. */
 bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
-			      uint64_t *start, uint64_t *end);
+			      size_t reach, uint64_t *start, uint64_t *end);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "unwind/unwind_table.h"
 
+#include "base/binary_search.h"
+#include "base/vector.h"
 #include "object/object.h"
 #include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
@@ -104,22 +106,43 @@ static void narrow_by_rules(struct tally_unwind_table *table, uint64_t address,
 	}
 }
 
-/* Finds the section, or else the segment, of code that holds an address. */
-static bool find_code(const struct tally_object *object, uint64_t address, struct piece *piece)
+static int compare_addresses(const void *a, const void *b)
 {
-	const struct tally_segment *segment = tally_object_segment_at(object, address);
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Without memory, finds only some. */
+static void find_code_sections(struct tally_unwind_table *table)
+{
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
+	table->has_code_sections = true;
+	while ((scn = elf_nextscn(tally_object_elf(table->object), scn)))
+		if (gelf_getshdr(scn, &header) && header.sh_flags & SHF_EXECINSTR &&
+		    tally_vector_push(&table->code_sections, header.sh_addr) < 0)
+			break;
+	if (table->code_sections.count)
+		qsort(table->code_sections.items, table->code_sections.count,
+		      sizeof(*table->code_sections.items), compare_addresses);
+}
+
+/* Finds the section, or else the segment, of code that holds an address. */
+static bool find_code(struct tally_unwind_table *table, uint64_t address, struct piece *piece)
+{
+	const struct tally_segment *segment = tally_object_segment_at(table->object, address);
 	if (!segment || !segment->is_executable)
 		return false;
+	if (!table->has_code_sections)
+		find_code_sections(table);
 	*piece = (struct piece){ segment->address, segment->address + segment->file_size };
-	while ((scn = elf_nextscn(tally_object_elf(object), scn)))
-		if (gelf_getshdr(scn, &header) && header.sh_flags & SHF_EXECINSTR &&
-		    header.sh_addr > piece->start && header.sh_addr <= address)
-			piece->start = header.sh_addr;
-		else if (gelf_getshdr(scn, &header) && header.sh_flags & SHF_EXECINSTR &&
-			 header.sh_addr > address && header.sh_addr < piece->end)
-			piece->end = header.sh_addr;
+	const uint64_t *starts = table->code_sections.items;
+	size_t count = table->code_sections.count,
+	       behind = tally_search(i, 0, count, starts[i] > address);
+	if (behind && starts[behind - 1] > piece->start)
+		piece->start = starts[behind - 1];
+	if (behind < count && starts[behind] < piece->end)
+		piece->end = starts[behind];
 	return true;
 }
 
@@ -156,12 +179,12 @@ bool tally_unwind_table_extent(struct tally_unwind_table *table, uint64_t addres
 	struct piece piece;
 	if (tally_unwind_table_function(table, address, start, end))
 		return true;
-	if (!table->object || !find_code(table->object, address, &piece))
+	if (!table->object || !find_code(table, address, &piece))
 		return false;
 	narrow_by_rules(table, address, &piece);
 	const struct tally_code_starts *starts = starts_of(table, address, &piece);
 	uint64_t likely, next;
-	if (starts && tally_code_starts_likely(starts, address, &likely, &next)) {
+	if (starts && tally_code_starts_likely(starts, address, REACH, &likely, &next)) {
 		piece.start = likely > piece.start ? likely : piece.start;
 		piece.end = next < piece.end ? next : piece.end;
 	}
@@ -484,7 +507,8 @@ int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
 {
 	size_t bytes = sizeof(*table) + (table->starts.bits ? table->starts.size / 4 : 0) +
-		       (table->gap.bits ? table->gap.size / 4 : 0);
+		       (table->gap.bits ? table->gap.size / 4 : 0) +
+		       table->code_sections.capacity * sizeof(*table->code_sections.items);
 	for (unsigned i = 0; i < table->index_count; i++)
 		bytes += table->indexes[i].functions.capacity *
 				 sizeof(*table->indexes[i].functions.items) +
@@ -503,6 +527,7 @@ void tally_unwind_table_free(struct tally_unwind_table *table)
 	tally_unwind_rules_release(&table->made);
 	tally_code_starts_release(&table->starts);
 	tally_code_starts_release(&table->gap);
+	tally_vector_release(&table->code_sections);
 	tally_object_unref(table->debug);
 	tally_object_unref(table->object);
 	free(table);

@@ -28,6 +28,8 @@ struct tally_unwind_table {
 	struct tally_code_starts starts;
 	bool has_starts; /* `starts` was searched for */
 	struct tally_code_starts gap; /* of the last piece without rules in a large segment */
+	TALLY_VECTOR(uint64_t) code_sections; /* where sections of code begin, ascending */
+	bool has_code_sections;               /* they were searched for */
 };
 
 /* Makes a table over one section's bytes, which must outlive it.  `linker` is its .eh_frame_hdr, or

@@ -40,7 +40,7 @@ static void find_starts(const uint8_t *code, size_t size, size_t at)
 	if (tally_code_starts_around(&starts, address + at, size, &start, &end))
 		require(start >= address && start <= address + at && end > address + at &&
 			end <= address + size);
-	if (tally_code_starts_likely(&starts, address + at, &start, &end))
+	if (tally_code_starts_likely(&starts, address + at, size, &start, &end))
 		require(start >= address && start <= address + at && end > address + at &&
 			end <= address + size);
 	tally_code_starts_release(&starts);

@@ -799,7 +799,7 @@ static void assert_likely(const uint8_t *code, size_t size, const char *expected
 	assert_int_equal(tally_code_starts_find(copy, size, 0x1000, &starts), 0);
 	free(copy);
 	for (size_t i = 0; i < size; i++)
-		found[i] = tally_code_starts_likely(&starts, 0x1000 + i, &start, &end) &&
+		found[i] = tally_code_starts_likely(&starts, 0x1000 + i, 65536, &start, &end) &&
 					   start == 0x1000 + i
 				   ? '^'
 				   : '.';
