@@ -87,11 +87,13 @@ static const char *next_part(const char *text, const char *part)
 static const char *drop_parts(const char *text, int width)
 {
 	const char *part = text;
-	while (tally_text_width(part) > width) {
+	int rest = tally_text_width(part);
+	while (rest > width) {
 		const char *next = next_part(text, part);
 		if (!next || needs_scope(next))
 			return part;
-		part = next;
+		for (; part < next; part++)
+			rest -= tally_begins_character(*part);
 	}
 	return part;
 }

@@ -8,13 +8,8 @@ int tally_text_width(const char *text)
 {
 	int width = 0;
 	for (; *text; text++)
-		width += (*text & 0xc0) != 0x80;
+		width += tally_begins_character(*text);
 	return width;
-}
-
-static bool begins_letter(char byte)
-{
-	return (byte & 0xc0) != 0x80;
 }
 
 /* Keeps the beginning; with `keeps_end`, half of the columns for the end. */
@@ -24,12 +19,12 @@ static void put_cut(struct tally_buffer *out, const char *text, int width, bool 
 	int left = width - (ascii ? 2 : 1), behind = keeps_end ? left / 2 : 0, columns = 0;
 	const char *end = text, *tail = text + strlen(text);
 	for (; *end; end++)
-		if (begins_letter(*end) && ++columns > left - behind)
+		if (tally_begins_character(*end) && ++columns > left - behind)
 			break;
 	for (int i = 0; i < behind; i++)
 		do
 			tail--;
-		while (tail > end && !begins_letter(*tail));
+		while (tail > end && !tally_begins_character(*tail));
 	tally_buffer_append(out, text, (size_t)(end - text));
 	tally_buffer_text(out, ascii ? ".." : "…");
 	tally_buffer_text(out, tail);
@@ -61,7 +56,7 @@ void tally_wrap_text(struct tally_buffer *out, const char *text, int columns)
 	for (const char *word = text; *word;) {
 		int length = (int)strcspn(word, " "), width = 0;
 		for (int i = 0; i < length; i++)
-			width += ((unsigned char)word[i] & 0xc0) != 0x80;
+			width += tally_begins_character(word[i]);
 		if (used && used + 1 + width > columns) {
 			tally_buffer_char(out, '\n');
 			used = 0;
