@@ -478,7 +478,7 @@ bool tally_unwind_step_by_rules(struct tally_unwind_walk *walk)
 
 static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
 {
-	/* Readers look up a return address one byte before it.  A made-up one is a function's first
+	/* put_met() does the same.  Readers look up a return address one byte before it.  A made-up one is a function's first
 	 * byte: add one. */
 	addresses[at] = tally_unwind_get(walk, walk->layout->pc) + walk->is_made_up;
 	if (walk->request->is_exact)
@@ -522,7 +522,7 @@ static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_
 {
 	const struct tally_unwind_request *request = walk->request;
 	for (size_t i = met; i-- > 0; count++) {
-		addresses[count] = chain->frames[i].pc;
+		addresses[count] = chain->frames[i].pc + chain->frames[i].is_made_up;
 		if (request->is_exact)
 			request->is_exact[count] = false;
 		if (request->stack_pointers)

@@ -230,7 +230,9 @@ void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unw
 			.sp = step->sp,
 			.fp = step->fp,
 			.words_end = words,
-			.needs_fp = account.needs_fp
+			.needs_fp = account.needs_fp,
+			.is_by_pointer = step->is_by_pointer,
+			.is_made_up = step->is_made_up
 		};
 	}
 	chain->frame_count = frames;

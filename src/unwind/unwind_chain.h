@@ -14,6 +14,8 @@ struct tally_chain_frame {
 	/* the chain's words below this index belong to this step and to the frames outside of it */
 	uint32_t words_end;
 	bool needs_fp;
+	bool is_by_pointer; /* how it was reached, on which is_made_up depends */
+	bool is_made_up;    /* tally_unwind_is_made_up(); only the outermost can be */
 };
 
 struct tally_chain_word {
@@ -24,7 +26,7 @@ struct tally_chain_word {
 struct tally_chain_step {
 	uint64_t pc, sp, fp, known;
 	const struct tally_unwind_rule *rule;
-	bool is_exact;
+	bool is_exact, is_by_pointer, is_made_up;
 };
 
 struct tally_unwind_chain {
@@ -51,7 +53,9 @@ static inline void tally_unwind_chain_note(struct tally_unwind_chain *chain,
 			.fp = tally_unwind_get(walk, TALLY_UNWIND_RBP),
 			.known = walk->frame.known,
 			.rule = walk->rule,
-			.is_exact = walk->is_exact
+			.is_exact = walk->is_exact,
+			.is_by_pointer = walk->is_by_pointer,
+			.is_made_up = walk->is_made_up
 		};
 }
 
@@ -66,7 +70,8 @@ static inline size_t tally_unwind_chain_meet(struct tally_unwind_chain *chain,
 		chain->at--;
 	const struct tally_chain_frame *frame = chain->at ? &chain->frames[chain->at - 1] : NULL;
 	if (!frame || frame->sp != sp || frame->pc != tally_unwind_get(walk, TALLY_UNWIND_RIP) ||
-	    walk->is_exact || !tally_unwind_knows(walk, TALLY_UNWIND_RSP))
+	    walk->is_exact || walk->is_by_pointer != frame->is_by_pointer ||
+	    !tally_unwind_knows(walk, TALLY_UNWIND_RSP))
 		return 0;
 	bool has_fp = tally_unwind_knows(walk, TALLY_UNWIND_RBP) &&
 		      tally_unwind_get(walk, TALLY_UNWIND_RBP) == frame->fp;
