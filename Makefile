@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz clean fuzz-mutants
+.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
@@ -86,6 +86,10 @@ check-package: deb
 FUZZ_SECONDS ?= 60
 fuzz:
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+# Recordings and programs of any bytes through all views, for an hour or FUZZ_SECONDS.
+fuzz-views:
+	@scripts/fuzz $(if $(filter file,$(origin FUZZ_SECONDS)),3600,$(FUZZ_SECONDS)) views
 
 clean:
 	rm -rf build build-sanitized build-threads build-mutants build-fuzz-mutants
