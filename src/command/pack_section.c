@@ -3,6 +3,7 @@
  * those. */
 #include "command/pack_section.h"
 
+#include "base/map.h"
 #include "command/new_file.h"
 #include "output/branch_text.h"
 #include "perfdata/graft.h"
@@ -21,13 +22,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if the tracepoint's format prints functions by address. */
+/* True if the tracepoint's format prints functions by address.  Looks at each format once: many
+ * events may be of one tracepoint. */
 static bool prints_functions(const struct tally_perfdata *data,
-			     const struct tally_recorded_event *event)
+			     const struct tally_recorded_event *event, struct tally_map *seen)
 {
 	const char *text, *end;
 	size_t length;
+	bool is_new = true;
 	if (event->attr.type != TALLY_TYPE_TRACEPOINT ||
+	    (tally_map_put(seen, event->attr.config, &is_new) && !is_new) ||
 	    !tally_perfdata_tracepoint_format(data, event->attr.config, &text, &length))
 		return false;
 	for (end = text + length; (text = memmem(text, (size_t)(end - text), "%p", 2)); text += 2)
@@ -40,10 +44,13 @@ static bool has_others(const struct tally_perfdata *data)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
-	for (size_t i = 0; i < count; i++)
-		if (events[i].attr.branch_sample_type || prints_functions(data, &events[i]))
-			return true;
-	return false;
+	struct tally_map seen = { 0 };
+	bool has = false;
+	for (size_t i = 0; i < count && !has; i++)
+		has = events[i].attr.branch_sample_type ||
+		      prints_functions(data, &events[i], &seen);
+	tally_map_release(&seen);
+	return has;
 }
 
 static int ask_as_scripts_do(struct tally_recording *recording, struct tally_trace_text *trace,

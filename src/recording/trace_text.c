@@ -4,6 +4,8 @@
 #include "perfdata/feature.h"
 #include "tracepoint/format.h"
 
+#include <errno.h>
+
 void tally_trace_text_release(struct tally_trace_text *trace)
 {
 	for (size_t i = 0; i < trace->formats.count; i++) {
@@ -11,33 +13,60 @@ void tally_trace_text_release(struct tally_trace_text *trace)
 		tally_tracepoint_free(trace->formats.items[i].tracepoint);
 	}
 	tally_vector_release(&trace->formats);
+	tally_vector_release(&trace->by_event);
+	tally_map_release(&trace->by_number);
 	tally_printk_release(&trace->printk);
 }
 
-static struct tally_trace_format *make_format(struct tally_trace_text *trace,
-					      const struct tally_recorded_event *event,
-					      size_t index)
+/* Adds the compiled format of a tracepoint.  Without a format its `print` is NULL. */
+static int add_format(struct tally_trace_text *trace, uint64_t number)
 {
 	const char *text;
 	size_t length;
-	while (trace->formats.count <= index)
-		if (tally_vector_push(&trace->formats, (struct tally_trace_format){ 0 }) < 0)
-			return NULL;
-	struct tally_trace_format *format = &trace->formats.items[index];
-	if (format->tried)
-		return format;
-	format->tried = true;
+	struct tally_trace_format format = { 0 };
 	struct tally_feature_bytes tracing =
 		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
 	struct tally_tracepoint_machine machine;
-	if (tally_perfdata_tracepoint_format(trace->recording->data, event->attr.config, &text,
-					     &length) &&
+	int result = 0;
+	if (tally_perfdata_tracepoint_format(trace->recording->data, number, &text, &length) &&
 	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
-				       &machine.swap) &&
-	    !tally_tracepoint_parse(text, length, &machine, &format->tracepoint, NULL) &&
-	    tally_print_compile(format->tracepoint, &format->print, NULL) < 0)
-		format->print = NULL;
-	return format;
+				       &machine.swap))
+		result = tally_tracepoint_parse(text, length, &machine, &format.tracepoint, NULL);
+	if (format.tracepoint)
+		result = tally_print_compile(format.tracepoint, &format.print, NULL);
+	trace->failed |= result == -ENOMEM;
+	result = tally_vector_push(&trace->formats, format);
+	if (result < 0) {
+		tally_print_free(format.print);
+		tally_tracepoint_free(format.tracepoint);
+	}
+	return result;
+}
+
+/* Returns the format of event number `index`, compiled once for each tracepoint; NULL without
+ * memory. */
+static const struct tally_trace_format *format_of(struct tally_trace_text *trace,
+						  const struct tally_recorded_event *event,
+						  size_t index)
+{
+	while (trace->by_event.count <= index)
+		if (tally_vector_push(&trace->by_event, (uint32_t)0) < 0) {
+			trace->failed = true;
+			return NULL;
+		}
+	uint32_t *place = &trace->by_event.items[index];
+	if (!*place) {
+		bool is_new;
+		uint64_t *known = tally_map_put(&trace->by_number, event->attr.config, &is_new);
+		if (!known || (is_new && add_format(trace, event->attr.config) < 0)) {
+			trace->failed = true;
+			return NULL;
+		}
+		if (is_new)
+			*known = trace->formats.count;
+		*place = (uint32_t)*known;
+	}
+	return *place ? &trace->formats.items[*place - 1] : NULL;
 }
 
 static void look_up(struct tally_trace_text *trace, struct tally_trace_name *name, uint64_t address)
@@ -93,12 +122,9 @@ static const char *kernel_string(void *context, uint64_t address)
 void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample, struct tally_buffer *out)
 {
-	const struct tally_trace_format *format =
-		index < trace->formats.count ? &trace->formats.items[index] : NULL;
+	const struct tally_trace_format *format = format_of(trace, event, index);
 	const struct tally_print_names names = { .context = trace, .function = kernel_function,
 					      .string = kernel_string };
-	if (!format || !format->tried)
-		format = make_format(trace, event, index);
 	if (format && format->print && sample->raw)
 		tally_print_event(format->print, sample->raw, sample->raw_size, &names, out);
 	else

@@ -4,6 +4,7 @@
 #define TALLY_PROFILE_TRACE_TEXT_H
 
 #include "base/buffer.h"
+#include "base/map.h"
 #include "recording/recording.h"
 #include "tracepoint/print.h"
 #include "tracepoint/printk.h"
@@ -11,7 +12,6 @@
 struct tally_trace_format {
 	struct tally_tracepoint *tracepoint;
 	struct tally_print *print; /* NULL: its format was not recorded */
-	bool tried;
 };
 
 /* The name of a kernel address, for %pS. */
@@ -25,7 +25,11 @@ enum { TALLY_TRACE_NAMES_BITS = 9 };
 
 struct tally_trace_text {
 	struct tally_recording *recording;
-	struct { struct tally_trace_format *items; size_t count, capacity; } formats; /* by event */
+	struct { struct tally_trace_format *items; size_t count, capacity; } formats;
+	/* the format of each tracepoint's number, and of each event, plus 1: many events may be of
+	 * one tracepoint */
+	struct tally_map by_number;
+	struct { uint32_t *items; size_t count, capacity; } by_event;
 	struct tally_trace_name names[1 << TALLY_TRACE_NAMES_BITS]; /* by address; 0 is none */
 	struct tally_printk printk; /* from the tracing data at printk_source */
 	const uint8_t *printk_source;

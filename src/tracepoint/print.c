@@ -139,10 +139,22 @@ void tally_print_field(const struct tally_tracepoint *tracepoint,
 void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *raw, size_t size,
 			struct tally_buffer *out)
 {
-	for (size_t i = tracepoint->common_count; i < tracepoint->field_count; i++) {
+	size_t start = out->length;
+	for (size_t i = tracepoint->common_count;
+	     i < tracepoint->field_count && out->length - start <= TALLY_PRINT_TEXT_MAX; i++) {
 		tally_buffer_char(out, ' ');
 		tally_buffer_text(out, tracepoint->fields[i].name);
 		tally_buffer_char(out, '=');
 		tally_print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
 	}
+	tally_print_cut(out, start);
+}
+
+void tally_print_cut(struct tally_buffer *out, size_t start)
+{
+	static const char too_big[] = "[LINE TOO BIG]";
+	if (out->length - start <= TALLY_PRINT_TEXT_MAX)
+		return;
+	out->length = start + TALLY_PRINT_TEXT_MAX - strlen(too_big);
+	tally_buffer_text(out, too_big);
 }

@@ -52,7 +52,8 @@ enum tally_print_means tally_print_means(const struct tally_print *print);
 void tally_print_event(const struct tally_print *print, const void *raw, size_t size,
 		       const struct tally_print_names *names, struct tally_buffer *out);
 
-/* Appends " name=value" for each field except the common ones. */
+/* Appends " name=value" for each field except the common ones, and cuts the text like
+ * tally_print_event(). */
 void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *raw, size_t size,
 			struct tally_buffer *out);
 

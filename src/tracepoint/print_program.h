@@ -228,6 +228,9 @@ void tally_print_field(const struct tally_tracepoint *tracepoint,
 		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
 		       struct tally_buffer *out);
 
+/* Cuts a text that begins at `start` to TALLY_PRINT_TEXT_MAX bytes. */
+void tally_print_cut(struct tally_buffer *out, size_t start);
+
 /* Format one value; see print_value.c. */
 void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
 			uint64_t value);

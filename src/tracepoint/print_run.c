@@ -444,7 +444,6 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
 	if (!out->bytes && !tally_buffer_room(out, USUAL_ROOM))
 		return;
-	static const char too_big[] = "[LINE TOO BIG]";
 	const size_t start = out->length;
 	struct cursor cursor = cursor_of(out);
 	while (at < end) {
@@ -519,8 +518,5 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 	}
 	out->length = (size_t)(cursor.at - out->bytes);
 	*cursor.at = '\0';
-	if (out->length - start > TALLY_PRINT_TEXT_MAX) {
-		out->length = start + TALLY_PRINT_TEXT_MAX - strlen(too_big);
-		tally_buffer_text(out, too_big);
-	}
+	tally_print_cut(out, start);
 }

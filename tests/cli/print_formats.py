@@ -3,12 +3,14 @@
 
     print_formats.py make OUT.data FORMAT…   makes a recording with random events of these formats
     print_formats.py compare PERF.txt TALLY.txt
+    print_formats.py memory TALLY            many events of one tracepoint take its format's memory once
 
 A format's path ends with SYSTEM/NAME/format (tracefs) or SYSTEM.NAME (tests/corpus/tracepoint).
 """
 import os
 import random
 import re
+import subprocess
 import sys
 
 from make_recording import CPU, IDENTIFIER, IP, PERIOD, RAW, TID, TIME, Event, event_desc, record, text, u32, u64, write_file, SPECIAL
@@ -107,6 +109,11 @@ def make(out, paths):
             raw += bytes(-(len(raw) + 4) % 8)
             records.append(record("SAMPLE", u64(ident, 0x1000) + u32(7, 7) + u64(1000 + len(records)) + u32(0, 0) +
                                   u64(1) + u32(len(raw)) + raw))
+    write_recording(out, systems, events, records)
+    print(f"# {len(events)} formats, {len(records)} events")
+
+
+def write_recording(out, systems, events, records):
     tracing = b"\x17\x08\x44tracing0.6\0\0\x08" + u32(4096) + b"header_page\0" + u64(len(HEADER_PAGE)) + HEADER_PAGE
     tracing += b"header_event\0" + u64(1) + b"\n"
     tracing += u32(0, len(systems))
@@ -114,7 +121,6 @@ def make(out, paths):
         tracing += system.encode() + b"\0" + u32(len(formats)) + b"".join(u64(len(one)) + one for one in formats)
     tracing += u32(0, 0) + u64(1) + b"\n" # kallsyms, printk_formats, saved_cmdlines
     write_file(out, events, records, {1: tracing, SPECIAL["arch"]: text("x86_64"), SPECIAL["event_desc"]: event_desc(events)})
-    print(f"# {len(events)} formats, {len(records)} events")
 
 
 def compare(perf_path, tally_path):
@@ -144,7 +150,31 @@ def compare(perf_path, tally_path):
     sys.exit(1 if wrong else 0)
 
 
-if sys.argv[1] == "make":
+def peak_of(tally, count):
+    """Returns the memory that `tally script` takes for so many events of one tracepoint."""
+    words = ",".join(["REC->v+1"] * 4000)
+    format_text = ("name: large\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+                   "\tfield:int v;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"%d\", " + words + "\n").encode()
+    events = [Event(f"made:large{i}", [i + 1], type=2, config=1, period=1,
+                    sample_type=IDENTIFIER | IP | TID | TIME | CPU | PERIOD | RAW) for i in range(count)]
+    raw = b"\1\0" + bytes(6) + u32(3) + bytes(8)
+    records = [record("SAMPLE", u64(i + 1, 0x1000) + u32(7, 7) + u64(1000 + i) + u32(0, 0) + u64(1) + u32(len(raw)) + raw)
+               for i in range(count)]
+    write_recording("large.data", {"made": [format_text]}, events, records)
+    with open("large.txt", "wb") as out, subprocess.Popen([tally, "script", "-i", "large.data", "-F", "trace"], stdout=out) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+    with open("large.txt", encoding="ascii") as lines:
+        if status or [line.strip() for line in lines] != ["4"] * count:
+            sys.exit(f"{count} events of one tracepoint: wrong text")
+    return usage.ru_maxrss
+
+
+if sys.argv[1] == "memory":
+    few, many = peak_of(sys.argv[2], 10), peak_of(sys.argv[2], 200)
+    print(f"# {few} and {many} KiB")
+    sys.exit(0 if many < few + 20000 else f"{few} KiB for 10 events of one tracepoint, {many} KiB for 200")
+elif sys.argv[1] == "make":
     make(sys.argv[2], sys.argv[3:])
 else:
     compare(sys.argv[2], sys.argv[3])

@@ -754,6 +754,26 @@ static void texts_are_cut_with_a_word(void **state)
 	tally_buffer_release(&out);
 }
 
+/* The same where the fields are printed: they may overlap. */
+static void fields_are_cut_with_a_word(void **state)
+{
+	(void)state;
+	struct tally_buffer fields = { 0 }, out = { 0 };
+	static uint8_t raw[60000];
+	for (unsigned i = 0; i < 200; i++)
+		tally_buffer_printf(&fields,
+				    "\tfield:char f%u[60000];\toffset:0;\tsize:60000;\tsigned:0;\n", i);
+	raw[0] = 1;
+	struct tally_tracepoint *tracepoint = make(tally_buffer_string(&fields), "none", false);
+	tally_buffer_text(&out, "before");
+	tally_print_fields(tracepoint, raw, sizeof(raw), &out);
+	assert_int_equal(out.length, strlen("before") + TALLY_PRINT_TEXT_MAX);
+	assert_string_equal(out.bytes + out.length - strlen("[LINE TOO BIG]"), "[LINE TOO BIG]");
+	tally_tracepoint_free(tracepoint);
+	tally_buffer_release(&fields);
+	tally_buffer_release(&out);
+}
+
 /* Repeats a piece of text between two others; returns the bytes that compiling takes. */
 static size_t memory_of(const char *before, const char *piece, const char *after)
 {
@@ -933,6 +953,7 @@ int main(void)
 		cmocka_unit_test(what_the_kernel_knows_is_shown_as_such),
 		cmocka_unit_test(more_of_c_is_understood),
 		cmocka_unit_test(texts_are_cut_with_a_word),
+		cmocka_unit_test(fields_are_cut_with_a_word),
 		cmocka_unit_test(compiling_takes_little_memory),
 		cmocka_unit_test(doubled_variables_end),
 		cmocka_unit_test(formats_with_too_many_fields_are_refused),
