@@ -1,5 +1,6 @@
 #include "annotate/source_text.h"
 
+#include "base/input_limits.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SOURCE_BYTES_MAX = 32 << 20, TAB = 8, LINE_COLUMNS_MAX = 2000 };
+enum { TAB = 8, LINE_COLUMNS_MAX = 2000 };
 
 /* ---- who may read a file -------------------------------------------------- */
 
@@ -106,10 +107,11 @@ static int read_regular(struct tally_source_files *files, struct tally_source_fi
 	int fd = open_source(files, path);
 	if (fd < 0)
 		return fd;
-	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-				     status.st_size > SOURCE_BYTES_MAX
-			     ? -EINVAL
-			     : 0;
+	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ? -EINVAL : 0;
+	if (!result && (uint64_t)status.st_size > tally_input_limit(TALLY_INPUT_SOURCE)) {
+		tally_input_note(TALLY_INPUT_SOURCE, path);
+		result = -EINVAL;
+	}
 	char *room = result ? NULL : tally_buffer_room(&file->text, (size_t)status.st_size + 1);
 	while (room && file->text.length < (size_t)status.st_size) {
 		ssize_t got = read(fd, room + file->text.length,

@@ -19,9 +19,13 @@ const struct tally_input_row tally_input_rows[TALLY_INPUTS] = {
 		.name = "recording", .bytes = GIB(4),
 		.what = "a recording that is read into memory: through a pipe, or another user's",
 	},
+	[TALLY_INPUT_COMPRESSED] = {
+		.name = "compressed", .bytes = GIB(1024), .free_bytes = MIB(4), .ratio = 8192,
+		.what = "compressed records, unpacked (copies of stacks may differ in a few bytes)",
+	},
 	[TALLY_INPUT_HELD] = {
 		.name = "held", .bytes = GIB(4),
-		.what = "unpacked records that wait until all earlier ones are read",
+		.what = "unpacked records that are held until all earlier ones are read",
 	},
 	[TALLY_INPUT_UNPACKED] = {
 		.name = "unpacked", .bytes = GIB(4),

@@ -26,6 +26,7 @@
  */
 #include "perfdata/order.h"
 
+#include "base/input_limits.h"
 #include "base/vector.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -74,6 +75,9 @@ struct tally_order {
 	struct tally_block *copies; /* copies of records that the reader gave as copies */
 	size_t copied;              /* bytes used in `copies` */
 	bool at_end;
+	/* bytes in blocks that the round that is being read takes, and their limit; a file in memory
+	 * takes none */
+	uint64_t held, held_max;
 };
 
 /* ---- the heap ------------------------------------------------------------ */
@@ -345,7 +349,30 @@ static int end_round(struct tally_order *order, uint64_t limit)
 	order->open = NONE;
 	order->limit = limit;
 	order->latest_before = order->latest;
+	order->held = 0;
 	return 0;
+}
+
+/* Counts records that are held in a block.  Compressed ones may stand for thousands of times their
+ * bytes. */
+static int count_held(struct tally_order *order, const struct tally_block *block, size_t size,
+		      struct tally_error *err)
+{
+	order->held += block ? size : 0;
+	return order->held <= order->held_max
+		       ? 0
+		       : tally_input_refuse(err, TALLY_INPUT_HELD, order->held_max,
+					    "the recording's records can't be put in order: those "
+					    "that must be held are larger than");
+}
+
+/* Returns the block that the record given last is held in: the reader's, or that of a copy. */
+static const struct tally_block *record_block(const struct tally_order *order,
+					      const struct tally_raw_record *record)
+{
+	bool is_copy;
+	struct tally_span span = tally_perfdata_last(order->data, record, &is_copy);
+	return is_copy ? order->copies : span.block;
 }
 
 /* Reads to the round's end (returns 0) or to a record without a time (1).  Returns -errno on
@@ -359,9 +386,11 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 		const uint8_t *to = span.at ? walk(order, &span) : NULL;
 		if (span.at && !to)
 			return -ENOMEM;
+		int result = to ? count_held(order, span.block, (size_t)(to - span.at), err) : 0;
 		if (to)
 			tally_perfdata_advance(order->data, &span, to);
-		int result = tally_perfdata_next(order->data, record, err);
+		if (!result)
+			result = tally_perfdata_next(order->data, record, err);
 		if (result < 0)
 			return result;
 		order->at_end = !result;
@@ -373,6 +402,8 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 		result = hold(order, record);
 		if (result <= 0)
 			return result ? result : 1;
+		if (count_held(order, record_block(order, record), record->size, err) < 0)
+			return -EFBIG;
 	}
 }
 
@@ -466,6 +497,7 @@ int tally_order_new(struct tally_perfdata *data, struct tally_order **out, struc
 	if (!*out)
 		return tally_error_set(err, -ENOMEM, "no memory to put the recording in order");
 	(*out)->data = data;
+	(*out)->held_max = tally_input_limit(TALLY_INPUT_HELD);
 	(*out)->free = (*out)->open = NONE;
 	return 0;
 }

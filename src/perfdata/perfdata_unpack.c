@@ -2,10 +2,11 @@
  *
  * Output goes into blocks of one size, regardless of a record's claims.  So a few bytes that zstd
  * would expand to gigabytes cost time, not memory (unless they are held to be ordered), and
- * RATIO_MAX bounds the time.  A record torn by the end of a COMPRESSED record is completed by the
+ * TALLY_INPUT_COMPRESSED bounds the time.  A record torn by the end of a COMPRESSED record is completed by the
  * next one.  A record torn by the end of a block moves to the front of another block, or of the
  * same block when nothing else holds it.
  */
+#include "base/input_limits.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -14,8 +15,6 @@
 
 #define AHEAD_BYTES_MIN (1u << 20) /* compressed: some 20 ms of work */
 #define ROOM_MIN ((size_t)32 << 10) /* with less room, fill another block */
-#define RATIO_MAX 8192u             /* 64 KiB stack copies that differ in a few bytes */
-#define RATIO_FREE_BYTES ((uint64_t)4 << 20)
 
 static int start(struct tally_perfdata *data)
 {
@@ -67,7 +66,7 @@ bool tally_compressed_bytes(const uint8_t *record, bool swap, size_t *head, size
 
 bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out)
 {
-	return bytes_out > RATIO_FREE_BYTES + RATIO_MAX * bytes_in;
+	return bytes_out > tally_input_limit_unpacked(TALLY_INPUT_COMPRESSED, bytes_in);
 }
 
 /* Starts a thread that unpacks ahead, when there is enough data. */
@@ -102,6 +101,7 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure failure,
 			 size_t zstd_result)
 {
+	char hint[TALLY_INPUT_HINT];
 	if (failure)
 		data->unpacker.has_input = false;
 	if (failure == TALLY_UNPACK_DAMAGED)
@@ -110,7 +110,8 @@ static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure 
 					   ZSTD_getErrorName(zstd_result));
 	else if (failure == TALLY_UNPACK_BOMB)
 		tally_perfdata_note_damage(data, true, data->unpacker.offset,
-					   "compressed data unpacks to more than recordings do");
+					   "compressed data unpacks to more than recordings do; %s",
+					   tally_input_hint(TALLY_INPUT_COMPRESSED, hint));
 }
 
 /* Unpacks more bytes behind those that are left. */

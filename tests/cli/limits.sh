@@ -9,7 +9,7 @@ export PYTHONPATH=$SOURCE/tests/cli PYTHONDONTWRITEBYTECODE=1
 # ---- the variable
 
 ! TALLY_LIMITS=recordings=8G "$TALLY" report -i none >out 2>err && says "there is no limit 'recordings'" &&
-	says 'the limits are recording, held'
+	says 'the limits are recording, compressed'
 check "an unknown limit is an error that lists the limits"
 
 # ---- folders that are recordings
@@ -124,8 +124,8 @@ check "text ends at the limit"
 for packer in gzip xz zstd; do
 	have $packer || { skip "a bomb of $packer ends at the limit" "no $packer here"; continue; }
 	bad=
-	head -c 200M /dev/zero | cat small.data - | $packer -c >bomb
-	head -c 200M /dev/zero | $packer -c >bomb.folded
+	head -c 100M /dev/zero | cat small.data - | $packer -c >bomb
+	head -c 100M /dev/zero | $packer -c >bomb.folded
 	for view in 'report -i bomb' 'fold bomb' 'fold bomb.folded'; do
 		# shellcheck disable=SC2086 # several words
 		TALLY_LIMITS=unpacked=64M within 250 "$TALLY" $view && failed &&
@@ -135,5 +135,30 @@ for packer in gzip xz zstd; do
 	[ -z "$bad" ]
 	check "a bomb of $packer ends at the limit"
 done
+
+# ---- compressed records
+
+if have zstd; then
+	cat >compressed.py <<'PY'
+import subprocess
+from make_recording import *
+event = Event("cpu-clock", [1], type=1, config=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
+def write(path, plain):
+    packed = subprocess.run(["zstd", "-3", "-c"], input=plain, stdout=subprocess.PIPE, check=True).stdout
+    write_file(path, [event], [record("COMPRESSED", packed[at:at + 65000]) for at in range(0, len(packed), 65000)],
+               common_features([event]) | {SPECIAL["compressed"]: u32(1, 1, 3, 10, 1 << 20)})
+write("held.data", b"".join(record("SAMPLE", u64(1, 0x401000) + u32(5, 5) + u64(10 + i, 1000), 2) for i in range(400000)))
+write("bomb.data", record("SAMPLE", u64(1, 0x401000) + u32(5, 5) + u64(10, 1000), 2) * 3000000)
+PY
+	python3 compressed.py
+	TALLY_LIMITS=held=10M within 150 "$TALLY" report -i held.data && failed &&
+		says "the recording's records can't be put in order: those that must be held are larger than 10 MiB" &&
+		says 'TALLY_LIMITS=held=8G'
+	check "records that are held have a limit"
+	within 400 "$TALLY" report -i bomb.data && says 'TALLY_LIMITS=compressed=2048G'
+	check "a bomb of compressed records ends at the limit"
+else
+	skip "compressed records have limits" "no zstd here"
+fi
 
 done_testing
