@@ -97,7 +97,7 @@ void tally_cure_capability(struct tally_finding *finding, const struct tally_mac
 		tally_finding_cure(
 			finding,
 			"sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep "
-			"\"$(command -v tally)\"");
+			"\"$(command -v tally)\"  # for all who may execute it: docs/security.md");
 		tally_finding_cure(finding, "or run tally with sudo");
 		break;
 	case TALLY_CONTAINER_DOCKER:

@@ -108,6 +108,7 @@ try_SUDO_UID() { [ "$1" = plain ] && SUDO_UID=0 trusts SUDO_UID=0; [ "$1" != cap
 try_PKEXEC_UID() { case $1 in plain) trusts SUDO_UID=0 ;; capable) return 1 ;; sudo) run sudo SUDO_UID=0 PKEXEC_UID=12345 TALLY_LIBLLVM="$scratch/evil/libLLVM-14.so.1/libLLVM-14.so.1" annotate --stdio -i hot.data hot; marked ;; esac; }
 try_DOAS_USER() { case $1 in plain) trusts SUDO_UID=0 ;; capable) return 1 ;; sudo) run sudo SUDO_UID=0 DOAS_USER=someone TALLY_LIBLLVM="$scratch/evil/libLLVM-14.so.1/libLLVM-14.so.1" annotate --stdio -i hot.data hot; marked ;; esac; }
 # Harmless ones: used by all.
+try_TALLY_LIMITS() { run "$1" TALLY_LIMITS=nonsense=1 fold -i hot.data; grep -q 'TALLY_LIMITS' err; }
 try_TERM() { on_terminal=1 run "$1" TERM=dumb PAGER=cat annotate -i hot.data hot; ! grep -q $'\x1b' out; }
 try_NO_COLOR() { on_terminal=1 run "$1" NO_COLOR=1 annotate --stdio -i hot.data hot; ! grep -q $'\x1b' out; }
 try_COLUMNS() { run "$1" COLUMNS=60 report --help; local narrow; narrow=$(wc -L <out); run "$1" COLUMNS=200 report --help; [ "$(wc -L <out)" -gt "$narrow" ]; }
@@ -119,7 +120,7 @@ try_KUBERNETES_SERVICE_HOST() { in_container=1 run "$1" KUBERNETES_SERVICE_HOST=
 
 # Libraries and the pager get these from tally; nothing of the environment is used.
 set_by_tally="DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXTIME DEBUGINFOD_RETRY_LIMIT LESSSECURE VALGRIND_LAUNCHER VALGRIND_LIB"
-harmless="TERM NO_COLOR COLUMNS LANG LC_ALL LC_CTYPE container KUBERNETES_SERVICE_HOST"
+harmless="TALLY_LIMITS TERM NO_COLOR COLUMNS LANG LC_ALL LC_CTYPE container KUBERNETES_SERVICE_HOST"
 
 missing() { # VARIABLE: what it needs and this machine lacks
 	case $1 in
@@ -149,6 +150,8 @@ for variable in $(rows variable); do
 		esac
 	done
 done
+check "a tally with capabilities records its user's programs, and writes files" eval \
+	'run capable record -q -e cpu-clock -o theirs/.own.data ./hot && run capable flamegraph -o theirs/.own.svg -i theirs/.own.data && grep -q hot theirs/.own.svg'
 check "another user's HOME is enough to distrust root's environment" eval \
 	'clear_marks; run sudo SUDO_UID=0 HOME="$scratch/theirs" TALLY_LIBLLVM="$scratch/evil/libLLVM-14.so.1/libLLVM-14.so.1" annotate --stdio -i hot.data hot; ! marked'
 check "root under sudo has root's cache" eval 'run sudo cache && grep -q "/tally: " out && ! grep -q "$scratch" out'
