@@ -114,6 +114,8 @@ static void put_head(const struct page *page)
 				  : " are in it, and the percentages below are of those");
 	tally_annotate_copies_text(annotation, page->out);
 	tally_buffer_char(page->out, '.');
+	if (annotation->is_saturated)
+		tally_buffer_text(page->out, " Note: " TALLY_SATURATED_TEXT ".");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(page->out, " Note: %s.", tally_annotate_aim_text(annotation));
 	if (page->view->taken) {

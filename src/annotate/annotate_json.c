@@ -72,6 +72,8 @@ void tally_annotate_json(const struct tally_annotation *annotation,
 	tally_json_u64(json, "end", annotation->end);
 	tally_json_u64(json, "samples", annotation->weight.samples);
 	tally_json_u64(json, "period", annotation->weight.period);
+	if (annotation->is_saturated)
+		tally_json_bool(json, "saturated", true);
 	tally_json_u64(json, "self_samples", annotation->self.samples);
 	tally_json_u64(json, "self_period", annotation->self.period);
 	tally_json_u64(json, "event_samples", annotation->total.samples);

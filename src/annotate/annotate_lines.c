@@ -1,6 +1,7 @@
 #include "annotate/annotate_view.h"
 
 #include "base/number_text.h"
+#include "base/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,7 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 			   tally_strings_text(&annotation->strings, annotation->main_file);
 	sort_files(annotation, view, &absent, &changed);
 	if (changed.count) {
-		tally_buffer_text(out, base_name(changed.path));
+		tally_put_name(out, base_name(changed.path));
 		and_others(&changed, out);
 		tally_buffer_text(
 			out,
@@ -175,13 +176,13 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 	} else if (path) {
 		const struct tally_source_file *file = tally_source_file(view->sources, path);
 		bool is_here = file && file->count;
-		if (is_here && annotation->is_rebuilt)
-			tally_buffer_printf(
-				out,
-				"%s was rebuilt since the recording: lines of %s may be wrong\n",
-				base_name(annotation->object), base_name(path));
-		else if (is_here && annotation->object_time_s &&
-			 file->time_ns / 1000000000 > annotation->object_time_s)
+		if (is_here && annotation->is_rebuilt) {
+			tally_put_name(out, base_name(annotation->object));
+			tally_buffer_text(out, " was rebuilt since the recording: lines of ");
+			tally_put_name(out, base_name(path));
+			tally_buffer_text(out, " may be wrong\n");
+		} else if (is_here && annotation->object_time_s &&
+			   file->time_ns / 1000000000 > annotation->object_time_s)
 			tally_buffer_text(
 				out, "the source is newer than the program: lines may be off\n");
 	}
@@ -192,7 +193,8 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 			"state is shown\n",
 			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
-		tally_buffer_printf(out, "source not found: %s", absent.path);
+		tally_buffer_text(out, "source not found: ");
+		tally_put_name(out, absent.path);
 		and_others(&absent, out);
 		tally_buffer_char(out, '\n');
 	}

@@ -51,7 +51,7 @@ static void put_text(const struct writer *writer, const char *text, int used)
 {
 	char clean[1024];
 	int room = writer->view->columns ? (int)writer->view->columns - used : 0;
-	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_terminal_clean_name(text, clean, sizeof(clean));
 	tally_fit_text(writer->out, clean, writer->view->columns && room < 8 ? 8 : room,
 		       writer->view->ascii);
 }
@@ -129,7 +129,7 @@ static void put_hot_lines(const struct writer *writer)
 static void put_note(const struct writer *writer, const char *text)
 {
 	char clean[1400];
-	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_terminal_clean_name(text, clean, sizeof(clean));
 	colour(writer, DIM);
 	tally_wrap_text(writer->out, clean,
 			writer->view->columns ? (int)writer->view->columns : 120);
@@ -177,6 +177,8 @@ static void put_head(const struct writer *writer)
 		annotation->weight.samples == 1 ? "is" : "are");
 	tally_annotate_copies_text(annotation, &note);
 	put_note(writer, tally_buffer_string(&note));
+	if (annotation->is_saturated)
+		put_note(writer, TALLY_SATURATED_TEXT);
 	if (annotation->aim != TALLY_AIM_EXACT)
 		put_note(writer, tally_annotate_aim_text(annotation));
 	if (writer->view->taken) {

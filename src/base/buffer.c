@@ -130,18 +130,3 @@ int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const 
 	close(fd);
 	return result;
 }
-
-void tally_csv_quote(struct tally_buffer *out, const char *text, const char *separator)
-{
-	if (!strpbrk(text, "\"\r\n") && !strstr(text, separator)) {
-		tally_buffer_text(out, text);
-		return;
-	}
-	tally_buffer_char(out, '"');
-	for (; *text; text++) {
-		if (*text == '"')
-			tally_buffer_char(out, '"');
-		tally_buffer_char(out, *text);
-	}
-	tally_buffer_char(out, '"');
-}

@@ -48,9 +48,4 @@ int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const 
 /* The same from where a descriptor stands to its end. */
 int tally_buffer_read_descriptor(struct tally_buffer *buffer, int fd, size_t maximum);
 
-/* Values with a separator between them: RFC 4180, whose separator is the comma. */
-
-/* Appends `text` as a cell, in quotes if it needs them; text that contains this separator does. */
-void tally_csv_quote(struct tally_buffer *out, const char *text, const char *separator);
-
 #endif

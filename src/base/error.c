@@ -1,8 +1,20 @@
 #include "base/error.h"
 
+#include "base/terminal.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Names in a message can't control a terminal.  They begin no lines either: only the format does. */
+static void put(char *text, size_t size, const char *format, va_list args)
+{
+	vsnprintf(text, size, format, args);
+	if (strchr(format, '\n'))
+		tally_terminal_clean(text, text, size);
+	else
+		tally_terminal_clean_name(text, text, size);
+}
 
 int tally_error_set(struct tally_error *err, int code, const char *format, ...)
 {
@@ -10,7 +22,7 @@ int tally_error_set(struct tally_error *err, int code, const char *format, ...)
 		return code;
 	va_list args;
 	va_start(args, format);
-	vsnprintf(err->message, sizeof(err->message), format, args);
+	put(err->message, sizeof(err->message), format, args);
 	va_end(args);
 	err->code = code;
 	err->position = TALLY_NO_POSITION;
@@ -24,7 +36,7 @@ void tally_error_hint(struct tally_error *err, const char *format, ...)
 		return;
 	va_list args;
 	va_start(args, format);
-	vsnprintf(err->hint, sizeof(err->hint), format, args);
+	put(err->hint, sizeof(err->hint), format, args);
 	va_end(args);
 }
 

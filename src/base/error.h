@@ -11,7 +11,8 @@
 struct tally_error {
 	int code;          /* -errno; 0 if nothing has failed */
 	int position;      /* byte offset into the parsed text, or TALLY_NO_POSITION */
-	/* one sentence without a full stop; may contain newlines (a caret line) */
+	/* One sentence without a full stop.  It has newlines (a caret line) only if its format has;
+	 * names in such a format must be cleaned (terminal.h). */
 	char message[768];
 	char hint[512];    /* what to do next; empty if there is nothing to say */
 };

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/characters.h"
 #include "base/loaded.h"
 
 #include <dlfcn.h>
@@ -11,48 +12,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the length of the UTF-8 sequence at `text`; 0 if it isn't one (RFC 3629: no overlong
- * forms, no surrogates). */
-static unsigned utf8_length(const unsigned char *text)
+/* Appends a character as an escape; one beyond 16 bits has two. */
+static void escape(struct tally_buffer *out, uint32_t c)
 {
-	unsigned char c = text[0];
-	if (c < 0x80)
-		return 1;
-	unsigned length = 0;
-	if (c >= 0xc2 && c <= 0xdf)
-		length = 2;
-	else if ((c & 0xf0) == 0xe0)
-		length = 3;
-	else if (c >= 0xf0 && c <= 0xf4)
-		length = 4;
-	for (unsigned i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f) ||
-	    (c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f))
-		return 0;
-	return length;
+	if (c >= 0x10000)
+		tally_buffer_printf(out, "\\u%04" PRIx32, 0xd7c0 + (c >> 10));
+	tally_buffer_printf(out, "\\u%04" PRIx32, c < 0x10000 ? c : 0xdc00 | (c & 0x3ff));
 }
 
-/* Appends `text` as a JSON string with its quotes. */
+/* Appends `text` as a JSON string with its quotes.  Readers get back each character; a line of the
+ * text itself shows none that is not plain. */
 static void quote(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_char(out, '"');
-	for (const unsigned char *at = (const unsigned char *)text; *at;) {
-		unsigned length = utf8_length(at);
-		if (*at == '"' || *at == '\\')
-			tally_buffer_printf(out, "\\%c", *at);
-		else if (*at == '\n')
-			tally_buffer_text(out, "\\n");
-		else if (*at == '\t')
-			tally_buffer_text(out, "\\t");
-		else if (*at < 0x20 || *at == 0x7f)
-			tally_buffer_printf(out, "\\u%04x", *at);
-		else if (!length)
+	while (*text) {
+		uint32_t c = 0;
+		unsigned length = tally_character_decode(text, &c);
+		if (!length)
 			tally_buffer_text(out, "\xef\xbf\xbd");
+		else if (c == '"' || c == '\\')
+			tally_buffer_printf(out, "\\%c", (int)c);
+		else if (c == '\n')
+			tally_buffer_text(out, "\\n");
+		else if (c == '\t')
+			tally_buffer_text(out, "\\t");
+		else if (!tally_character_is_plain(c))
+			escape(out, c);
 		else
-			tally_buffer_append(out, at, length);
-		at += length ? length : 1;
+			tally_buffer_append(out, text, length);
+		text += length ? length : 1;
 	}
 	tally_buffer_char(out, '"');
 }

@@ -1,7 +1,8 @@
 /* Writes JSON (RFC 8259), value by value, into a buffer.
  *
  * It keeps track of commas and nesting.  A NULL name means "inside an array".  Numbers are written
- * as in the C locale, whatever the program's is.  Bytes that are not UTF-8 become U+FFFD.
+ * as in the C locale, whatever the program's is.  Bytes that are not UTF-8 become U+FFFD; characters
+ * that are not plain (characters.h) are escaped, so that the text can be shown on a terminal.
  *
  *     struct tally_json json = { .out = &buffer };
  *     tally_json_object(&json, NULL);

@@ -1,5 +1,6 @@
 #include "base/terminal.h"
 
+#include "base/characters.h"
 #include "base/environment.h"
 
 #include <stdlib.h>
@@ -7,40 +8,71 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-void tally_terminal_clean(const char *text, char *out, size_t size)
+/* Copies `length` bytes of text. */
+static size_t clean(const char *text, size_t length, bool is_name, char *out, size_t size)
 {
 	size_t n = 0;
-	unsigned more = 0; /* missing bytes of the present UTF-8 character */
-	for (; *text && n + 1 < size; text++) {
-		unsigned char c = (unsigned char)*text;
-		bool continues = more && (c & 0xc0) == 0x80;
-		/* C1 controls: 0xc2 0x80…0x9f, and, for an 8-bit terminal, such bytes outside of
-		 * valid UTF-8. */
-		bool c1 = c >= 0x80 && c < 0xa0 &&
-			  (!continues || (unsigned char)out[n - 1] == 0xc2);
-		bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-		if (c1 && continues)
-			n--;
-		out[n++] = control || c1 ? '?' : (char)c;
-		if (continues)
-			more--;
-		else if (c >= 0xf0 && c < 0xf8)
-			more = 3;
-		else if (c >= 0xe0 && c < 0xf0)
-			more = 2;
+	for (const char *end = text + length; text < end && n + 1 < size;) {
+		uint32_t c = 0;
+		unsigned bytes = tally_character_decode(text, &c);
+		bool is_kept = bytes && (size_t)(end - text) >= bytes &&
+			       (tally_character_is_plain(c) ||
+				(!is_name && (c == '\n' || c == '\t')));
+		if (is_kept && n + bytes >= size)
+			break;
+		if (is_kept)
+			memmove(out + n, text, bytes);
 		else
-			more = c >= 0xc2 && c < 0xe0;
+			out[n] = '?';
+		n += is_kept ? bytes : 1;
+		text += bytes && (size_t)(end - text) >= bytes ? bytes : 1;
 	}
 	if (size)
 		out[n] = '\0';
+	return n;
+}
+
+void tally_terminal_clean(const char *text, char *out, size_t size)
+{
+	clean(text, strlen(text), false, out, size);
 }
 
 void tally_terminal_clean_name(const char *name, char *out, size_t size)
 {
-	tally_terminal_clean(name, out, size);
-	for (; size && *out; out++)
-		if (*out == '\n' || *out == '\t')
-			*out = '?';
+	clean(name, strlen(name), true, out, size);
+}
+
+void tally_put_name_bytes(struct tally_buffer *out, const char *name, size_t length)
+{
+	char *room = tally_buffer_room(out, length);
+	if (room)
+		out->length += clean(name, length, true, room, length + 1);
+}
+
+void tally_put_name(struct tally_buffer *out, const char *name)
+{
+	if (name)
+		tally_put_name_bytes(out, name, strlen(name));
+}
+
+void tally_clean_name_from(struct tally_buffer *out, size_t start)
+{
+	if (out->length <= start)
+		return;
+	char *name = out->bytes + start;
+	size_t length = out->length - start;
+	out->length = start + clean(name, length, true, name, length + 1);
+}
+
+void tally_put_name_right(struct tally_buffer *out, const char *name, size_t width)
+{
+	struct tally_buffer text = { 0 };
+	tally_put_name(&text, name);
+	for (size_t blanks = text.length; blanks < width; blanks++)
+		tally_buffer_char(out, ' ');
+	tally_buffer_append(out, tally_buffer_string(&text), text.length);
+	out->failed |= text.failed;
+	tally_buffer_release(&text);
 }
 
 bool tally_terminal_knows_escapes(int fd)

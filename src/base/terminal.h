@@ -1,17 +1,29 @@
-/* Makes output safe for a terminal: control bytes in names from outside become visible. */
+/* Makes text safe to show, on a terminal or elsewhere: characters of names from outside that would
+ * control how it is shown become visible. */
 #ifndef TALLY_BASE_TERMINAL_H
 #define TALLY_BASE_TERMINAL_H
+
+#include "base/buffer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copies `text` to `out` (`size` bytes, always terminated), which may be the same memory.  Control
- * bytes other than newline and tab become '?', as do bytes that an 8-bit terminal takes for control
- * bytes. */
+/* Copies `text` to `out` (`size` bytes, always terminated), which may be the same memory.  Each
+ * character that is not plain (characters.h), and each byte that belongs to no character, becomes
+ * '?'; newline and tab stay.  A character that does not fit whole is left out. */
 void tally_terminal_clean(const char *text, char *out, size_t size);
 
-/* The same for text that is to be part of one line: newlines and tabs become '?', too. */
+/* The same for a name, which is part of one line: newline and tab become '?', too. */
 void tally_terminal_clean_name(const char *name, char *out, size_t size);
+
+/* Append a name that is cleaned in this way: all of it, or `length` bytes of it; at the right of a
+ * column of `width` bytes; nothing for NULL. */
+void tally_put_name(struct tally_buffer *out, const char *name);
+void tally_put_name_bytes(struct tally_buffer *out, const char *name, size_t length);
+void tally_put_name_right(struct tally_buffer *out, const char *name, size_t width);
+
+/* Cleans a name that was appended as it is: the bytes from `start` on. */
+void tally_clean_name_from(struct tally_buffer *out, size_t start);
 
 /* True if `fd` is a terminal that understands escapes: TERM is set, not empty and not "dumb". */
 bool tally_terminal_knows_escapes(int fd);

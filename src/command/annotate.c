@@ -211,11 +211,10 @@ static void say_left_out(const struct tally_command *command, const struct tally
 		return;
 	tally_terminal_clean_name(tally_names_plain_text(&profile->recording->names, hot->function),
 				  name, sizeof(name));
-	fprintf(stderr,
-		"tally %s: %zu more cop%s of %s, with %s sample%s, %s not shown; -j has all\n",
-		command->name, left_out->count, left_out->count == 1 ? "y" : "ies", name,
-		tally_number(left_out->samples), left_out->samples == 1 ? "" : "s",
-		left_out->count == 1 ? "is" : "are");
+	tally_say("tally %s: %zu more cop%s of %s, with %s sample%s, %s not shown; -j has all",
+		  command->name, left_out->count, left_out->count == 1 ? "y" : "ies", name,
+		  tally_number(left_out->samples), left_out->samples == 1 ? "" : "s",
+		  left_out->count == 1 ? "is" : "are");
 	*left_out = (struct left_out){ 0 };
 }
 
@@ -439,9 +438,9 @@ static int show(const struct tally_command *command, struct request *request,
 		result = write_out(request->output, &out, &err);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally annotate: wrote %s (%s)%s\n", request->output,
-			tally_size_text(out.length, size),
-			request->html ? "; open it in a browser" : "");
+		tally_say("tally annotate: wrote %s (%s)%s", request->output,
+			  tally_size_text(out.length, size),
+			  request->html ? "; open it in a browser" : "");
 	tally_command_warn(command, profile->recording);
 	warn_of_left_out(&sources);
 	for (size_t i = 0; i < all.count; i++)

@@ -136,7 +136,7 @@ static int list(struct tally_disk_cache *cache, struct tally_error *err)
 				       tally_cache_folder(cache), tally_errno_text(status));
 	}
 	sum_up(&listing);
-	tally_terminal_clean(tally_cache_folder(cache), folder, sizeof(folder));
+	tally_terminal_clean_name(tally_cache_folder(cache), folder, sizeof(folder));
 	printf("%s: %s of at most %s\n", folder, tally_size_text(listing.bytes, used),
 	       tally_size_text(tally_cache_bytes_max(cache), most));
 	if (listing.rows.count)

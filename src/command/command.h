@@ -25,8 +25,11 @@ const struct tally_command *tally_command_find(const char *name);
 
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
 
-/* Prints "tally stat: MESSAGE" and "hint: HINT" to stderr, with terminal escapes neutralised.
- * Returns TALLY_EXIT_FAILURE. */
+/* Prints a line to stderr.  The format has no newline.  The line is cleaned like a name (terminal.h),
+ * so names in it can neither control a terminal nor begin a line of their own. */
+void tally_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints "tally stat: MESSAGE" and "hint: HINT" to stderr.  Returns TALLY_EXIT_FAILURE. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err);
 
 /* Prints a usage error, with "see tally stat --help". Returns TALLY_EXIT_USAGE. */

@@ -2,7 +2,6 @@
 #include "command/command.h"
 
 #include "base/suggest.h"
-#include "base/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,13 +94,11 @@ static void complain(const char *name)
 			nearest = tally_commands[i]->name;
 		}
 	}
-	char clean[128];
-	tally_terminal_clean(name, clean, sizeof(clean));
-	fprintf(stderr, "tally: there is no command '%s'\n", clean);
+	tally_say("tally: there is no command '%s'", name);
 	if (instead)
-		fprintf(stderr, "hint: %s\n", instead);
+		tally_say("hint: %s", instead);
 	else if (nearest)
-		fprintf(stderr, "hint: did you mean 'tally %s'?\n", nearest);
+		tally_say("hint: did you mean 'tally %s'?", nearest);
 	else
 		fprintf(stderr, "hint: 'tally help' lists them\n");
 }

@@ -150,7 +150,7 @@ static int export_samples(const struct tally_command *command, const struct requ
 	}
 	result = tally_output_write(path, compress ? &packed : &plain, err);
 	if (!result && strcmp(path, "-") != 0)
-		fprintf(stderr, "tally export: wrote %s; open it with %s\n", path, format->opened);
+		tally_say("tally export: wrote %s; open it with %s", path, format->opened);
 out:
 	tally_buffer_release(&plain);
 	tally_buffer_release(&packed);

@@ -30,7 +30,7 @@ static bool show(void *context, const char *object, uint64_t bytes, uint64_t tot
 	bool goes_on = !is_interrupted(!*object);
 	if (!tally_terminal_knows_escapes(STDERR_FILENO))
 		return goes_on;
-	tally_terminal_clean(object, clean, sizeof(clean));
+	tally_terminal_clean_name(object, clean, sizeof(clean));
 	if (total >= bytes && total)
 		snprintf(size, sizeof(size), ", %.1f of %.1f MB", (double)bytes / megabyte,
 			 (double)total / megabyte);

@@ -230,10 +230,10 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 		goto out;
 	status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
-		fprintf(stderr,
-			"tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser\n",
-			graph->output, tally_number(stacks.rows.rows.count),
-			stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
+		tally_say("tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser",
+			  graph->output, tally_number(stacks.rows.rows.count),
+			  stacks.rows.rows.count == 1 ? "" : "s",
+			  tally_size_text(file.length, size));
 out:
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);

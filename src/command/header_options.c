@@ -1,6 +1,5 @@
 #include "command/header_options.h"
 
-#include "base/terminal.h"
 #include "command/recording_warnings.h"
 #include "output/recording_header.h"
 
@@ -20,16 +19,7 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 		snprintf(data, sizeof(data), "%s/data", path);
 		is_known = !stat(data, &status);
 	}
-	struct tally_buffer text = { 0 };
-	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full,
-			       &text);
-	char *clean = tally_buffer_room(out, text.length + 1);
-	if (clean) {
-		tally_terminal_clean(tally_buffer_string(&text), clean, text.length + 1);
-		out->length += strlen(clean);
-	}
-	out->failed |= text.failed;
-	tally_buffer_release(&text);
+	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, out);
 }
 
 int tally_command_header_only(const struct tally_command *command,

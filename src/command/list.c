@@ -377,10 +377,10 @@ static void note_missing(const struct tally_command *command, const struct listi
 	if (!listing->no_tracepoints.code || listing->word_count)
 		return;
 	if (!terminal && !listing->json)
-		fprintf(stderr, "tally %s: tracepoints are missing: %s\n", command->name,
-			listing->no_tracepoints.message);
+		tally_say("tally %s: tracepoints are missing: %s", command->name,
+			  listing->no_tracepoints.message);
 	if (!listing->json && listing->no_tracepoints.hint[0])
-		fprintf(stderr, "hint: %s\n", listing->no_tracepoints.hint);
+		tally_say("hint: %s", listing->no_tracepoints.hint);
 }
 
 static int print(const struct tally_command *command, struct listing *listing)

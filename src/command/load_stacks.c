@@ -62,12 +62,13 @@ static void say_left_out(const struct tally_command *command, const char *path,
 		return;
 	tally_profile_wakers_text(profile, &text);
 	if (text.length)
-		fprintf(stderr, "tally %s: %s\n", command->name, tally_buffer_string(&text));
+		tally_say("tally %s: %s", command->name, tally_buffer_string(&text));
 	tally_buffer_release(&text);
 }
 
-/* Makes the stacks of the profile's event.  `path`: named in messages; NULL: not named. */
-static int take_profile(const struct tally_command *command, const char *path,
+/* Makes the stacks of the profile's event: the one called `name`, or its first.  `path`: named in
+ * messages; NULL: not named. */
+static int take_profile(const struct tally_command *command, const char *path, const char *name,
 			struct tally_profile *profile, struct tally_stacks *stacks,
 			struct tally_error *err)
 {
@@ -75,8 +76,7 @@ static int take_profile(const struct tally_command *command, const char *path,
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
 									  &count);
-	int result = tally_profile_event(profile, stacks->event[0] ? stacks->event : NULL, &event,
-					 err);
+	int result = tally_profile_event(profile, name, &event, err);
 	if (result < 0)
 		return result;
 	snprintf(stacks->event, sizeof(stacks->event), "%s", events[event].name);
@@ -143,7 +143,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 	stacks->with_full_names = input->with_full_names;
 	tally_command_jit_hint(input->messages, profile); /* before the profile loses its rows */
 	tally_profile_count_unstarted(profile);
-	result = take_profile(command, input->messages ? path : NULL, profile, stacks, err);
+	result = take_profile(command, input->messages ? path : NULL, input->event, profile, stacks,
+			      err);
 	if (result == -ENOENT)
 		name_recording(path, err);
 	tally_command_warn_of(command, input->messages, profile->recording);
@@ -205,8 +206,8 @@ static void warn_of_skipped(const struct tally_command *command,
 	tally_buffer_clear(&text);
 	if (stacks->other_samples && !input->event) {
 		char event[128], other[128];
-		tally_terminal_clean(stacks->event, event, sizeof(event));
-		tally_terminal_clean(stacks->other_event, other, sizeof(other));
+		tally_terminal_clean_name(stacks->event, event, sizeof(event));
+		tally_terminal_clean_name(stacks->other_event, other, sizeof(other));
 		tally_buffer_printf(
 			&text,
 			"left out %s sample%s of other events than '%s'; "
@@ -293,15 +294,30 @@ static int read_input(const char *path, int fd, struct tally_buffer *content, bo
 	return tally_perfdata_begins(bytes, size);
 }
 
-static int load_text(const char *path, const struct tally_buffer *text,
-		     const struct tally_stacks_input *input, struct tally_stacks *stacks,
-		     struct tally_error *err)
+static void warn_of_saturation(const struct tally_command *command,
+			       const struct tally_stacks_input *input,
+			       const struct tally_stacks *stacks)
+{
+	char text[200];
+	snprintf(text, sizeof(text),
+		 "the weights add up to more than 2^63 - 1, where sums end: shares are not exact, "
+		 "since %s stack%s for less or nothing",
+		 tally_number(stacks->weights_cut),
+		 stacks->weights_cut == 1 ? " counts" : "s count");
+	tally_command_warn_text(command, input->messages, text);
+}
+
+static int load_text(const struct tally_command *command, const char *path,
+		     const struct tally_buffer *text, const struct tally_stacks_input *input,
+		     struct tally_stacks *stacks, struct tally_error *err)
 {
 	if (!text->length)
 		return is_empty(path, err);
 	if (tally_filter_is_set(&input->filter) || input->filter.frames_max)
 		return no_filter_for_text(path, &input->filter, err);
 	int result = tally_stacks_read_text(stacks, text->bytes, text->length, err);
+	if (!result && stacks->weights_cut)
+		warn_of_saturation(command, input, stacks);
 	const char *kind = result == -EINVAL && !stacks->other_samples
 				   ? tally_perfdata_foreign_kind(text->bytes, text->length)
 				   : NULL;
@@ -337,7 +353,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	if (status == 1)
 		status = load_recording(command, path, is_held ? &text : NULL, input, stacks, err);
 	else if (!status)
-		status = load_text(path, &text, input, stacks, err);
+		status = load_text(command, path, &text, input, stacks, err);
 	if (!status)
 		warn_of_skipped(command, input, stacks);
 	tally_buffer_release(&text);

@@ -424,26 +424,33 @@ bool tally_options_parse(struct tally_options *options, void *request)
 	return result == STEP_END;
 }
 
+void tally_say(const char *format, ...)
+{
+	struct tally_buffer line = { 0 };
+	va_list args;
+	va_start(args, format);
+	tally_buffer_vprintf(&line, format, args);
+	va_end(args);
+	tally_clean_name_from(&line, 0);
+	tally_buffer_char(&line, '\n');
+	fputs(line.failed ? "out of memory\n" : tally_buffer_string(&line), stderr);
+	tally_buffer_release(&line);
+}
+
+/* The message was cleaned when it was made (error.h), and may have lines. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)
 {
-	char clean[sizeof(err->message)];
-	tally_terminal_clean(err->message, clean, sizeof(clean));
-	fprintf(stderr, "tally %s: %s\n", command->name, clean);
-	if (err->hint[0]) {
-		tally_terminal_clean(err->hint, clean, sizeof(clean));
-		fprintf(stderr, "hint: %s\n", clean);
-	}
+	fprintf(stderr, "tally %s: %s\n", command->name, err->message);
+	if (err->hint[0])
+		fprintf(stderr, "hint: %s\n", err->hint);
 	return TALLY_EXIT_FAILURE;
 }
 
 static int say_misuse(const struct tally_command *command, const char *message, const char *hint)
 {
-	char clean[sizeof(((struct tally_error *)NULL)->message)];
-	tally_terminal_clean(message, clean, sizeof(clean));
-	fprintf(stderr, "tally %s: %s\n", command->name, clean);
-	tally_terminal_clean(hint, clean, sizeof(clean));
+	fprintf(stderr, "tally %s: %s\n", command->name, message);
 	if (*hint)
-		fprintf(stderr, "hint: %s\n", clean);
+		fprintf(stderr, "hint: %s\n", hint);
 	else
 		fprintf(stderr, "hint: see 'tally %s --help'\n", command->name);
 	return TALLY_EXIT_USAGE;
@@ -456,6 +463,7 @@ int tally_command_misuse(const struct tally_command *command, const char *format
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	tally_terminal_clean_name(text, text, sizeof(text));
 	return say_misuse(command, text, "");
 }
 

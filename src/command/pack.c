@@ -82,9 +82,9 @@ static int pack(const struct tally_command *command, const struct request *reque
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
-		fprintf(stderr, "tally: %s has the names of %s of %s sampled places, in %s\n",
-			output, tally_number(known), tally_number(places),
-			tally_size_text(section.length, size));
+		tally_say("tally: %s has the names of %s of %s sampled places, in %s", output,
+			  tally_number(known), tally_number(places),
+			  tally_size_text(section.length, size));
 	tally_buffer_release(&section);
 	return result;
 }

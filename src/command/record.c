@@ -26,12 +26,19 @@ static bool shows_progress(const struct record_request *request)
 	       tally_terminal_knows_escapes(STDERR_FILENO);
 }
 
+static void say_behind_progress(const struct record_request *request, const char *line)
+{
+	if (shows_progress(request))
+		fputs("\r\x1b[K", stderr);
+	tally_say("tally: %s", line);
+}
+
 /* Callback of struct tally_recorder_options; `context` is the request. */
 static void say(void *context, const char *line)
 {
 	const struct record_request *request = context;
 	if (!request->quiet)
-		fprintf(stderr, "%stally: %s\n", shows_progress(request) ? "\r\x1b[K" : "", line);
+		say_behind_progress(request, line);
 }
 
 static const char *plural(uint64_t count)
@@ -63,15 +70,15 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	bool is_fact = request->provider == tally_provider_kernel();
 	if (request->default_event_note &&
 	    (!is_fact || request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
-		fprintf(stderr, "tally: %s\n", request->default_event_note);
+		tally_say("tally: %s", request->default_event_note);
 	if (graph)
-		fprintf(stderr, "tally: %s\n", graph);
+		tally_say("tally: %s", graph);
 	if (request->lacks_wakers)
 		fputs("tally: wakers are not recorded: this user may not sample tracepoints (root "
 		      "may)\n",
 		      stderr);
 	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
+		tally_say("tally: %.*s", (int)strcspn(line, "\n"), line);
 }
 
 /* One recording, from open events to a closed file. */
@@ -105,19 +112,19 @@ static void say_used_too_little(const struct run *run, double seconds)
 	bool is_known = tally_recorder_coverage(run->recorder, &sampled_s, &used_s);
 	double rate = is_known ? sufficient_rate(used_s) : 0;
 	if (survivor)
-		fprintf(stderr,
+		tally_say(
 			"hint: nothing was sampled: the command ended after %.2f s; '%s', which it "
-			"started, goes on: record it with -p %d\n",
+			"started, goes on: record it with -p %d",
 			seconds, name, (int)survivor);
 	else if (rate > frequency)
-		fprintf(stderr,
+		tally_say(
 			"hint: nothing was sampled: the command used %.2g ms of CPU, and -F %.0f takes "
-			"a sample each %.2g ms; try -F %.0f\n",
+			"a sample each %.2g ms; try -F %.0f",
 			used_s * 1e3, frequency, 1e3 / frequency, rate);
 	else
-		fprintf(stderr,
+		tally_say(
 			"hint: nothing was sampled: -F %.0f takes a sample each %.2g ms of CPU time, "
-			"and less was used\n",
+			"and less was used",
 			frequency, 1e3 / frequency);
 }
 
@@ -132,31 +139,28 @@ static void say_nothing_sampled(const struct run *run, double seconds)
 	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider)
 							 : NULL;
 	if (uncounted)
-		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
+		tally_say("hint: nothing was sampled: %s", uncounted);
 	else if (request->off_cpu)
 		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the "
 		      "recording are not seen\n",
 		      stderr);
 	else if (rate->delay_s >= seconds)
-		fprintf(stderr,
-			"hint: nothing was sampled: it ended after %.2f s, and sampling was to "
-			"start after %.2f s (-D)\n",
-			seconds, rate->delay_s);
+		tally_say("hint: nothing was sampled: it ended after %.2f s, and sampling was to "
+			  "start after %.2f s (-D)",
+			  seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
 		say_used_too_little(run, seconds);
 	else if (event->filter)
-		fprintf(stderr,
-			"hint: nothing was sampled: '%s' did not occur, or no hit passed --filter\n",
+		tally_say(
+			"hint: nothing was sampled: '%s' did not occur, or no hit passed --filter",
 			event->name);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
-		fprintf(stderr,
-			"hint: nothing was sampled: '%s' did not occur, or less often than the "
-			"period; -c 1 records each\n",
-			event->name);
+		tally_say("hint: nothing was sampled: '%s' did not occur, or less often than the "
+			  "period; -c 1 records each",
+			  event->name);
 	else
-		fprintf(stderr,
-			"hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n",
-			event->name);
+		tally_say("hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it",
+			  event->name);
 }
 
 /* Warns about incomplete stacks in one line, with the most common reason. */
@@ -179,8 +183,8 @@ static void say_incomplete(const struct tally_recorder *recorder,
 	else if (status->stacks_ended * 2 > status->stacks_cut)
 		why = "the kernel had no more to copy: exec replaced the program, or memory was "
 		      "never touched";
-	fprintf(stderr, "tally record: warning: %.0f%% of the stacks are incomplete: %s\n",
-		100 * (double)incomplete / (double)status->stacks, why);
+	tally_say("tally record: warning: %.0f%% of the stacks are incomplete: %s",
+		  100 * (double)incomplete / (double)status->stacks, why);
 }
 
 static void say_warnings(const struct record_request *request,
@@ -188,21 +192,19 @@ static void say_warnings(const struct record_request *request,
 			 const struct tally_recorder_status *status)
 {
 	if (status->lost)
-		fprintf(stderr,
-			"tally record: warning: %s record%s lost: use a larger ring (-m) or a "
-			"lower rate (-F)\n",
-			tally_number(status->lost), status->lost == 1 ? " was" : "s were");
+		tally_say("tally record: warning: %s record%s lost: use a larger ring (-m) or a "
+			  "lower rate (-F)",
+			  tally_number(status->lost), status->lost == 1 ? " was" : "s were");
 	if (status->throttled)
-		fprintf(stderr,
-			"tally record: warning: the kernel throttled the sampling %s time%s; a "
-			"lower rate (-F) avoids it\n",
-			tally_number(status->throttled), plural(status->throttled));
+		tally_say("tally record: warning: the kernel throttled the sampling %s time%s; a "
+			  "lower rate (-F) avoids it",
+			  tally_number(status->throttled), plural(status->throttled));
 	if (request->quiet)
 		return;
 	if (status->stacks_completed && request->is_verbose)
-		fprintf(stderr,
+		tally_say(
 			"tally: the kernel copied only a part of %s of %s stacks; tally read the rest of "
-			"%s from process memory\n",
+			"%s from process memory",
 			tally_number(status->stacks_completed + status->stacks_cut),
 			tally_number(status->stacks),
 			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
@@ -218,9 +220,9 @@ static void say_coverage(const struct tally_recorder *recorder)
 	double sampled_s, used_s;
 	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s &&
 	    sampled_s < enough * used_s)
-		fprintf(stderr,
+		tally_say(
 			"tally record: warning: the samples cover %.0f of %.0f ms of CPU time: use "
-			"-a or a higher -F for short tasks\n",
+			"-a or a higher -F for short tasks",
 			sampled_s * 1e3, used_s * 1e3);
 }
 
@@ -244,16 +246,16 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 	if (!request->quiet) {
 		const char *file = *request->named_output ? request->named_output : request->output;
 		tally_size_text(status->bytes, size);
-		fprintf(stderr,
-			"tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
-			tally_number(status->samples), plural(status->samples), status->seconds,
-			size, request->pipe ? "the pipe" : file, status->own_cpu_s);
+		char each[48] = "", names[48] = "";
 		if (status->samples)
-			fprintf(stderr, " (%.1f us a sample)",
-				status->own_cpu_s * 1e6 / (double)status->samples);
+			snprintf(each, sizeof(each), " (%.1f us a sample)",
+				 status->own_cpu_s * 1e6 / (double)status->samples);
 		if (names_cpu_s > 0)
-			fprintf(stderr, ", %.3f s for the names", names_cpu_s);
-		fputc('\n', stderr);
+			snprintf(names, sizeof(names), ", %.3f s for the names", names_cpu_s);
+		tally_say(
+			"tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU%s%s",
+			tally_number(status->samples), plural(status->samples), status->seconds,
+			size, request->pipe ? "the pipe" : file, status->own_cpu_s, each, names);
 	}
 	if (!status->samples && !request->quiet)
 		say_nothing_sampled(run, status->seconds);
@@ -281,7 +283,7 @@ static void say_notes_of_provider(const struct run *run, int signal)
 			       ? provider->ops->notes(provider, signal, &arena, notes, 8)
 			       : 0;
 	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, "tally record: warning: %s\n", notes[i]);
+		tally_say("tally record: warning: %s", notes[i]);
 	tally_arena_release(&arena);
 }
 
@@ -297,8 +299,8 @@ static int await_command(struct run *run, enum tally_recorder_end end)
 				     WTERMSIG(status) == SIGTERM;
 		if (WIFSIGNALED(status) && end == TALLY_RECORDER_END_COMMAND &&
 		    !run->request->quiet)
-			fprintf(stderr, "tally: the command was ended by signal %d (%s)\n",
-				WTERMSIG(status), strsignal(WTERMSIG(status)));
+			tally_say("tally: the command was ended by signal %d (%s)",
+				  WTERMSIG(status), strsignal(WTERMSIG(status)));
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
 	}
 	if (ended == -EINTR) {
@@ -314,12 +316,11 @@ static void say_output_failed(const struct run *run, const struct tally_error *e
 	int ignored;
 	tally_command_fail(run->command, err);
 	if (!run->request->pipe)
-		fprintf(stderr, "hint: what was written so far is readable in %s\n",
-			*run->request->named_output ? run->request->named_output
-						    : run->request->output);
+		tally_say("hint: what was written so far is readable in %s",
+			  *run->request->named_output ? run->request->named_output
+						      : run->request->output);
 	if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
-		fprintf(stderr, "tally: '%s' continues unrecorded\n",
-			run->request->target.command[0]);
+		tally_say("tally: '%s' continues unrecorded", run->request->target.command[0]);
 }
 
 static int finish(struct run *run, enum tally_recorder_end end, const struct tally_error *run_err)
@@ -344,7 +345,7 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
 	say_result(run, &status, names_cpu_s);
 	if (*hint && !run->request->quiet)
-		fprintf(stderr, "%s\n", hint);
+		tally_say("%s", hint);
 	int exit_status = await_command(run, end);
 	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
 }

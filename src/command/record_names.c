@@ -156,7 +156,7 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
 	const char *hint = naming->hint.length && !naming->hint.failed ? naming->hint.bytes : "";
 	char line[512];
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(hint, "\n"), hint);
-	tally_terminal_clean(line, out, size);
+	tally_terminal_clean_name(line, out, size);
 }
 
 /* Returns 1, 0 if there is nothing to name, -EINTR, or another -errno. `hint` receives the
@@ -206,12 +206,10 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	int result = add_names(request, recorder, signals, fd, was_signalled, shows, status, hint,
 			       hint_size, &err);
 	if (result == -EINTR)
-		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n",
-			name);
-	else if (result < 0)
-		fprintf(stderr,
-			"tally record: warning: %s has no names: %s\n"
-			"hint: 'tally pack %s -o FILE' writes a copy with names\n",
-			name, err.message, name);
+		tally_say("tally: the names were left out; 'tally pack %s' adds them", name);
+	else if (result < 0) {
+		tally_say("tally record: warning: %s has no names: %s", name, err.message);
+		tally_say("hint: 'tally pack %s -o FILE' writes a copy with names", name);
+	}
 	return result > 0 ? cpu_seconds() - before : 0;
 }

@@ -134,10 +134,9 @@ static int open_fifo(const char *name, const sigset_t *signals_before)
 static void restore_old(const struct record_request *request)
 {
 	if (*request->old_output && rename(request->old_output, request->output) < 0)
-		fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
+		tally_say("hint: the last recording is in %s", request->old_output);
 	else if (*request->older_output && rename(request->older_output, request->old_output) < 0)
-		fprintf(stderr, "hint: the recording before the last is in %s\n",
-			request->older_output);
+		tally_say("hint: the recording before the last is in %s", request->older_output);
 }
 
 int record_output_open(struct record_request *request, const sigset_t *signals_before,

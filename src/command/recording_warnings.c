@@ -48,16 +48,17 @@ static void add_message(struct tally_input_messages *messages, const char *line,
 		bool is_of_input = begin && earlier->path == messages->path;
 		if (is_of_input || !is_same_kind(earlier->line + earlier->begin, line + begin))
 			continue;
-		if (begin && earlier->other_count++ < NAMED_MAX)
-			tally_buffer_printf(&earlier->others, "%s%s",
-					    earlier->others.length ? ", " : "", messages->path);
+		if (begin && earlier->other_count++ < NAMED_MAX) {
+			tally_buffer_text(&earlier->others, earlier->others.length ? ", " : "");
+			tally_put_name(&earlier->others, messages->path);
+		}
 		return;
 	}
 	message.line = strdup(line);
 	if (message.line && !tally_vector_push(&messages->list, message))
 		return;
 	free(message.line);
-	fprintf(stderr, "%s\n", line); /* out of memory: it may come more than once */
+	tally_say("%s", line); /* out of memory: it may come more than once */
 }
 
 void tally_input_messages_print(struct tally_input_messages *messages)
@@ -81,13 +82,15 @@ void tally_command_warn_text(const struct tally_command *command,
 {
 	fflush(stdout); /* both may go to one file: a warning must not be inside a line */
 	if (!messages) {
-		fprintf(stderr, "tally %s: warning: %s\n", command->name, text);
+		tally_say("tally %s: warning: %s", command->name, text);
 		return;
 	}
 	struct tally_buffer line = { 0 };
-	tally_buffer_printf(&line, "tally %s: warning: %s: ", command->name, messages->path);
+	tally_buffer_printf(&line, "tally %s: warning: ", command->name);
+	tally_put_name(&line, messages->path);
+	tally_buffer_text(&line, ": ");
 	size_t begin = line.length;
-	tally_buffer_text(&line, text);
+	tally_put_name(&line, text);
 	if (!line.failed)
 		add_message(messages, tally_buffer_string(&line), begin);
 	tally_buffer_release(&line);
@@ -105,13 +108,10 @@ void tally_command_warn_of(const struct tally_command *command,
 {
 	struct tally_buffer warnings = { 0 };
 	tally_profile_warnings(recording, &warnings);
-	char *clean = malloc(warnings.length + 1), *rest = clean;
-	if (clean)
-		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
+	char *rest = warnings.bytes;
 	for (const char *line; (line = strsep(&rest, "\n"));)
 		if (*line)
 			tally_command_warn_text(command, messages, line);
-	free(clean);
 	tally_buffer_release(&warnings);
 }
 
@@ -122,8 +122,8 @@ bool tally_command_say_idle(const struct tally_command *command, const char *pat
 	tally_idle_text(idle, period, &text);
 	bool is_said = text.length;
 	if (is_said)
-		fprintf(stderr, "tally %s: %s%s%s\n", command->name, path ? path : "",
-			path ? ": " : "", tally_buffer_string(&text));
+		tally_say("tally %s: %s%s%s", command->name, path ? path : "", path ? ": " : "",
+			  tally_buffer_string(&text));
 	tally_buffer_release(&text);
 	return is_said;
 }
@@ -135,7 +135,7 @@ void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally
 	*out = '\0';
 	if (!tally_profile_jit_hint(profile, form, &hint) && hint.length) {
 		hint.bytes[strcspn(hint.bytes, "\n")] = '\0';
-		tally_terminal_clean(hint.bytes, out, size);
+		tally_terminal_clean_name(hint.bytes, out, size);
 	}
 	tally_buffer_release(&hint);
 }
@@ -151,7 +151,7 @@ void tally_command_jit_hint(struct tally_input_messages *messages,
 	if (messages)
 		add_message(messages, hint, 0);
 	else
-		fprintf(stderr, "%s\n", hint);
+		tally_say("%s", hint);
 }
 
 static double now(void)

@@ -343,18 +343,16 @@ static void check_calls(const struct tally_command *command, struct tally_profil
 	if (!names->sources.verbose || tally_call_check_profile(profile, &check) < 0 ||
 	    !check.checked)
 		return;
-	fprintf(stderr,
-		"tally %s: stacks: %s pairs of caller and callee agree with the code, %s do not\n",
-		command->name,
-		tally_number(check.checked - check.behind_no_call - check.to_another),
-		tally_number(check.behind_no_call + check.to_another));
+	tally_say("tally %s: stacks: %s pairs of caller and callee agree with the code, %s do not",
+		  command->name,
+		  tally_number(check.checked - check.behind_no_call - check.to_another),
+		  tally_number(check.behind_no_call + check.to_another));
 	if (check.behind_no_call + check.to_another)
-		fprintf(stderr,
-			"tally %s: stacks: %s callers follow no call, %s call another function; "
-			"first: %s+0x%" PRIx64 "\n",
-			command->name, tally_number(check.behind_no_call),
-			tally_number(check.to_another),
-			tally_tasks_path(names->tasks, check.failed.file), check.failed.address);
+		tally_say("tally %s: stacks: %s callers follow no call, %s call another function; "
+			  "first: %s+0x%" PRIx64,
+			  command->name, tally_number(check.behind_no_call),
+			  tally_number(check.to_another),
+			  tally_tasks_path(names->tasks, check.failed.file), check.failed.address);
 }
 
 static void put_json_warnings(const struct tally_recording *recording, struct tally_json *json)

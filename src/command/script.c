@@ -1,5 +1,4 @@
 #include "base/buffer.h"
-#include "base/terminal.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/header_options.h"
@@ -189,20 +188,9 @@ static const struct tally_option options[] = {
 	TALLY_OPTIONS_END,
 };
 
-/* On a terminal, neutralises escapes in names; elsewhere writes bytes unchanged. */
-static int flush(struct tally_buffer *out, bool terminal)
+static int flush(struct tally_buffer *out)
 {
-	bool gone;
-	if (terminal) {
-		char *clean = malloc(out->length + 1);
-		if (!clean)
-			return -1;
-		tally_terminal_clean(tally_buffer_string(out), clean, out->length + 1);
-		gone = fputs(clean, stdout) < 0;
-		free(clean);
-	} else {
-		gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
-	}
+	bool gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
 	tally_buffer_clear(out);
 	return gone ? -1 : 0;
 }
@@ -275,12 +263,12 @@ static int print_all(struct tally_recording *recording, struct request *request,
 			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
 			result = tally_error_set(err, -12, "out of memory");
-		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
+		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out) < 0))
 			break; /* the reader has gone, which is not an error */
 	}
 	tally_command_progress_end(&progress);
 	if (result <= 0)
-		flush(&out, terminal);
+		flush(&out);
 	tally_script_free(script);
 	tally_script_json_free(json);
 	tally_buffer_release(&out);
@@ -365,9 +353,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	    recording->counts.samples == recording->counts.filtered + request.left_out &&
 	    !request.records && !request.shown) {
 		tally_recording_is_empty(recording, request.left_out, &err);
-		fprintf(stderr, "tally script: warning: %s\n", err.message);
+		tally_say("tally script: warning: %s", err.message);
 		if (err.hint[0])
-			fprintf(stderr, "hint: %s\n", err.hint);
+			tally_say("hint: %s", err.hint);
 	}
 	/* Damage is a failure only if nothing could be printed. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {

@@ -39,7 +39,7 @@ static void tell(void *context, uint64_t ns, const char *text)
 {
 	char clean[600];
 	(void)context;
-	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_terminal_clean_name(text, clean, sizeof(clean));
 	printf("%12.6f ms  %s\n", (double)ns / 1e6, clean);
 }
 
@@ -66,7 +66,7 @@ static void show_samples(const struct tally_simulation_result *result)
 {
 	const struct scenario_part *part = result->part;
 	char number[3][48], read[64] = "at the end", clean[256];
-	tally_terminal_clean(result->events, clean, sizeof(clean));
+	tally_terminal_clean_name(result->events, clean, sizeof(clean));
 	tally_stat_number((double)result->samples, 0, number[0], sizeof(number[0]));
 	tally_stat_number((double)result->lost, 0, number[1], sizeof(number[1]));
 	tally_stat_number((double)(result->samples + result->lost), 0, number[2],
@@ -124,10 +124,9 @@ static void show_end(const struct sim *sim, const struct tally_simulation_summar
 		return;
 	char size[TALLY_SIZE_TEXT];
 	fflush(stdout);
-	fprintf(stderr,
-		"tally sim: %s samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
-		tally_number(summary->samples), tally_size_text(summary->bytes, size), sim->output,
-		sim->output, sim->output);
+	tally_say("tally sim: %s samples, %s in %s, names in %s.elf; see 'tally report -i %s'",
+		  tally_number(summary->samples), tally_size_text(summary->bytes, size),
+		  sim->output, sim->output, sim->output);
 }
 
 /* --- the scenario --------------------------------------------------------- */

@@ -430,10 +430,8 @@ static void write_report(void *context, const struct tally_stat_report *report)
 
 static void write_message(void *context, const char *text)
 {
-	char clean[512];
 	(void)context;
-	tally_terminal_clean(text, clean, sizeof(clean));
-	fprintf(stderr, "%s\n", clean);
+	tally_say("%s", text);
 }
 
 /* Counting the whole system without a command looks like a hang: says so. */

@@ -106,9 +106,9 @@ static int show(struct request *request, const struct tally_activity *activity,
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally timeline: wrote %s (%s)%s\n", request->output,
-			tally_size_text(out.length, size),
-			is_json(request->output) ? "; open it at ui.perfetto.dev" : "");
+		tally_say("tally timeline: wrote %s (%s)%s", request->output,
+			  tally_size_text(out.length, size),
+			  is_json(request->output) ? "; open it at ui.perfetto.dev" : "");
 	tally_buffer_release(&out);
 	return result;
 }
@@ -142,10 +142,10 @@ static int read_and_show(const struct tally_command *command, struct request *re
 		return result;
 	result = show(request, activity, err);
 	if (!result && activity->source == TALLY_ACTIVITY_SAMPLES && activity->idle_samples)
-		fprintf(stderr, "tally timeline: %s sample%s of the idle task %s not drawn\n",
-			tally_number(activity->idle_samples),
-			activity->idle_samples == 1 ? "" : "s",
-			activity->idle_samples == 1 ? "is" : "are");
+		tally_say("tally timeline: %s sample%s of the idle task %s not drawn",
+			  tally_number(activity->idle_samples),
+			  activity->idle_samples == 1 ? "" : "s",
+			  activity->idle_samples == 1 ? "is" : "are");
 	/* a timeline shows neither stacks nor functions: no warnings about them */
 	const struct tally_recording_counts all = recording->counts;
 	recording->counts = (struct tally_recording_counts){ .records = all.records,

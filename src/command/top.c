@@ -312,7 +312,7 @@ static void say(void *context, const char *line)
 {
 	struct top_request *top = context;
 	if (top->stdio)
-		fprintf(stderr, "tally: %s\n", line);
+		tally_say("tally: %s", line);
 	else
 		snprintf(top->browser.message, sizeof(top->browser.message), "%s", line);
 }
@@ -330,15 +330,16 @@ static void describe(const struct top_request *top, char *out, size_t size)
 	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4],
 		lost[48] = "", idle[48] = "";
 	uint64_t lost_now = top->status.lost - top->before.lost;
-	tally_terminal_clean(top->request.events.items[top->options.event].name, event,
-			     sizeof(event));
+	tally_terminal_clean_name(top->request.events.items[top->options.event].name, event,
+				  sizeof(event));
 	tally_target_text(&top->request.target, target, sizeof(target));
 	if (lost_now)
 		snprintf(lost, sizeof(lost), ", %s lost", tally_number(lost_now));
 	const struct tally_left_out *none = &top->report.idle;
 	if (none->samples)
 		snprintf(idle, sizeof(idle), ", and %.0f%% idle (--idle)",
-			 100 * (double)none->period / (double)(none->period + top->report.period));
+			 100 * (double)none->period /
+				 ((double)none->period + (double)top->report.period));
 	uint64_t samples = top->stdio ? top->report.samples : top->taken;
 	const char *state = top->is_narrowed ? " (the system is not allowed)" : "";
 	if (top->is_paused)
@@ -440,11 +441,11 @@ static int hint(struct top_request *top)
 	char clean[TALLY_BROWSER_TEXT_BYTES];
 	int result = top->is_hinted ? 0 : tally_live_jit_hint(&top->sums, &text);
 	if (!result && text.length) {
-		tally_terminal_clean(tally_buffer_string(&text), clean, sizeof(clean));
+		tally_terminal_clean_name(tally_buffer_string(&text), clean, sizeof(clean));
 		clean[strcspn(clean, "\n")] = '\0';
 		top->is_hinted = true;
 		if (top->stdio)
-			fprintf(stderr, "hint: %s\n", clean);
+			tally_say("hint: %s", clean);
 		else
 			snprintf(top->browser.message, sizeof(top->browser.message), "%s", clean);
 	}

@@ -322,6 +322,8 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 							  : TALLY_COUNT_NOT_COUNTED;
 	if (uncounted)
 		row->reason = uncounted;
+	else if (row->state == TALLY_COUNT_OK && total.is_saturated)
+		row->reason = "raw counts add up to more than 2^64 - 1";
 	else if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
 	else if (is_pinned && !total.enabled_ns)

@@ -1,6 +1,8 @@
 /* Metrics by a table: two events, the factor and the unit of their ratio. */
 #include "counts/counts.h"
 
+#include "base/weight_sum.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -19,9 +21,10 @@ struct tally_reading tally_reading_since(struct tally_reading now, struct tally_
 
 void tally_total_add(struct tally_total *total, struct tally_reading reading)
 {
-	total->raw += reading.value;
-	total->enabled_ns += reading.enabled_ns;
-	total->running_ns += reading.running_ns;
+	total->is_saturated |= reading.value > UINT64_MAX - total->raw;
+	total->raw = tally_sum_capped(total->raw, reading.value);
+	total->enabled_ns = tally_sum_capped(total->enabled_ns, reading.enabled_ns);
+	total->running_ns = tally_sum_capped(total->running_ns, reading.running_ns);
 	if (!reading.running_ns) {
 		total->was_scaled |= reading.enabled_ns > 0;
 		return;
@@ -34,14 +37,14 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading)
 		total->was_scaled = true;
 	}
 	total->scaled += (double)reading.value * factor;
-	total->covered_ns += reading.enabled_ns;
+	total->covered_ns = tally_sum_capped(total->covered_ns, reading.enabled_ns);
 }
 
 bool tally_total_value(const struct tally_total *total, double *value)
 {
 	if (!total->running_ns)
 		return false;
-	if (!total->was_scaled)
+	if (!total->was_scaled && !total->is_saturated)
 		*value = (double)total->raw;
 	else if (total->covered_ns)
 		*value = total->scaled * ((double)total->enabled_ns / (double)total->covered_ns);

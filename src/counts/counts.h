@@ -24,16 +24,16 @@ struct tally_reading tally_reading_since(struct tally_reading now, struct tally_
  * running, since CPUs and tasks get the PMU for different shares of the time.  Those that never got
  * it are filled in at the rate of the others. */
 struct tally_total {
-	uint64_t raw;
+	uint64_t raw; /* at most UINT64_MAX; `is_saturated` if the sum is larger */
 	uint64_t enabled_ns, running_ns;
 	double scaled;       /* sum over the tasks or CPUs that had the PMU */
 	uint64_t covered_ns; /* enabled time of those, in ns */
-	bool was_scaled;
+	bool was_scaled, is_saturated;
 };
 
 void tally_total_add(struct tally_total *total, struct tally_reading reading);
 
-/* Computes the estimate; it is exact (the raw sum) if nothing was scaled.  Returns false if the
+/* Computes the estimate; it is exact (the raw sum) if nothing was scaled or saturated.  Returns false if the
  * event was never on the PMU. */
 bool tally_total_value(const struct tally_total *total, double *value);
 

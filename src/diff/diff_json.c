@@ -15,6 +15,8 @@ static void put_side(struct tally_json *json, const char *name, const struct tal
 	tally_json_text(json, "unit", side->unit);
 	tally_json_u64(json, "samples", side->samples);
 	tally_json_u64(json, "weight", side->weight);
+	if (side->is_saturated)
+		tally_json_bool(json, "saturated", true);
 	tally_json_end(json);
 }
 

@@ -5,7 +5,7 @@
 #include "diff/diff_model.h"
 
 #include "base/vector.h"
-#include "profile/call_tree.h"
+#include "base/weight_sum.h"
 
 #include <errno.h>
 #include <math.h>
@@ -126,8 +126,8 @@ static int take_row(struct maker *maker, size_t r, size_t index, struct tally_fr
 			continue;
 		maker->last_row.items[entry] = maker->row_number;
 		struct sums *sums = &maker->sums.items[entry * maker->match->count + r];
-		sums->weight = tally_sum_capped(sums->weight, row->period);
-		sums->samples = tally_sum_capped(sums->samples, samples_of(run->stacks, row));
+		sums->weight += row->period;
+		sums->samples += samples_of(run->stacks, row);
 	}
 	return 0;
 }
@@ -144,7 +144,7 @@ static int take_run(struct maker *maker, size_t r)
 		const struct tally_row *row = &stacks->rows.rows.items[i];
 		uint64_t samples = samples_of(stacks, row);
 		total->whole += (double)row->period;
-		total->samples = tally_sum_capped(total->samples, samples);
+		total->samples += samples;
 		squares += samples ? (double)row->period * (double)row->period / (double)samples
 				   : 0;
 		result = take_row(maker, r, i, &frames);
@@ -173,13 +173,12 @@ static void tell_former_name(const struct maker *maker, size_t index,
 		entry->was_symbol = was->name;
 }
 
-static void add_up(const struct tally_share *shares, size_t count, uint64_t *weight,
-		   uint64_t *samples)
+static uint64_t sum_samples(const struct tally_share *shares, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		*weight = tally_sum_capped(*weight, (uint64_t)shares[i].part);
-		*samples = tally_sum_capped(*samples, shares[i].part_samples);
-	}
+	uint64_t sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum = tally_sum_capped(sum, shares[i].part_samples);
+	return sum;
 }
 
 static void compare(struct maker *maker, size_t index, struct tally_share *shares, double *p_least)
@@ -207,8 +206,8 @@ static void compare(struct maker *maker, size_t index, struct tally_share *share
 		tally_share_difference(shares, old, shares + old, runs - old, TALLY_MEASURE_SAMPLES,
 				       &entry->change);
 	*p_least = tally_share_p_least(shares, old, shares + old, runs - old);
-	add_up(shares, old, &entry->old_weight, &entry->old_samples);
-	add_up(shares + old, runs - old, &entry->new_weight, &entry->new_samples);
+	entry->old_samples = sum_samples(shares, old);
+	entry->new_samples = sum_samples(shares + old, runs - old);
 	unsigned sides = maker->sides.items[maker->entry_places.items[index]];
 	entry->presence = TALLY_DIFF_BOTH;
 	if (sides != 3)
@@ -282,11 +281,14 @@ static void describe_side(const struct tally_match *match, const struct tally_sh
 	*side = (struct tally_diff_side){
 		.runs = count, .event = stacks->event, .unit = stacks->unit, .title = stacks->title
 	};
+	struct tally_weight_sum sum = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		side->weight = tally_sum_capped(side->weight,
-						match->runs[first + i].stacks->total_weight);
+		tally_weight_sum_add(&sum, match->runs[first + i].stacks->total_weight);
 		side->samples = tally_sum_capped(side->samples, totals[first + i].samples);
+		side->is_saturated |= match->runs[first + i].stacks->weights_cut != 0;
 	}
+	side->weight = sum.sum;
+	side->is_saturated |= sum.cut != 0;
 }
 
 static bool weights_compare(const struct tally_match *match)

@@ -26,7 +26,7 @@ struct tally_diff_entry {
 	/* string ids of the names on the old side if these differ, else TALLY_STRING_NONE */
 	uint32_t was_object, was_symbol;
 	enum tally_diff_presence presence;
-	uint64_t old_weight, new_weight, old_samples, new_samples; /* sums over all runs */
+	uint64_t old_samples, new_samples; /* sums over all runs */
 	double old_percent, new_percent;
 	struct tally_share_difference change;
 	struct tally_share_difference weight; /* the change of the weight; only with `has_weight` */
@@ -37,6 +37,7 @@ struct tally_diff_entry {
 struct tally_diff_side {
 	size_t runs;
 	uint64_t weight, samples; /* sums over all runs */
+	bool is_saturated;        /* the weights add up to more (base/weight_sum.h) */
 	const char *event, *unit, *title; /* of the first run */
 };
 

@@ -160,13 +160,13 @@ static void diff_side_text(const struct tally_diff_side *side, const char *const
 	tally_buffer_text(&text, ": ");
 	tally_flame_weight(&text, (double)side->samples, "samples", "");
 	if (strcmp(side->unit, "samples")) {
-		tally_buffer_text(&text, ", ");
+		tally_buffer_text(&text, side->is_saturated ? ", at least " : ", ");
 		tally_flame_weight(&text, (double)side->weight, side->unit, side->event);
 	}
 	if (side->event[0] && strcmp(side->unit, "events"))
 		tally_buffer_printf(&text, " of %s", side->event);
 	char clean[2048];
-	tally_terminal_clean(tally_buffer_string(&text), clean, sizeof(clean));
+	tally_terminal_clean_name(tally_buffer_string(&text), clean, sizeof(clean));
 	tally_buffer_text(out, clean);
 	tally_buffer_release(&text);
 }
@@ -177,10 +177,11 @@ static void note_matches(const struct tally_diff_view *view, struct tally_buffer
 	char old[256], new[256];
 	if (view->match->comm_now == UINT32_MAX || !view->options->by_comm)
 		return;
-	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_formerly].comm),
-			     old, sizeof(old));
-	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_now].comm), new,
-			     sizeof(new));
+	tally_terminal_clean_name(
+		name_of(view, names->threads.items[view->match->comm_formerly].comm), old,
+		sizeof(old));
+	tally_terminal_clean_name(name_of(view, names->threads.items[view->match->comm_now].comm),
+				  new, sizeof(new));
 	tally_buffer_printf(out, "the command '%s' is compared with '%s'\n", old, new);
 }
 
@@ -191,10 +192,10 @@ static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_b
 					     [TALLY_CONDITION_NOISE] = "passed",
 					     [TALLY_CONDITION_UNKNOWN] = "NO ANSWER" };
 	char condition[TALLY_DIFF_CELL], name[TALLY_DIFF_CELL];
-	tally_terminal_clean(verdict->condition.text, condition, sizeof(condition));
+	tally_terminal_clean_name(verdict->condition.text, condition, sizeof(condition));
 	tally_buffer_printf(out, "%s  %s", words[verdict->result], condition);
 	if (verdict->name) {
-		tally_terminal_clean(verdict->name, name, sizeof(name));
+		tally_terminal_clean_name(verdict->name, name, sizeof(name));
 		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s",
 				    strcmp(verdict->condition.name, "*") ? "" : name,
 				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old,
@@ -275,8 +276,8 @@ void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out)
 	char old[128], new[128];
 	if (!strcmp(diff->old.event, diff->new.event))
 		return;
-	tally_terminal_clean(diff->old.event, old, sizeof(old));
-	tally_terminal_clean(diff->new.event, new, sizeof(new));
+	tally_terminal_clean_name(diff->old.event, old, sizeof(old));
+	tally_terminal_clean_name(diff->new.event, new, sizeof(new));
 	tally_buffer_printf(out, "the events differ, '%s' and '%s': that alone may change shares\n",
 			    old, new);
 }

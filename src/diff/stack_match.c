@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "profile/call_tree.h"
+#include "base/weight_sum.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -460,8 +460,10 @@ int tally_match_side(const struct tally_match *match, bool is_new, struct tally_
 			    0, 0) == NONE)
 			return -ENOMEM;
 	for (size_t r = 0; !result && r < match->count; r++)
-		if (match->runs[r].is_new == is_new)
+		if (match->runs[r].is_new == is_new) {
 			result = add_run(&match->runs[r], &frames, out);
+			out->weights_cut += match->runs[r].stacks->weights_cut;
+		}
 	tally_vector_release(&frames);
 	const struct tally_stacks *first = match->runs[is_new ? match->old_count : 0].stacks;
 	memcpy(out->event, first->event, sizeof(out->event));

@@ -1,6 +1,7 @@
 /* Suggests the nearest name for an unknown one.  Runs only on failure, since it may load all
  * names. */
 #include "base/suggest.h"
+#include "base/terminal.h"
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ int tally_event_fail(struct tally_event_parser *parser, int code, size_t positio
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
+	tally_terminal_clean_name(sentence, sentence, sizeof(sentence));
 	excerpt(parser->text, position, shown, sizeof(shown), &column);
 	tally_error_set(parser->err, code, "%s\n    %s\n    %*s^", sentence, shown, (int)column,
 			"");

@@ -8,6 +8,7 @@
 #include "export/export_internal.h"
 
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "export/trace_event.h"
 
 #include <errno.h>
@@ -109,8 +110,8 @@ static int draw_thread(struct drawing *drawing, const struct tally_export_thread
 					: drawing->samples->samples.items[order[i + 1]].time;
 		uint64_t gap = gap_of(drawing, sample, usual);
 		result = draw_sample(drawing, sample, &frames);
-		if (next - sample->time > gap + gap / 2)
-			close_calls(drawing, 0, sample->time + gap);
+		if (next - sample->time > tally_sum_capped(gap, gap / 2))
+			close_calls(drawing, 0, tally_sum_capped(sample->time, gap));
 	}
 	tally_place_frames_release(&frames);
 	return result;

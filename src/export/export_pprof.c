@@ -6,6 +6,8 @@
  */
 #include "export/export_internal.h"
 
+#include "base/characters.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,11 +84,18 @@ static void put_message(struct tally_buffer *out, unsigned field, struct tally_b
 	tally_buffer_clear(message);
 }
 
+/* Returns the number of a string.  Protobuf's strings are UTF-8; other bytes become U+FFFD. */
 static uint64_t text(struct pprof *pprof, const char *words)
 {
+	struct tally_buffer utf8 = { 0 };
+	uint32_t character;
 	if (!words || !words[0])
 		return 0;
-	uint32_t id = tally_strings_intern(&pprof->strings, words);
+	for (unsigned length; *words; words += length ? length : 1) {
+		length = tally_character_decode(words, &character);
+		tally_buffer_append(&utf8, length ? words : "\xef\xbf\xbd", length ? length : 3);
+	}
+	uint32_t id = tally_strings_intern_buffer(&pprof->strings, &utf8);
 	pprof->failed |= id == TALLY_STRING_NONE;
 	return (uint64_t)id + 1;
 }

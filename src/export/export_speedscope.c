@@ -4,7 +4,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* Writes every function as a frame; the function's id is the frame's number. */
 static void put_frames(const struct tally_export_threads *threads, struct tally_json *json)
@@ -54,11 +53,13 @@ static int put_thread(const struct tally_export_threads *threads,
 	const struct tally_samples *samples = threads->samples;
 	const char *comm;
 	const struct tally_thread *task = tally_export_task(samples, thread->thread, &comm);
-	char name[128];
-	snprintf(name, sizeof(name), "%s %u/%u", comm, task->pid, task->tid);
+	struct tally_buffer name = { 0 };
+	tally_buffer_printf(&name, "%s %u/%u", comm, task->pid, task->tid);
 	tally_json_object(json, NULL);
 	tally_json_text(json, "type", "sampled");
-	tally_json_text(json, "name", name);
+	tally_json_text(json, "name", tally_buffer_string(&name));
+	json->out->failed |= name.failed;
+	tally_buffer_release(&name);
 	tally_json_text(json, "unit", threads->is_time ? "nanoseconds" : "none");
 	tally_json_u64(json, "startValue", 0);
 	tally_json_u64(json, "endValue", thread->weight);

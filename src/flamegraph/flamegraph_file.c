@@ -29,6 +29,7 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
 	if (has_both || !stacks->total_samples) {
 		/* The event's name precedes this text, which is escaped when it is written. */
+		tally_buffer_text(out, stacks->weights_cut ? "at least " : "");
 		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
 	}
 	if (stacks->total_samples) {

@@ -188,7 +188,7 @@ static int close_nodes(struct flame_writer *writer, struct flame_sums *sums, siz
 			return 0;
 		struct flame_open *above = &writer->path.items[writer->path.count - 1];
 		struct tally_flame_node *parent = &writer->nodes.items[above->node];
-		parent->total = tally_sum_capped(parent->total, node->total);
+		parent->total += node->total;
 		above->frames += open.frames;
 		count_node(&sums->pruning, node->total);
 		if (node->total >= sums->pruning.least)
@@ -231,8 +231,8 @@ static int writer_add(struct flame_writer *writer, struct flame_sums *sums, uint
 		sums->depth_max = (uint32_t)writer->path.count;
 	struct tally_flame_node *leaf =
 		&writer->nodes.items[writer->path.items[writer->path.count - 1].node];
-	leaf->self = tally_sum_capped(leaf->self, weight);
-	leaf->total = tally_sum_capped(leaf->total, weight);
+	leaf->self += weight;
+	leaf->total += weight;
 	return 0;
 }
 
@@ -305,8 +305,7 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 	}
 	for (size_t i = 0; threads && i < stacks->rows.rows.count; i++) {
 		struct candidate *thread = &threads[stacks->rows.rows.items[i].class];
-		thread->weight = tally_sum_capped(
-			thread->weight, weight_of(&stacks->rows.rows.items[i], by_samples));
+		thread->weight += weight_of(&stacks->rows.rows.items[i], by_samples);
 	}
 	if (threads)
 		qsort(threads, count, sizeof(*threads), compare_weights);
@@ -632,7 +631,7 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 		if (join_slot(tree, writer, tree->least) < 0)
 			return -ENOMEM;
 		if (writer->nodes.count)
-			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
+			all.total += writer->nodes.items[0].total;
 		writer_release(writer);
 	}
 	all.end = (uint32_t)tree->nodes.count;
@@ -758,8 +757,7 @@ uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t 
 	size_t count = 0;
 	for (size_t i = 0; i < tree->nodes.count; i++)
 		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
-	uint64_t least = count <= nodes_max ? 1
-					    : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
+	uint64_t least = count <= nodes_max ? 1 : total_of_rank(tree, nodes_max) + 1;
 	return least > tree->least ? least : tree->least;
 }
 

@@ -3,6 +3,7 @@
 #define TALLY_LIBRARY_LIBRARY_EVENTS_H
 
 #include "base/arena.h"
+#include "base/weight_sum.h"
 #include "event/event.h"
 #include "provider/provider.h"
 #include "tally/counter.h"
@@ -37,7 +38,8 @@ static inline struct tally_count tally_library_count(uint64_t value, uint64_t en
 {
 	struct tally_count count = { value, value, enabled_ns, running_ns };
 	if (running_ns && running_ns < enabled_ns)
-		count.value = (uint64_t)((double)value * (double)enabled_ns / (double)running_ns);
+		count.value = tally_whole_number((double)value * (double)enabled_ns /
+						 (double)running_ns);
 	return count;
 }
 

@@ -14,7 +14,7 @@ static void put_text(struct tally_buffer *out, const struct tally_doctor_style *
 {
 	static const char dots[] = "…";
 	char clean[1024];
-	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_terminal_clean_name(text, clean, sizeof(clean));
 	for (const char *at = clean; *at;) {
 		const char *next = style->utf8 ? NULL : strstr(at, dots);
 		size_t length = next ? (size_t)(next - at) : strlen(at);
@@ -67,9 +67,9 @@ static void put_machine(const struct tally_machine_facts *facts, struct tally_bu
 {
 	char clean[256];
 	tally_buffer_printf(out, "Linux ");
-	tally_terminal_clean(facts->kernel, clean, sizeof(clean));
+	tally_terminal_clean_name(facts->kernel, clean, sizeof(clean));
 	tally_buffer_printf(out, "%s %s, ", clean, facts->arch);
-	tally_terminal_clean(facts->cpu.name, clean, sizeof(clean));
+	tally_terminal_clean_name(facts->cpu.name, clean, sizeof(clean));
 	if (clean[0])
 		tally_buffer_printf(out, "%s, ", clean);
 	tally_buffer_printf(out, "%zu CPU%s, user %u\n", facts->online_cpus,

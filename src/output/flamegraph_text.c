@@ -1,5 +1,6 @@
 #include "output/flamegraph_text.h"
 
+#include "base/characters.h"
 #include "base/number_text.h"
 #include "output/brief_name.h"
 #include "output/function_name.h"
@@ -12,47 +13,14 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-/* True if XML 1.0 allows the character and it shows as itself. Control characters don't, and
- * characters that change the direction of text make a name look like another. */
-static bool is_fit(uint32_t c)
-{
-	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && !(c >= 0xd800 && c < 0xe000) &&
-	       (c & 0xfffe) != 0xfffe && !(c >= 0x202a && c <= 0x202e) &&
-	       !(c >= 0x2066 && c <= 0x2069) && c != 0x2028 && c != 0x2029 && c != 0xfeff &&
-	       c <= 0x10ffff;
-}
-
-/* Returns the length of the UTF-8 sequence that a byte begins, or 0. */
-static unsigned sequence_length(unsigned char first)
-{
-	if (first < 0x80)
-		return 1;
-	if ((first & 0xe0) == 0xc0)
-		return 2;
-	if ((first & 0xf0) == 0xe0)
-		return 3;
-	return (first & 0xf8) == 0xf0 ? 4 : 0;
-}
-
-/* Returns the next character and moves `*text` past it. Returns REPLACEMENT for a byte that begins
- * no UTF-8 sequence, and for characters that are not fit. */
+/* Returns the next character and moves `*text` past it. Returns REPLACEMENT for a byte that belongs
+ * to no character, and for characters that are not plain: some of them XML 1.0 does not allow. */
 static uint32_t next_character(const char **text)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *at = (const unsigned char *)*text;
-	unsigned length = sequence_length(*at);
-	uint32_t c = length == 1 ? *at : *at & (0x7fu >> length);
-	for (unsigned i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80) {
-			length = 0;
-			break;
-		}
-		c = c << 6 | (at[i] & 0x3fu);
-	}
+	uint32_t c;
+	unsigned length = tally_character_decode(*text, &c);
 	*text += length ? length : 1;
-	if (!length || c < least[length] || !is_fit(c))
-		return REPLACEMENT;
-	return c;
+	return length && tally_character_is_plain(c) ? c : REPLACEMENT;
 }
 
 static void append_utf8(struct tally_buffer *out, uint32_t c)

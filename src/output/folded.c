@@ -16,26 +16,16 @@ struct folded_line {
 	uint64_t weight;
 };
 
-/* Replaces a character that would end the frame or the line. */
-static char stand_in(char c)
-{
-	if (c == ';')
-		return ':';
-	return c == '\n' || c == '\t' ? '?' : c;
-}
-
-/* Appends a name; replaces what would end the line or the frame, or upset a terminal. */
+/* Appends a name, cleaned, and without what would end the frame. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
 {
-	char *clean = tally_buffer_room(out, length + 1), *at = clean;
-	if (!at)
-		return;
-	for (size_t i = 0; i < length; i++)
-		if (full || (name[i] != '"' && name[i] != '\''))
-			*at++ = stand_in(name[i]);
-	*at = '\0';
-	tally_terminal_clean(clean, clean, length + 1);
-	out->length += strlen(clean);
+	size_t start = out->length;
+	tally_put_name_bytes(out, name, length);
+	size_t kept = start;
+	for (size_t i = start; i < out->length; i++)
+		if (full || (out->bytes[i] != '"' && out->bytes[i] != '\''))
+			out->bytes[kept++] = out->bytes[i] == ';' ? ':' : out->bytes[i];
+	out->length = kept;
 }
 
 static void append_thread(const struct tally_stacks *stacks,

@@ -1,8 +1,10 @@
 #include "output/frame_lines.h"
 
 #include "base/buffer.h"
+#include "base/csv.h"
 #include "base/digits.h"
 #include "base/json.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -72,7 +74,7 @@ static void put_function(struct tally_buffer *out, const struct tally_frame_line
 	if (!(lines->parts & TALLY_FRAME_SYMBOL))
 		return;
 	tally_buffer_char(out, ' ');
-	tally_buffer_text(out, tally_names_text(names, function));
+	tally_put_name(out, tally_names_text(names, function));
 	if (lines->parts & TALLY_FRAME_OFFSET && function < names->functions.count &&
 	    names->functions.items[function].name != TALLY_STRING_NONE) {
 		tally_buffer_append(out, "+0x", 3);
@@ -92,8 +94,11 @@ static void put_source(struct tally_buffer *out, const struct tally_frame_lines 
 {
 	const char *file = lines->parts & TALLY_FRAME_SOURCE ? source_of(lines->names, frame)
 							     : NULL;
-	if (file)
-		tally_buffer_printf(out, "\n  %s:%u", tally_object_basename(file), frame->line);
+	if (!file)
+		return;
+	tally_buffer_text(out, "\n  ");
+	tally_put_name(out, tally_object_basename(file));
+	tally_buffer_printf(out, ":%u", frame->line);
 }
 
 static void put_json_source(struct tally_json *json, const char *file, uint32_t line)
@@ -210,7 +215,7 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 	put_function(out, lines, last->function, name->offset + place->before);
 	if (lines->parts & TALLY_FRAME_OBJECT) {
 		tally_buffer_text(out, " (");
-		tally_buffer_text(out, tally_names_mapped_object(names, last->function, map));
+		tally_put_name(out, tally_names_mapped_object(names, last->function, map));
 		tally_buffer_char(out, ')');
 	}
 	put_source(out, lines, is_one ? frames : last);

@@ -2,6 +2,7 @@
  * and arrays. Bytes after the known fields are shown as numbers, so that nothing is hidden. */
 
 #include "base/reader.h"
+#include "base/terminal.h"
 #include "output/script_text.h"
 #include "perfdata/perfdata.h"
 
@@ -492,6 +493,7 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 		       const struct tally_record *record, struct tally_buffer *out)
 {
 	const char *type = tally_record_type_name(record->header.type);
+	size_t start = out->length;
 	tally_buffer_printf(out, "0x%" PRIx64 " ", raw->file_offset);
 	if (type)
 		tally_buffer_text(out, type);
@@ -510,5 +512,6 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 	} else if (record->header.type >= TALLY_RECORD_USER_START) {
 		tool_record_dump(raw, out);
 	}
+	tally_clean_name_from(out, start); /* a record is one line, whatever names it has */
 	tally_buffer_char(out, '\n');
 }

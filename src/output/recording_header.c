@@ -1,7 +1,9 @@
 #include "output/recording_header.h"
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/reader.h"
+#include "base/terminal.h"
 #include "machine/bpf_codes.h"
 #include "perfdata/perfdata.h"
 
@@ -14,19 +16,34 @@ struct header_part {
 	const struct tally_perfdata *data;
 	struct tally_reader reader; /* reads the section */
 	struct tally_buffer *out;
+	struct tally_arena arena; /* of cleaned names */
 };
 
 /* Prints a feature section.  Stops when the section is truncated; the reader is then marked as
  * failed. */
 typedef void header_printer(struct header_part *part);
 
-/* Returns a string of the section: a length, then NUL-terminated text within it.  If it is
+/* Returns a name cleaned for a line of text; it lives as long as the part.  If memory is out, marks
+ * the output as failed. */
+static const char *clean_name(struct header_part *part, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	char *clean = tally_arena_alloc(&part->arena, size);
+	if (!clean) {
+		part->out->failed = true;
+		return "";
+	}
+	tally_terminal_clean_name(name, clean, size);
+	return clean;
+}
+
+/* Returns a string of the section, cleaned: a length, then NUL-terminated text within it.  If it is
  * malformed, returns "" and marks the reader as failed. */
 static const char *header_string(struct header_part *part)
 {
 	uint32_t room = tally_reader_u32(&part->reader);
 	const char *text = tally_reader_padded_string(&part->reader, room);
-	return text ? text : "";
+	return text ? clean_name(part, text) : "";
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -142,7 +159,7 @@ static void header_groups(struct header_part *part)
 				    strcmp(name, "{anon_group}") ? name : "");
 		for (uint64_t k = leader; k < (uint64_t)leader + members && k < event_count; k++)
 			tally_buffer_printf(part->out, "%s%s", k > leader ? "," : "",
-					    events[k].name);
+					    clean_name(part, events[k].name));
 		tally_buffer_text(part->out, "}\n");
 	}
 }
@@ -511,20 +528,19 @@ static const char **function_names(const struct header_part *part,
 }
 
 /* Puts "bpf_prog_" tag "_" name, the kernel's name for it in kallsyms. */
-static void put_name(struct tally_buffer *out, const struct bpf_program *program,
-		     const uint8_t *tag, const char *name)
+static void put_bpf_name(struct tally_buffer *out, const struct bpf_program *program,
+			 const uint8_t *tag, const char *name)
 {
 	tally_buffer_text(out, "bpf_prog_");
 	for (unsigned i = 0; i < sizeof(program->tag); i++)
 		tally_buffer_printf(out, "%02x", tag ? tag[i] : 0);
-	if (name)
-		tally_buffer_printf(out, "_%s", name);
-	else if (program->function_count > 1)
+	size_t length = name ? strlen(name) : strnlen(program->name, sizeof(program->name));
+	if (!name && program->function_count > 1) {
 		tally_buffer_text(out, "_F");
-	else if (program->name[0])
-		tally_buffer_printf(out, "_%.*s",
-				    (int)strnlen(program->name, sizeof(program->name)),
-				    program->name);
+	} else if (length || name) {
+		tally_buffer_char(out, '_');
+		tally_put_name_bytes(out, name ? name : program->name, length);
+	}
 }
 
 static void put_program(struct header_part *part, const struct bpf_program *program,
@@ -547,7 +563,8 @@ static void put_program(struct header_part *part, const struct bpf_program *prog
 		memcpy(&length, lengths + 4 * i, sizeof(length));
 		if (count > 1)
 			tally_buffer_printf(part->out, "# \tsub_prog %" PRIu64 ": ", i);
-		put_name(part->out, program, tags ? tags + 8 * i : NULL, names ? names[i] : NULL);
+		put_bpf_name(part->out, program, tags ? tags + 8 * i : NULL,
+			     names ? names[i] : NULL);
 		tally_buffer_printf(part->out, " addr 0x%" PRIx64 " size %u\n", address, length);
 	}
 	free(names);
@@ -712,11 +729,15 @@ static void put_meta_info(struct header_part *part)
 			   *value = tally_reader_string(&part->reader);
 		if (part->reader.failed)
 			return;
-		tally_buffer_printf(part->out, "# %s : ", key);
-		for (; *value; value++) {
-			tally_buffer_char(part->out, *value);
-			if (*value == '\n')
-				tally_buffer_text(part->out, "#   ");
+		tally_buffer_printf(part->out, "# %s : ", clean_name(part, key));
+		for (;;) {
+			size_t length = strcspn(value, "\n");
+			tally_put_name_bytes(part->out, value, length);
+			value += length;
+			if (!*value)
+				break;
+			value++;
+			tally_buffer_text(part->out, "\n#   ");
 		}
 		tally_buffer_char(part->out, '\n');
 	}
@@ -781,6 +802,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 			tally_buffer_printf(
 				out, "# feature section %u, which tally doesn't know: %zu bytes\n",
 				feature, bytes.size);
+		tally_arena_release(&part.arena);
 		return;
 	}
 	if (!features[feature].print)
@@ -791,6 +813,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		return;
 	}
 	features[feature].print(&part);
+	tally_arena_release(&part.arena);
 	if (part.reader.failed)
 		tally_buffer_printf(out, "# %s: cut short\n", features[feature].name);
 }

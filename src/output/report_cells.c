@@ -68,10 +68,11 @@ static void put_each(const char *digits, uint64_t samples, char *out, size_t siz
 {
 	char *end;
 	uint64_t number = strtoull(digits, &end, 10);
+	uint64_t product = tally_product_capped(number, samples);
 	if (end == digits)
 		snprintf(out, size, "%s", digits);
 	else
-		snprintf(out, size, "%" PRIu64, number * samples);
+		snprintf(out, size, "%s%" PRIu64, product == UINT64_MAX ? ">=" : "", product);
 }
 
 void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry,

@@ -65,7 +65,8 @@ static void put_tree(const struct tally_profile *profile, const struct tally_rep
 		     const struct tally_report_options *options,
 		     const struct tally_branch_node *first, struct tally_json *json)
 {
-	uint64_t least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
+	uint64_t least = tally_whole_number(options->tree_percent_min / 100 *
+					    (double)report->period);
 	if (options->tree == TALLY_TREE_NONE)
 		return;
 	tally_json_array(json, "tree");
@@ -91,7 +92,7 @@ static void put_digits(const char *name, const char *digits, uint64_t times,
 	if (end == digits)
 		tally_json_text(json, name, NULL);
 	else
-		tally_json_u64(json, name, number * times);
+		tally_json_u64(json, name, tally_product_capped(number, times));
 }
 
 static void put_key(const struct tally_profile *profile, const struct tally_report_entry *entry,
@@ -170,6 +171,8 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 	if (profile->of_branches)
 		tally_json_bool(json, "of_branches", true);
 	tally_json_u64(json, "period", report->period);
+	if (report->is_saturated)
+		tally_json_bool(json, "saturated", true);
 	if (report->idle.samples) {
 		tally_json_u64(json, "idle_samples", report->idle.samples);
 		tally_json_u64(json, "idle_period", report->idle.period);

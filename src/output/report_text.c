@@ -203,8 +203,10 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 		tally_buffer_printf(out, " over %.2f s", seconds);
 	if (recording->counts.lost)
 		tally_buffer_printf(out, ", %s lost", tally_number(recording->counts.lost));
+	if (table->report->is_saturated)
+		tally_buffer_text(out, ", " TALLY_SATURATED_TEXT);
 	if (table->report->comms == 1) {
-		tally_terminal_clean(only_command(table), text, sizeof(text));
+		tally_terminal_clean_name(only_command(table), text, sizeof(text));
 		tally_buffer_printf(out, ", command %s", text);
 	} else if (table->report->comms > 1) {
 		tally_buffer_printf(out, ", %s commands", tally_number(table->report->comms));
@@ -234,7 +236,7 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	else
 		tally_buffer_text(out, is_one ? " sample of " : " samples of ");
 	int used = (int)(out->length - start - marks);
-	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
+	tally_terminal_clean_name(events[table->options->event].name, name, sizeof(name));
 	int room = columns > 2 * REST ? columns - REST : REST / 2;
 	used += tally_fit_text(out, name, columns ? room : 0, table->view->ascii);
 	tally_buffer_text(out, plain);

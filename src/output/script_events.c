@@ -1,5 +1,7 @@
 #include "output/script_events.h"
 
+#include "base/terminal.h"
+
 #include "tally/perf_event.h"
 
 #include <inttypes.h>
@@ -48,6 +50,13 @@ static void task_of(const struct tally_record *record, uint32_t *pid, uint32_t *
 	}
 }
 
+/* Puts a name that ends the line. */
+static void put_name(const char *name, struct tally_buffer *out)
+{
+	tally_put_name(out, name);
+	tally_buffer_char(out, '\n');
+}
+
 static void put_mmap(const struct tally_record *record, struct tally_buffer *out)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
@@ -55,9 +64,9 @@ static void put_mmap(const struct tally_record *record, struct tally_buffer *out
 	tally_buffer_printf(out, " %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64, (int)mmap->pid,
 			    (int)mmap->tid, mmap->start, mmap->length, mmap->file_offset);
 	if (!is_mmap2) {
-		tally_buffer_printf(out, "]: %c %s\n",
-				    record->header.misc & TALLY_MISC_MMAP_DATA ? 'r' : 'x',
-				    mmap->filename);
+		tally_buffer_printf(out, "]: %c ",
+				    record->header.misc & TALLY_MISC_MMAP_DATA ? 'r' : 'x');
+		put_name(mmap->filename, out);
 		return;
 	}
 	if (mmap->has_inode)
@@ -67,11 +76,11 @@ static void put_mmap(const struct tally_record *record, struct tally_buffer *out
 		tally_buffer_text(out, " <");
 	for (unsigned i = 0; i < mmap->build_id_size; i++)
 		tally_buffer_printf(out, "%02x", mmap->build_id[i]);
-	tally_buffer_printf(out, "%s]: %c%c%c%c %s\n", mmap->has_inode ? "" : ">",
-			    mmap->protection & PROT_READ ? 'r' : '-',
-			    mmap->protection & PROT_WRITE ? 'w' : '-',
-			    mmap->protection & PROT_EXEC ? 'x' : '-',
-			    mmap->flags & MAP_SHARED ? 's' : 'p', mmap->filename);
+	tally_buffer_printf(
+		out, "%s]: %c%c%c%c ", mmap->has_inode ? "" : ">",
+		mmap->protection & PROT_READ ? 'r' : '-', mmap->protection & PROT_WRITE ? 'w' : '-',
+		mmap->protection & PROT_EXEC ? 'x' : '-', mmap->flags & MAP_SHARED ? 's' : 'p');
+	put_name(mmap->filename, out);
 }
 
 static void put_namespaces(const struct tally_record_namespaces *record, struct tally_buffer *out)
@@ -131,9 +140,10 @@ static void put_text_poke(struct tally_recording *recording,
 	uint64_t offset;
 	uint32_t function = tally_names_function(names, &place, &offset);
 	tally_buffer_printf(out, " %" PRIx64 " ", poke->address);
-	if (function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE)
-		tally_buffer_printf(out, "%s+0x%" PRIx64, tally_names_text(names, function),
-				    offset);
+	if (function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE) {
+		tally_put_name(out, tally_names_text(names, function));
+		tally_buffer_printf(out, "+0x%" PRIx64, offset);
+	}
 	tally_buffer_printf(out, " old len %u new len %u\n", poke->old_length, poke->new_length);
 	put_bytes("            Old bytes:", poke->bytes, poke->old_length, out);
 	put_bytes("            New bytes:", poke->bytes + poke->old_length, poke->new_length, out);
@@ -146,10 +156,10 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2: put_mmap(record, out); break;
 	case TALLY_RECORD_COMM:
-		tally_buffer_printf(out, "%s: %s:%d/%d\n",
-				    record->header.misc & TALLY_MISC_COMM_EXEC ? " exec" : "",
-				    record->comm.comm, (int)record->comm.pid,
-				    (int)record->comm.tid);
+		tally_buffer_text(out,
+				  record->header.misc & TALLY_MISC_COMM_EXEC ? " exec: " : ": ");
+		tally_put_name(out, record->comm.comm);
+		tally_buffer_printf(out, ":%d/%d\n", (int)record->comm.pid, (int)record->comm.tid);
 		break;
 	case TALLY_RECORD_FORK:
 	case TALLY_RECORD_EXIT: put_task(&record->task, out); break;
@@ -157,17 +167,17 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	case TALLY_RECORD_SWITCH_CPU_WIDE: put_switch(record, out); break;
 	case TALLY_RECORD_NAMESPACES: put_namespaces(&record->namespaces, out); break;
 	case TALLY_RECORD_CGROUP:
-		tally_buffer_printf(out, " cgroup: %" PRIu64 " %s\n", record->cgroup.id,
-				    record->cgroup.path);
+		tally_buffer_printf(out, " cgroup: %" PRIu64 " ", record->cgroup.id);
+		put_name(record->cgroup.path, out);
 		break;
 	case TALLY_RECORD_LOST:
 		tally_buffer_printf(out, " lost %" PRIu64 "\n", record->lost.lost);
 		break;
 	case TALLY_RECORD_KSYMBOL:
-		tally_buffer_printf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name %s\n",
+		tally_buffer_printf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name ",
 				    record->ksymbol.address, record->ksymbol.length,
-				    record->ksymbol.type, record->ksymbol.flags,
-				    record->ksymbol.name);
+				    record->ksymbol.type, record->ksymbol.flags);
+		put_name(record->ksymbol.name, out);
 		break;
 	case TALLY_RECORD_BPF_EVENT:
 		tally_buffer_printf(out, " type %u, flags %u, id %u\n", record->bpf.type,

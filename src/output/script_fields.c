@@ -406,7 +406,7 @@ static const struct tally_script_row rows[] = {
 	{ "ins_lat", LATENCY, TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", "ins_lat",
 	  .number = latency, .spot = TALLY_SPOT_BEFORE },
 	{ "bpf-output", BPF_OUTPUT, TALLY_SAMPLE_RAW, "RAW", "bpf_output", .text = bpf_output,
-	  .spot = TALLY_SPOT_AFTER, .put = put_bpf_output },
+	  .spot = TALLY_SPOT_AFTER, .put = put_bpf_output, .has_lines = true },
 	{ "tod", TALLY_FIELD_WALL_TIME, TALLY_SAMPLE_TIME, "TIME", "tod", .text = wall_time },
 	{ "stack", TALLY_FIELD_STACK },
 	/* only decoders of instruction traces have these */

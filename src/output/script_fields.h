@@ -77,6 +77,7 @@ struct tally_script_row {
 	 * without a function above uses the text of `put`, without blanks around it. */
 	enum tally_script_spot spot;
 	void (*put)(const struct tally_script_cell *cell, struct tally_buffer *out);
+	bool has_lines; /* `put` puts whole lines, in which all text is printable */
 };
 
 /* The output format; each has its own default fields. */

@@ -1,6 +1,7 @@
 #include "output/script_json.h"
 
 #include "base/buffer.h"
+#include "base/csv.h"
 #include "base/json.h"
 #include "base/vector.h"
 #include "output/frame_lines.h"

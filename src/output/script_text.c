@@ -10,6 +10,7 @@
 
 #include "abi/chain_walk.h"
 #include "base/digits.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "output/frame_lines.h"
 #include "recording/trace_text.h"
@@ -122,7 +123,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 		head.shows_stacks = head.fields & TALLY_FIELD_IP && !script->fields.no_stacks &&
 				    tally_recording_has_stacks(&events[i].attr);
 		head.lines = lines_of(script, head.fields, head.shows_stacks);
-		tally_buffer_printf(&text, "%*s: ", script->name_width, events[i].name);
+		tally_put_name_right(&text, events[i].name, (size_t)script->name_width);
+		tally_buffer_text(&text, ": ");
 		if (text.failed || !head.lines) {
 			tally_buffer_release(&text);
 			return -ENOMEM;
@@ -151,10 +153,14 @@ static uint8_t thread_layout(const struct event_head *head, const struct tally_s
 static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid,
 		       const struct tally_sample *sample, uint8_t layout, struct tally_buffer *out)
 {
+	enum { COMM_WIDTH = 16 };
 	char buffer[16];
-	if (layout & SHOWS_COMM)
-		tally_buffer_printf(out, layout & IS_NARROW ? "%s " : "%16s ",
-				    tally_tasks_comm(&script->recording->tasks, pid, tid, buffer));
+	if (layout & SHOWS_COMM) {
+		tally_put_name_right(out,
+				     tally_tasks_comm(&script->recording->tasks, pid, tid, buffer),
+				     layout & IS_NARROW ? 0 : COMM_WIDTH);
+		tally_buffer_char(out, ' ');
+	}
 	if (layout & SHOWS_PID && layout & SHOWS_TID)
 		tally_buffer_printf(out, "%5d/%-5d ", (int)sample->pid, (int)sample->tid);
 	else if (layout & (SHOWS_PID | SHOWS_TID))
@@ -368,13 +374,22 @@ static void end_line(struct tally_buffer *out)
 	out->bytes[out->length] = '\0';
 }
 
+static void put_cell(const struct tally_script_row *row, const struct tally_script_cell *cell,
+		     struct tally_buffer *out)
+{
+	size_t before = out->length;
+	tally_script_row_text(row, cell, out);
+	if (!row->has_lines)
+		tally_clean_name_from(out, before);
+}
+
 static void put_spot(const struct tally_script *script, enum tally_script_spot spot,
 		     const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	for (size_t i = 0; cell->shown & script->spots[spot].bits && i < script->spots[spot].count;
 	     i++)
 		if (cell->shown & script->spots[spot].items[i]->bit)
-			tally_script_row_text(script->spots[spot].items[i], cell, out);
+			put_cell(script->spots[spot].items[i], cell, out);
 }
 
 static int put_sample(struct tally_script *script, const struct tally_raw_record *raw,
@@ -395,9 +410,12 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	/* always blank: only decoders of instruction traces have flags */
 	if (fields & TALLY_FIELD_FLAGS)
 		tally_buffer_printf(out, "  %-21s ", "");
-	if (fields & TALLY_FIELD_TRACE)
+	if (fields & TALLY_FIELD_TRACE) {
+		size_t before = out->length;
 		tally_trace_text_put(&script->trace, raw->event,
 				     (size_t)(head - script->events.items), sample, out);
+		tally_clean_name_from(out, before);
+	}
 	put_spot(script, TALLY_SPOT_BEFORE, &cell, out);
 	if (head->shows_stacks) {
 		end_line(out);

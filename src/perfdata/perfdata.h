@@ -59,12 +59,23 @@ enum tally_feature {
 };
 
 /* One event of a recording. */
+/* A name that an event had until a record named it anew; samples before that were shown with it. */
+struct tally_former_name {
+	const char *name;
+	const struct tally_former_name *before;
+};
+
+enum { TALLY_FORMER_NAMES_MAX = 16 };
+
 struct tally_recorded_event {
 	struct tally_attr attr;
 	/* from EVENT_DESC, EVENT_UPDATE or a tracepoint's format, otherwise made from the
 	 * attribute */
 	const char *name;
 	bool is_named;    /* `name` comes from the recording; the writer ignores this */
+	/* names that it had before, at most TALLY_FORMER_NAMES_MAX; the writer ignores these */
+	const struct tally_former_name *former;
+	unsigned former_count;
 	const uint64_t *ids;
 	size_t id_count;
 	/* From EVENT_UPDATE; the writer ignores these. */
@@ -140,6 +151,10 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 /* Returns the events known so far (pipes describe them in the stream). */
 const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data,
 							 size_t *count);
+
+/* Returns a number that grows whenever an event or the name of one becomes known: while records are
+ * read, in a pipe, and in files that have names in their data (simpleperf's tracing data). */
+uint64_t tally_perfdata_names_known(const struct tally_perfdata *data);
 
 /* Returns the event that has `id`, or NULL. */
 const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data,

@@ -326,7 +326,7 @@ static void name_tracepoints(struct tally_perfdata *data, uint64_t id, const cha
 {
 	struct tally_recorded_event *event;
 	while (name && (event = unnamed_tracepoint(data, id))) {
-		event->name = name;
+		tally_perfdata_rename(data, event, name);
 		event->is_named = true;
 	}
 }

@@ -186,6 +186,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 			return -ENOMEM;
 		*index = data->event_count;
 	}
+	data->names_known++;
 	memset(data->event_cache, 0, sizeof(data->event_cache));
 	data->time_places[data->event_count] = time_places_of(data, &event.attr);
 	if (!data->event_count)
@@ -196,6 +197,22 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 				     sizeof(data->time_places[0])));
 	data->events[data->event_count++] = event;
 	return 0;
+}
+
+void tally_perfdata_rename(struct tally_perfdata *data, struct tally_recorded_event *event,
+			   const char *name)
+{
+	struct tally_former_name *former = NULL;
+	if (strcmp(event->name, name) && event->former_count < TALLY_FORMER_NAMES_MAX)
+		former = tally_arena_alloc(&data->arena, sizeof(*former));
+	if (former) {
+		event->former_count++;
+		*former = (struct tally_former_name){ .name = event->name,
+						      .before = event->former };
+		event->former = former;
+	}
+	event->name = name;
+	data->names_known++;
 }
 
 static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *reader)
@@ -215,7 +232,7 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 						 : NULL;
 		uint64_t index = by_id ? *by_id : i;
 		if (index < data->event_count && *name) {
-			data->events[index].name = name;
+			tally_perfdata_rename(data, &data->events[index], name);
 			data->events[index].is_named = true;
 		}
 	}
@@ -599,6 +616,16 @@ static int set_text(struct tally_perfdata *data, const char **field, const uint8
 	return length && !copy ? -ENOMEM : 0;
 }
 
+static int set_name(struct tally_perfdata *data, struct tally_recorded_event *event,
+		    const uint8_t *bytes, size_t room)
+{
+	const char *name = NULL;
+	int result = set_text(data, &name, bytes, room);
+	if (name)
+		tally_perfdata_rename(data, event, name);
+	return result;
+}
+
 static int set_cpus(struct tally_perfdata *data, const char **field, const uint8_t *bytes,
 		    size_t size)
 {
@@ -634,7 +661,7 @@ static int apply_event_update(struct tally_perfdata *data, const uint8_t *bytes,
 		return set_text(data, &event->unit, value, room);
 	case TALLY_EVENT_UPDATE_NAME:
 		event->is_named |= *value != 0;
-		return set_text(data, &event->name, value, room);
+		return set_name(data, event, value, room);
 	case TALLY_EVENT_UPDATE_CPUS:
 		return set_cpus(data, &event->cpus, value, room);
 	case TALLY_EVENT_UPDATE_SCALE:

@@ -5,6 +5,7 @@
 #include "base/file_copy.h"
 #include "base/input_limits.h"
 #include "base/lost_pages.h"
+#include "base/terminal.h"
 #include "base/unpack.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -385,11 +386,12 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 /* Puts the file's name in front of the message. */
 static void name_file(const char *path, struct tally_error *err)
 {
-	char message[sizeof(err->message)];
+	char message[sizeof(err->message)], name[200];
 	if (!err)
 		return;
 	memcpy(message, err->message, sizeof(message));
-	snprintf(err->message, sizeof(err->message), "%.200s: %.500s", path, message);
+	tally_terminal_clean_name(path, name, sizeof(name));
+	snprintf(err->message, sizeof(err->message), "%s: %.500s", name, message);
 }
 
 static int open_source(struct tally_perfdata *data, const char *path, struct tally_error *err)

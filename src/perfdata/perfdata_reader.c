@@ -354,6 +354,11 @@ const struct tally_recorded_event *tally_perfdata_events(const struct tally_perf
 	return data->events;
 }
 
+uint64_t tally_perfdata_names_known(const struct tally_perfdata *data)
+{
+	return data->names_known;
+}
+
 const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data,
 							      uint64_t id)
 {

@@ -128,6 +128,7 @@ struct tally_perfdata {
 	struct { uint64_t id; uint32_t index_plus_1; } event_cache[TALLY_EVENT_ID_CACHE];
 	struct tally_feature_bytes features[TALLY_FEATURE_MAX];
 	TALLY_VECTOR(struct tally_recorded_build_id) build_ids;
+	uint64_t names_known; /* see tally_perfdata_names_known() */
 	TALLY_VECTOR(struct tally_tracepoint_text) tracepoints;
 	struct tally_map tracepoint_by_id; /* id → index + 1 */
 
@@ -163,6 +164,10 @@ const uint8_t *tally_perfdata_ids_at(struct tally_perfdata *data, const uint8_t 
 struct tally_disk_section tally_perfdata_section_at(const struct tally_perfdata *data,
 						    const uint8_t *at);
 void tally_disk_header_swap(struct tally_disk_header *header);
+
+/* Gives an event another name.  It keeps the former one as such, as far as memory allows. */
+void tally_perfdata_rename(struct tally_perfdata *data, struct tally_recorded_event *event,
+			   const char *name);
 
 /* Names the tracepoints with this id that have no name yet: from a format, or from a struct
  * tally_disk_event_type. */

@@ -7,7 +7,7 @@
 /* A node's first child is the next node; its next sibling is at `end`.  Siblings are in the order
  * of their codes.  16 bytes, since there are many: five for each distinct stack of random calls. */
 struct tally_call_node {
-	uint64_t total; /* weight of all stacks that pass through here or end here; modulo 2^64 */
+	uint64_t total; /* weight of all stacks that pass through here or end here */
 	uint32_t code;  /* the frame's code; for a root: its number */
 	uint32_t end;   /* index after the last descendant */
 };
@@ -16,13 +16,6 @@ struct tally_call_node {
 struct tally_call_tree {
 	struct { struct tally_call_node *items; size_t count, capacity; } nodes;
 };
-
-/* Adds weights; the sum saturates at UINT64_MAX. */
-static inline uint64_t tally_sum_capped(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 /* Makes room for this many stacks with this many frames in all.  Returns 0 or -ENOMEM. */
 int tally_call_tree_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames);

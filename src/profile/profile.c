@@ -247,7 +247,11 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
 									  &count);
-	size_t named = name ? tally_event_find(events, count, name) : 0;
+	const struct tally_sample_filter *filter = &profile->recording->filter;
+	bool is_filtered = name && filter->event && !strcmp(filter->event, name) &&
+			   filter->event_index < count;
+	size_t named = name && !is_filtered ? tally_event_find(events, count, name) : 0;
+	named = is_filtered ? filter->event_index : named;
 	if (name && named == count)
 		return tally_event_not_found(profile->recording->data, name, err);
 	for (*event = (uint32_t)named; !name && *event < count; ++*event) {

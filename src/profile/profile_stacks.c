@@ -165,8 +165,8 @@ static void take_rows(struct tally_profile *profile, const uint32_t *threads, bo
 		row.period = by_period ? row.period : row.samples;
 		table->rows.items[kept++] = row;
 		bytes += size;
-		out->total_weight = tally_sum_capped(out->total_weight, row.period);
-		out->total_samples = tally_sum_capped(out->total_samples, row.samples);
+		out->total_weight += row.period;
+		out->total_samples += row.samples;
 	}
 	table->rows.count = kept;
 	table->stacks.count = bytes;
@@ -179,6 +179,8 @@ int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_
 	int result = threads ? make_steps(profile, out) : -ENOMEM;
 	if (!result)
 		take_rows(profile, threads, by_period, out);
+	if (by_period && event < profile->recording->sums.count)
+		out->weights_cut = profile->recording->sums.items[event].cut;
 	free(threads);
 	return result;
 }

@@ -3,6 +3,7 @@
 #include "base/huge.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "naming/place_table.h"
 
 #include <errno.h>
@@ -118,9 +119,7 @@ int tally_row_table_heat(const struct tally_row_table *table, struct tally_place
 		uint64_t weight = row->period ? row->period : row->samples;
 		uint32_t leaf = stack == end ? UINT32_MAX : tally_stack_next_place(&stack);
 		if (leaf < count)
-			weights[leaf] += weight < UINT64_MAX - weights[leaf]
-						 ? weight
-						 : UINT64_MAX - weights[leaf];
+			weights[leaf] = tally_sum_capped(weights[leaf], weight);
 	}
 	for (size_t i = 0; i < count; i++)
 		if (places->places.items[i].is_late && weights[i])

@@ -414,6 +414,8 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	uint64_t period = reader->options->by_cost ? cost_of(sample) : sample->period;
 	if (reader->options->of_branches)
 		return add_branches(reader, task, raw, sample);
+	if (tally_recording_weigh(reader->recording, task->event, &period) < 0)
+		return -ENOMEM;
 	uint32_t class = reader->wanted_facts ? class_of_sample(reader, task, raw, sample)
 					      : task->class;
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)

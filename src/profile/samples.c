@@ -51,7 +51,9 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes,
 		.period = sample->period,
 		.is_idle_task = tally_tasks_is_idle(&recording->tasks, sample->pid, sample->tid),
 	};
-	if (one.thread == UINT32_MAX || tally_recording_chain(recording, raw, record) < 0 ||
+	if (one.thread == UINT32_MAX ||
+	    tally_recording_weigh(recording, one.event, &one.period) < 0 ||
+	    tally_recording_chain(recording, raw, record) < 0 ||
 	    intern_stack(samples, bytes, &one.stack) < 0)
 		return -ENOMEM;
 	samples->stacks.rows.items[one.stack].samples++;

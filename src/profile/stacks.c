@@ -7,6 +7,7 @@
 #include "profile/stacks.h"
 
 #include "base/vector.h"
+#include "base/weight_sum.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -96,12 +97,6 @@ uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint
 	}
 }
 
-static uint64_t sum_capped(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames,
 		     size_t count, uint64_t weight, uint64_t samples)
 {
@@ -120,10 +115,12 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 	if (row == UINT32_MAX)
 		return -ENOMEM;
 	struct tally_row *stack = &stacks->rows.rows.items[row];
-	stack->period = sum_capped(stack->period, weight);
-	stack->samples = sum_capped(stack->samples, samples);
-	stacks->total_weight = sum_capped(stacks->total_weight, weight);
-	stacks->total_samples = sum_capped(stacks->total_samples, samples);
+	struct tally_weight_sum total = { .sum = stacks->total_weight, .cut = stacks->weights_cut };
+	stack->period += tally_weight_sum_add(&total, weight);
+	stack->samples += samples;
+	stacks->total_weight = total.sum;
+	stacks->weights_cut = total.cut;
+	stacks->total_samples += samples;
 	return 0;
 }
 

@@ -63,7 +63,10 @@ struct tally_stacks {
 	/* a thread that calls exec has two labels, before and after, but counts once */
 	uint32_t thread_count;
 	uint64_t total_weight, total_samples;
-	char event[128]; /* "cpu-clock"; "": not known */
+	/* weights that were cut because the total ended at its limit (base/weight_sum.h); 0: the
+	 * sums are exact */
+	uint64_t weights_cut;
+	char event[1024]; /* "cpu-clock"; "": not known */
 	/* unit of weights: "samples", "ns", "events"; or TALLY_MILLIONTHS of what text counts */
 	char unit[32];
 	char title[256];
@@ -80,7 +83,7 @@ struct tally_stacks {
 	uint64_t lines_read, lines_skipped;
 	uint64_t first_line_skipped; /* counted from 1; 0: none */
 	uint64_t other_samples;      /* samples of events other than `event` */
-	char other_event[128];       /* the first of these events */
+	char other_event[1024];      /* the first of these events */
 };
 
 /* Return ids, added when new; UINT32_MAX when memory is out. */

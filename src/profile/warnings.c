@@ -439,6 +439,23 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 	return -ENOENT;
 }
 
+static void warn_saturated(const struct tally_recording *recording, struct tally_buffer *out)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (size_t i = 0; i < recording->sums.count && i < count; i++) {
+		if (!recording->sums.items[i].cut)
+			continue;
+		tally_buffer_text(out, "the weights of '");
+		tally_put_name(out, events[i].name);
+		tally_buffer_printf(out,
+				    "' add up to more than 2^63 - 1, where sums end: shares are "
+				    "not exact, since %s sample%s for less or nothing\n",
+				    tally_number(recording->sums.items[i].cut),
+				    either(recording->sums.items[i].cut, " counts", "s count"));
+	}
+}
+
 void tally_profile_warnings(const struct tally_recording *recording, struct tally_buffer *out)
 {
 	const struct tally_recording_counts *counts = &recording->counts;
@@ -456,6 +473,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 			out,
 			"the kernel throttled sampling %s time%s: the figures are too low there\n",
 			tally_number(counts->throttled), either(counts->throttled, "", "s"));
+	warn_saturated(recording, out);
 	warn_stacks(counts, recording->names.sources.verbose, out);
 	if (counts->guests)
 		tally_buffer_printf(

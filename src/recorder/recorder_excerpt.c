@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "task/jit.h"
 #include "task/last_chain.h"
 
@@ -413,7 +414,7 @@ static void add_period(struct tally_recorder_excerpt *excerpt, size_t at, uint64
 {
 	uint64_t sum;
 	memcpy(&sum, excerpt->records.bytes + at, sizeof(sum));
-	sum += period;
+	sum = tally_sum_capped(sum, period);
 	memcpy(excerpt->records.bytes + at, &sum, sizeof(sum));
 }
 

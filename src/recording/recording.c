@@ -255,6 +255,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_map_release(&recording->left_out);
 	tally_map_release(&recording->last_values);
 	tally_map_release(&recording->stack_tops);
+	tally_vector_release(&recording->sums);
 	tally_sample_filter_release(&recording->filter);
 	free(recording->path);
 	free(recording);
@@ -265,7 +266,7 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 	switch (record->header.type) {
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
-		counts->lost += record->lost.lost;
+		counts->lost = tally_sum_capped(counts->lost, record->lost.lost);
 		break;
 	case TALLY_RECORD_THROTTLE:
 		counts->throttled++;
@@ -283,19 +284,62 @@ int tally_recording_prepare_packing(struct tally_recording *recording)
 	return recording->stacks.noted ? 0 : -ENOMEM;
 }
 
+int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uint64_t *weight)
+{
+	while (recording->sums.count <= event)
+		if (tally_vector_push(&recording->sums, (struct tally_weight_sum){ 0 }) < 0)
+			return -ENOMEM;
+	*weight = tally_weight_sum_add(&recording->sums.items[event], *weight);
+	return 0;
+}
+
+bool tally_recording_is_saturated(const struct tally_recording *recording, uint32_t event)
+{
+	return event < recording->sums.count && recording->sums.items[event].cut;
+}
+
 /* ---- records ------------------------------------------------------------- */
+
+/* Reads the whole file once more to find an event whose name is in the data, perhaps behind its
+ * samples.  Returns its index, or -errno with a message. */
+static int64_t find_late_name(const char *path, const char *name, struct tally_error *err)
+{
+	struct tally_perfdata *data;
+	struct tally_raw_record raw;
+	size_t count;
+	int result = tally_perfdata_open(path, &data, err);
+	if (result < 0)
+		return result;
+	while ((result = tally_perfdata_next(data, &raw, err)) > 0)
+		continue;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	size_t found = tally_event_find(events, count, name);
+	if (!result && found == count)
+		result = tally_event_not_found(data, name, err);
+	tally_perfdata_close(data);
+	return result < 0 ? result : (int64_t)found;
+}
 
 int tally_recording_filter(struct tally_recording *recording,
 			   const struct tally_profile_filter *filter, struct tally_error *err)
 {
-	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	if (filter->event && !tally_perfdata_is_pipe(recording->data) &&
-	    tally_event_find(events, count, filter->event) == count)
-		return tally_event_not_found(recording->data, filter->event, err);
 	recording->frames_max = filter->frames_max;
 	tally_sample_filter_release(&recording->filter);
-	return tally_sample_filter_init(&recording->filter, filter, recording->data, err);
+	int result = tally_sample_filter_init(&recording->filter, filter, recording->data, err);
+	if (result || !filter->event)
+		return result;
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	size_t found = tally_event_find(events, count, filter->event);
+	if (found == count && recording->path && !tally_perfdata_is_pipe(recording->data)) {
+		int64_t late = find_late_name(recording->path, filter->event, err);
+		if (late < 0)
+			return (int)late;
+		found = (size_t)late;
+	}
+	if (found < count)
+		recording->filter.event_index = found;
+	return 0;
 }
 
 static void leave_out_sample(struct tally_recording *recording, const struct tally_sample *sample)
@@ -321,7 +365,7 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	if (!counts->first_time || record->sample.time < counts->first_time)
 		counts->first_time = record->sample.time;
 	bool waits = tally_off_cpu_measured(&recording->off_cpu, raw->event);
-	uint64_t end = record->sample.time + (waits ? record->sample.period : 0);
+	uint64_t end = tally_sum_capped(record->sample.time, waits ? record->sample.period : 0);
 	if (end > counts->last_time)
 		counts->last_time = end;
 	return true;
@@ -333,8 +377,10 @@ static int finish(const struct tally_recording *recording, struct tally_error *e
 	size_t count;
 	const char *name = recording->filter.event;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	return name && tally_event_find(events, count, name) == count ?
-		       tally_event_not_found(recording->data, name, err) : 0;
+	bool is_found = recording->filter.event_index != SIZE_MAX;
+	return name && !is_found && tally_event_find(events, count, name) == count
+		       ? tally_event_not_found(recording->data, name, err)
+		       : 0;
 }
 
 static int before_change(struct tally_recording *recording)
@@ -355,7 +401,8 @@ static void count_trace(struct tally_recording_counts *counts, const struct tall
 		counts->trace.type = tally_reader_u32(&reader);
 		counts->trace.is_told = true;
 	} else {
-		counts->trace.bytes += tally_reader_u64(&reader);
+		counts->trace.bytes = tally_sum_capped(counts->trace.bytes,
+						       tally_reader_u64(&reader));
 	}
 }
 

@@ -9,15 +9,16 @@
 
 #include "abi/arch.h"
 #include "base/buffer.h"
+#include "base/weight_sum.h"
+#include "naming/kernel_identity.h"
+#include "naming/names.h"
+#include "naming/packed_stacks.h"
+#include "naming/text_pokes.h"
 #include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 #include "recording/deferred_chains.h"
-#include "naming/kernel_identity.h"
-#include "naming/names.h"
 #include "recording/off_cpu.h"
-#include "naming/packed_stacks.h"
 #include "recording/sample_filter.h"
-#include "naming/text_pokes.h"
 #include "task/endings.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
@@ -134,6 +135,11 @@ struct tally_recording {
 	/* command → how much of it the filters left out; for tally_recording_is_empty() */
 	struct tally_map left_out;
 	struct tally_map last_values; /* event id → value in its last sample */
+	/* by event: the weights that views have summed; see tally_recording_weigh() */
+	struct {
+		struct tally_weight_sum *items;
+		size_t count, capacity;
+	} sums;
 	/* what tally_recording_has_skid() said of the attribute of the last event */
 	struct {
 		uint64_t config, flags;
@@ -234,6 +240,14 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 /* Appends the recorded command ("make -j8") as one line, from the recorder's command line: the part
  * after "--".  Appends nothing if there is none. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
+
+/* Adds the weight of a sample to the sum of its event (an index into the events), and sets it to what
+ * of it fits (base/weight_sum.h).  Views that sum weights call this for each sample that they show,
+ * once, before they use the weight.  Returns 0 or -ENOMEM. */
+int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uint64_t *weight);
+
+/* True if a sum of the event ended at the limit: its sums and shares are not exact. */
+bool tally_recording_is_saturated(const struct tally_recording *recording, uint32_t event);
 
 /* From now on, unwound stacks are noted in `stacks.noted` for
  * tally_make_name_section(), and names stay

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/reader.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "machine/cpu.h"
 #include "naming/names.h"
@@ -89,16 +90,40 @@ void tally_list_quote(const char *word, char *list)
 
 /* ---- events -------------------------------------------------------------- */
 
+/* True if views show `own` as `name`: text shows names cleaned, JSON as they are. */
+static bool is_shown_as(const char *own, const char *name)
+{
+	struct tally_buffer shown = { 0 };
+	bool is_same = !strcmp(own, name);
+	if (!is_same && strchr(name, '?')) {
+		tally_put_name(&shown, own);
+		is_same = !strcmp(tally_buffer_string(&shown), name);
+	}
+	tally_buffer_release(&shown);
+	return is_same;
+}
+
+static bool was_shown_as(const struct tally_recorded_event *event, const char *name)
+{
+	const struct tally_former_name *former = event->former;
+	while (former && !is_shown_as(former->name, name))
+		former = former->before;
+	return former;
+}
+
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
 {
 	size_t length = strlen(name), found = count;
 	uint64_t number;
+	for (size_t i = 0; i < count; i++)
+		if (is_shown_as(events[i].name, name))
+			return i;
+	for (size_t i = 0; i < count; i++)
+		if (was_shown_as(&events[i], name))
+			return i;
 	const char *end = parse_number(name, &number);
 	if (end && !*end && number < count)
 		return number;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(events[i].name, name))
-			return i;
 	for (size_t i = 0; i < count; i++)
 		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' &&
 		    !strchr(name, ':'))
@@ -133,16 +158,18 @@ int tally_event_not_found(const struct tally_perfdata *data, const char *name,
 	return -ENOENT;
 }
 
-/* A pipe announces its events one by one, so the search is repeated when there are more. */
+/* A pipe announces its events and their names one by one, so the search is repeated when there are
+ * more.  An event that was found stays the one, even if it gets another name. */
 static bool is_event(struct tally_sample_filter *filter, const struct tally_perfdata *data,
 		     const struct tally_recorded_event *event)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
-	if (count != filter->events_seen) {
+	uint64_t names = tally_perfdata_names_known(data);
+	if (filter->event_index == SIZE_MAX && names != filter->names_seen) {
 		size_t found = tally_event_find(events, count, filter->event);
 		filter->event_index = found < count ? found : SIZE_MAX;
-		filter->events_seen = count;
+		filter->names_seen = names;
 	}
 	return (size_t)(event - events) == filter->event_index;
 }
@@ -210,6 +237,7 @@ int tally_sample_filter_init(struct tally_sample_filter *filter,
 		.event = asked->event,
 		.time_end_ns = UINT64_MAX,
 		.event_index = SIZE_MAX,
+		.names_seen = UINT64_MAX,
 	};
 	int result = asked->pids ? tally_numbers_parse(&filter->pids, asked->pids, err) : 0;
 	if (!result && asked->tids)

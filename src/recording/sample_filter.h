@@ -36,8 +36,8 @@ struct tally_sample_filter {
 	const char *comms, *event;
 	/* from the first range to the last; 0 and UINT64_MAX: no limit */
 	uint64_t time_start_ns, time_end_ns;
-	/* number of events when `event` was searched among them */
-	size_t events_seen;
+	/* number of names when `event` was searched among them (tally_perfdata_names_known()) */
+	uint64_t names_seen;
 	size_t event_index;    /* SIZE_MAX: not found yet */
 	bool takes_all;
 };
@@ -71,8 +71,8 @@ bool tally_function_passes(const struct tally_profile_filter *filter,
  * NUL. */
 void tally_list_quote(const char *word, char *list);
 
-/* Finds an event by name or number; returns `count` if there is none.  "page-faults" also means
- * "page-faults:u", which it became if the kernel's part was not permitted.  "sched_switch" means
+/* Finds an event by its name, as any view shows it, or by its number; returns `count` if there is
+ * none.  "page-faults" also means "page-faults:u", which it became if the kernel's part was not permitted.  "sched_switch" means
  * the tracepoint of that name if there is only one. */
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);
 

@@ -600,6 +600,7 @@ static void describe(struct maker *maker, uint32_t event)
 	out->function = tally_names_plain_text(maker->names, maker->hot->function);
 	out->object = tally_names_object(maker->names, maker->hot->function);
 	out->event = events[event].name;
+	out->is_saturated = tally_recording_is_saturated(maker->profile->recording, event);
 	if (maker->hot->symbol != maker->hot->function)
 		out->inlined_into = tally_names_plain_text(maker->names, maker->hot->symbol);
 	out->aim = aim_of(maker->profile->recording, attr);

@@ -74,6 +74,7 @@ struct tally_annotation {
 	const char *function, *object, *event; /* they belong to the profile */
 	const char *inlined_into; /* the symbol whose code it is; NULL: the function's own */
 	struct tally_annotation_weight weight, total; /* the function's, and the whole event's */
+	bool is_saturated; /* sums ended at the limit (base/weight_sum.h): they are not exact */
 	/* part of `weight` that is not in functions that were inlined into it */
 	struct tally_annotation_weight self;
 	double whole_self; /* percent of the event that all copies of the function have so */

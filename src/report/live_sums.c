@@ -2,6 +2,7 @@
 
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "profile/idle.h"
 #include "report/report_internal.h"
 
@@ -293,7 +294,8 @@ struct live_report {
 	uint32_t *symbols;
 	/* by function: a number that functions with the same keys share */
 	uint32_t *group_of_function;
-	/* factor of weights: a faded weight may be below one, and trees have whole numbers */
+	/* factor of weights: a faded weight may be below one, or the sum above 2^63, and trees
+	 * have whole numbers of 64 bits */
 	double scale;
 };
 
@@ -432,10 +434,13 @@ static int add_sums(struct live_report *self)
 						  self->sums->frames.items[sum->first + frame],
 						  false);
 	}
-	self->report->period = (uint64_t)(weight * self->scale);
-	self->report->samples = (uint64_t)(samples + 0.5);
-	self->report->idle.period = (uint64_t)(idle_weight * self->scale);
-	self->report->idle.samples = (uint64_t)(idle_samples + 0.5);
+	/* whole numbers have room for the sum of all */
+	if (!((weight + idle_weight) * self->scale < 0x1p63))
+		self->scale = 0x1p62 / (weight + idle_weight);
+	self->report->period = tally_whole_number(weight * self->scale);
+	self->report->samples = tally_whole_number(samples + 0.5);
+	self->report->idle.period = tally_whole_number(idle_weight * self->scale);
+	self->report->idle.samples = tally_whole_number(idle_samples + 0.5);
 	return result;
 }
 
@@ -496,10 +501,10 @@ static int keep_heaviest(struct live_report *self)
 		struct tally_report_entry *entry = &order[i]->entry;
 		if (options->by[TALLY_SORT_SYMBOL])
 			tally_report_set_inlining(entry, &order[i]->functions);
-		entry->self = (uint64_t)(order[i]->self * self->scale);
-		entry->total = (uint64_t)(order[i]->total * self->scale);
-		entry->self_samples = (uint64_t)(order[i]->self_samples + 0.5);
-		entry->total_samples = (uint64_t)(order[i]->total_samples + 0.5);
+		entry->self = tally_whole_number(order[i]->self * self->scale);
+		entry->total = tally_whole_number(order[i]->total * self->scale);
+		entry->self_samples = tally_whole_number(order[i]->self_samples + 0.5);
+		entry->total_samples = tally_whole_number(order[i]->total_samples + 0.5);
 		order[i]->shown = self->report->entries.count;
 		result = tally_vector_push(&self->report->entries, *entry);
 	}
@@ -554,7 +559,8 @@ static int add_to_tree(struct live_report *self, const struct tally_live_sum *su
 			self, list, frames[up ? sum->count - left : left - 1]);
 		if (!branch)
 			return -ENOMEM;
-		branch->weight += (uint64_t)(sum->weight * self->scale);
+		branch->weight = tally_sum_capped(branch->weight,
+						  tally_whole_number(sum->weight * self->scale));
 		list = &branch->child;
 	}
 	return 0;

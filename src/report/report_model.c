@@ -334,10 +334,12 @@ int tally_report_build(const struct tally_profile *profile,
 			   tally_off_cpu_measured(&profile->recording->off_cpu,
 						  &recorded[options->event]);
 	tally_profile_totals(profile, options->event, &report->samples, &report->period);
+	report->is_saturated = tally_recording_is_saturated(profile->recording, options->event);
 	report->idle = tally_profile_idle(profile, options->event);
 	report->spread = tally_profile_spread(profile, options->event);
 	/* Printed figures are rounded; a lighter branch would not be printed. */
-	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
+	builder.least = tally_whole_number(options->tree_percent_min / 100 *
+					   (double)report->period);
 	int result = tally_profile_count_tasks(profile, options->event, &report->comms,
 					       &report->threads);
 	if (result)

@@ -61,6 +61,7 @@ struct tally_report {
 	struct { struct tally_report_entry *items; size_t count, capacity; } entries;
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
+	bool is_saturated; /* sums ended at the limit (base/weight_sum.h): they are not exact */
 	struct tally_left_out idle; /* left out as idle; not part of the sums above */
 	bool of_waits; /* periods are times that tasks waited; entries have the longest wait */
 	double spread; /* of the samples' periods: see struct tally_share */

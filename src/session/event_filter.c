@@ -5,6 +5,7 @@
 #include "session/event_filter.h"
 
 #include "base/buffer.h"
+#include "base/terminal.h"
 #include "filter/filter.h"
 #include "machine/tracefs.h"
 #include "tracepoint/format.h"
@@ -104,8 +105,11 @@ static void find_reason(const struct tally_event *event, const struct tally_trac
 	const struct tally_filter_fields all = { fields, tracepoint->field_count, CPUS_MAX };
 	if (tally_filter_compile(event->filter, &all, NULL, 0, &wrong) < 0) {
 		list_fields(tracepoint, names, sizeof(names));
-		tally_error_set(err, -EINVAL, "the filter of '%s' is wrong: %s\n  %s\n  %*s^",
-				event->name, wrong.reason, event->filter, (int)wrong.position, "");
+		char name[128], filter[512];
+		tally_terminal_clean_name(event->name, name, sizeof(name));
+		tally_terminal_clean_name(event->filter, filter, sizeof(filter));
+		tally_error_set(err, -EINVAL, "the filter of '%s' is wrong: %s\n  %s\n  %*s^", name,
+				wrong.reason, filter, (int)wrong.position, "");
 		tally_error_hint(err, "its fields are %s",
 				 *names ? names : "those that all events have: common_pid");
 	}

@@ -18,7 +18,7 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 		return;
 	}
 	if (row->missing) {
-		tally_terminal_clean(row->missing, clean, sizeof(clean));
+		tally_terminal_clean_name(row->missing, clean, sizeof(clean));
 		snprintf(out, TALLY_COMPARISON_TEXT, clean[0] == '<' ? "%s" : "<%s>", clean);
 		return;
 	}
@@ -26,7 +26,7 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 	double value = is_clock ? row->figure.mean / 1e6 : row->figure.mean, size = fabs(value);
 	bool is_whole = !row->unit[0] && (size >= 100 || size == (double)(long)size);
 	int decimals = strcmp(row->unit, "s") ? 2 : 4;
-	tally_terminal_clean(is_clock ? "msec" : row->unit, unit, sizeof(unit));
+	tally_terminal_clean_name(is_clock ? "msec" : row->unit, unit, sizeof(unit));
 	tally_stat_number(value, is_whole ? 0 : decimals, number, sizeof(number));
 	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
 }
@@ -97,7 +97,7 @@ static void comparison_verdict(const struct tally_judged_condition *judged,
 	else
 		snprintf(figure, sizeof(figure), "%+.6g",
 			 judged->scale * judged->row->change.difference);
-	tally_terminal_clean(judged->condition.text, condition, sizeof(condition));
+	tally_terminal_clean_name(judged->condition.text, condition, sizeof(condition));
 	snprintf(out, 3 * TALLY_COMPARISON_TEXT, "%s: %s%s", condition, figure,
 		 judged->result == TALLY_CONDITION_NOISE ? ", which is within the noise" : "");
 }
@@ -129,7 +129,7 @@ struct cells {
 static struct cells cells_of(const struct tally_compared_row *row)
 {
 	struct cells cells;
-	tally_terminal_clean(row->name, cells.text[0], NAME_MAX_WIDTH + 1);
+	tally_terminal_clean_name(row->name, cells.text[0], NAME_MAX_WIDTH + 1);
 	comparison_figure(row->old, cells.text[1]);
 	comparison_figure(row->new, cells.text[2]);
 	comparison_change(row, cells.text[3]);
@@ -157,8 +157,8 @@ static void put_side(struct tally_buffer *out, const char *word,
 		     const struct tally_saved_counts *side)
 {
 	char path[256], command[512];
-	tally_terminal_clean(side->path, path, sizeof(path));
-	tally_terminal_clean(side->command, command, sizeof(command));
+	tally_terminal_clean_name(side->path, path, sizeof(path));
+	tally_terminal_clean_name(side->command, command, sizeof(command));
 	tally_buffer_printf(out, "%s: %s", word, path);
 	if (command[0])
 		tally_buffer_printf(out, ", '%s'", command);
@@ -215,7 +215,7 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 	}
 	for (size_t i = 0; i < comparison->notes.count; i++) {
 		char note[1024];
-		tally_terminal_clean(comparison->notes.items[i], note, sizeof(note));
+		tally_terminal_clean_name(comparison->notes.items[i], note, sizeof(note));
 		tally_buffer_printf(out, "%snote: %s\n", i ? "" : "\n", note);
 	}
 	put_verdicts(out, comparison, has_colours);
@@ -227,7 +227,7 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 static void put_code(struct tally_buffer *out, const char *text)
 {
 	char clean[512];
-	tally_terminal_clean(text, clean, sizeof(clean));
+	tally_terminal_clean_name(text, clean, sizeof(clean));
 	tally_buffer_char(out, '`');
 	for (const char *c = clean; *c; c++) {
 		if (*c == '|')

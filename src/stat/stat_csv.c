@@ -2,6 +2,7 @@
 #include "stat/stat_view.h"
 
 #include "base/buffer.h"
+#include "base/csv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@ enum ink { INK_PLAIN, INK_DIM, INK_BOLD, INK_WARN };
 
 struct line {
 	char place[TEXT_MAX];
-	char value[TEXT_MAX], unit[16], name[TEXT_MAX], cgroup[TEXT_MAX], comment[TEXT_MAX],
+	char value[TEXT_MAX], unit[13], name[TEXT_MAX], cgroup[TEXT_MAX], comment[TEXT_MAX],
 		tail[TEXT_MAX];
 	bool is_missing;
 };
@@ -142,7 +142,7 @@ static void place_of(const struct tally_stat_report *report, const struct tally_
 	out[0] = 0;
 	if (!report->by)
 		return;
-	tally_terminal_clean(part->label, label, sizeof(label));
+	tally_terminal_clean_name(part->label, label, sizeof(label));
 	if (tally_stat_part_is_sum(report->by))
 		snprintf(out, size, "%-12.150s%4u", label, part->cpus);
 	else
@@ -172,9 +172,10 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	if (view->is_plain)
 		remove_commas(line->value);
 	place_of(report, shown->part, line->place, sizeof(line->place));
-	snprintf(line->unit, sizeof(line->unit), "%.12s", missing ? "" : unit);
-	tally_terminal_clean(row->name, line->name, sizeof(line->name));
-	tally_terminal_clean(row->cgroup ? row->cgroup : "", line->cgroup, sizeof(line->cgroup));
+	tally_terminal_clean_name(missing ? "" : unit, line->unit, sizeof(line->unit));
+	tally_terminal_clean_name(row->name, line->name, sizeof(line->name));
+	tally_terminal_clean_name(row->cgroup ? row->cgroup : "", line->cgroup,
+				  sizeof(line->cgroup));
 	line->is_missing = missing;
 	if (missing)
 		snprintf(line->value, sizeof(line->value), "%s", missing);
@@ -184,6 +185,9 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	else
 		comment_of(&shown->table, shown->index, line->comment, sizeof(line->comment));
 	tail_of(report, row, line->tail, sizeof(line->tail));
+	/* reasons may quote names */
+	tally_terminal_clean_name(line->comment, line->comment, sizeof(line->comment));
+	tally_terminal_clean_name(line->tail, line->tail, sizeof(line->tail));
 }
 
 /* Widths of the columns. */
@@ -341,7 +345,10 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 		paint(view, INK_WARN);
 		tally_buffer_text(view->out, " note: ");
 		paint(view, INK_PLAIN);
-		show_wrapped(view, report->notes[i], 7);
+		struct tally_buffer note = { 0 };
+		tally_put_name(&note, report->notes[i]);
+		show_wrapped(view, tally_buffer_string(&note), 7);
+		tally_buffer_release(&note);
 	}
 }
 
@@ -363,7 +370,7 @@ static void show_heading(struct tally_stat_view *view, const struct tally_stat_r
 {
 	static const char start[] = " Counts of ";
 	char target[sizeof(report->target) + sizeof("…")], runs[64] = "";
-	tally_terminal_clean(report->target, target, sizeof(report->target));
+	tally_terminal_clean_name(report->target, target, sizeof(report->target));
 	if (report->runs > 1)
 		snprintf(runs, sizeof(runs), ", mean ± σ of %lu runs", report->runs);
 	if (view->columns)

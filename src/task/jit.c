@@ -6,6 +6,7 @@
 
 #include "base/file_copy.h"
 #include "base/input_limits.h"
+#include "base/terminal.h"
 #include "base/vector.h"
 #include "machine/procfs.h"
 #include "unwind/unwind.h"
@@ -32,7 +33,7 @@ bool tally_jits_is_dump(const char *path)
 static void note_gap(struct tally_jits *jits, size_t *gap, const char *path)
 {
 	if (!*jits->gaps.file)
-		snprintf(jits->gaps.file, sizeof(jits->gaps.file), "%s", path);
+		tally_terminal_clean_name(path, jits->gaps.file, sizeof(jits->gaps.file));
 	++*gap;
 }
 

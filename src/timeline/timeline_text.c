@@ -146,7 +146,9 @@ static void put_cells(const struct chart *chart, const struct strip *strip, doub
 
 static void put_label(const struct chart *chart, const char *text)
 {
-	tally_buffer_printf(chart->out, "%-*.*s ", LABEL_WIDTH - 1, LABEL_WIDTH - 1, text);
+	char clean[LABEL_WIDTH];
+	tally_terminal_clean_name(text, clean, sizeof(clean));
+	tally_buffer_printf(chart->out, "%-*s ", LABEL_WIDTH - 1, clean);
 }
 
 /* Draws ticks such as "0.25 s", with as many digits as tell neighbours apart. */
@@ -233,9 +235,9 @@ static void put_marks_of(const struct chart *chart, const struct strips *marks, 
 static void put_task_label(const struct chart *chart, uint32_t thread)
 {
 	const struct tally_thread *task = &chart->activity->recording->tasks.threads.items[thread];
-	char name[64], label[96];
+	char name[NAME_MAX_BYTES + 1], label[96];
 	tally_terminal_clean_name(tally_activity_comm(chart->activity, thread), name, sizeof(name));
-	snprintf(label, sizeof(label), "%.*s %u", NAME_MAX_BYTES, name, task->tid);
+	snprintf(label, sizeof(label), "%s %u", name, task->tid);
 	put_label(chart, label);
 }
 

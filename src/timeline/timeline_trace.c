@@ -32,18 +32,21 @@ static void put_ran(struct tally_json *json, const struct tally_activity *activi
 		    const struct tally_ran *ran)
 {
 	const struct tally_thread *task = &activity->recording->tasks.threads.items[ran->thread];
-	char name[64];
+	struct tally_buffer name = { 0 };
 	for (int on_task = 0; on_task < 2; on_task++) {
+		tally_buffer_clear(&name);
 		if (on_task && ran->cpu != UINT32_MAX)
-			snprintf(name, sizeof(name), "CPU %u", ran->cpu);
+			tally_buffer_printf(&name, "CPU %u", ran->cpu);
 		else
-			snprintf(name, sizeof(name), "%s %u",
-				 on_task ? "running" : tally_activity_comm(activity, ran->thread),
-				 task->tid);
+			tally_buffer_printf(&name, "%s %u",
+					    on_task ? "running"
+						    : tally_activity_comm(activity, ran->thread),
+					    task->tid);
 		if (!on_task && ran->cpu == UINT32_MAX)
 			continue;
-		put_start(json, activity, name, "X", on_task ? task->pid : CPUS_PID,
-			  on_task ? task->tid : ran->cpu, ran->start);
+		put_start(json, activity, tally_buffer_string(&name), "X",
+			  on_task ? task->pid : CPUS_PID, on_task ? task->tid : ran->cpu,
+			  ran->start);
 		tally_json_double(json, "dur", (double)(ran->end - ran->start) / 1e3);
 		if (activity->source != TALLY_ACTIVITY_SAMPLES) {
 			tally_json_object(json, "args");
@@ -53,6 +56,8 @@ static void put_ran(struct tally_json *json, const struct tally_activity *activi
 		}
 		tally_json_end(json);
 	}
+	json->out->failed |= name.failed;
+	tally_buffer_release(&name);
 }
 
 static void put_mark(struct tally_json *json, const struct tally_activity *activity,

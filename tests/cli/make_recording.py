@@ -39,14 +39,20 @@ def u64(*words):
     return struct.pack("<%dQ" % len(words), *[word & (1 << 64) - 1 for word in words])
 
 
+def raw(value):
+    """Returns a name's bytes; \\udc80 to \\udcff stand for bytes that are not UTF-8."""
+    return value.encode("utf-8", "surrogateescape")
+
+
 def text(value, align=64):
     """Returns a feature's string: its size, then the bytes."""
-    room = (len(value) + align) // align * align
-    return u32(room) + value.encode().ljust(room, b"\0")
+    room = (len(raw(value)) + align) // align * align
+    return u32(room) + raw(value).ljust(room, b"\0")
 
 
 def padded(value, align=8):
-    return value.encode().ljust((len(value) + align) // align * align, b"\0")
+    value = raw(value)
+    return value.ljust((len(value) + align) // align * align, b"\0")
 
 
 def texts(*values):
@@ -454,7 +460,7 @@ def tracing_data(system, formats):
     """perf's copy of tracefs: formats of one system's tracepoints."""
     out = b"\x17\x08\x44tracing" + b"0.6\0" + bytes([0, 8]) + u32(4096)
     out += b"header_page\0" + u64(0) + b"header_event\0" + u64(0) + u32(0)
-    out += u32(1) + system.encode() + b"\0" + u32(len(formats)) + b"".join(u64(len(one)) + one.encode() for one in formats)
+    out += u32(1) + raw(system) + b"\0" + u32(len(formats)) + b"".join(u64(len(raw(one))) + raw(one) for one in formats)
     return out + u32(0) + u32(0) + u64(0)
 
 
@@ -730,8 +736,8 @@ def tool_records(known_to_perf):
 
 
 def simpleperf_file(name, kind, min_vaddr, symbols, tail=b""):
-    body = name.encode() + b"\0" + u32(kind) + u64(min_vaddr) + u32(len(symbols))
-    body += b"".join(u64(at) + u32(size) + symbol.encode() + b"\0" for at, size, symbol in symbols)
+    body = raw(name) + b"\0" + u32(kind) + u64(min_vaddr) + u32(len(symbols))
+    body += b"".join(u64(at) + u32(size) + raw(symbol) + b"\0" for at, size, symbol in symbols)
     return u32(len(body) + len(tail)) + body + tail
 
 
@@ -758,6 +764,101 @@ def simpleperf(path):
     features[128] = files
     features[129] = b"simpleperf_version\x001.build.9\0event_type_info\0cpu-cycles,0,0\ncpu-clock,1,0\0"
     write_file(path, [event], records, features)
+
+
+def named_events(path, events, between=(), features=True):
+    """Two samples of each event, with `between` after the first; the first two are in a round of their own."""
+    who = u32(7, 7)
+    def samples(time):
+        return [record("SAMPLE", u64(event.ids[0], 0x401000) + who + u64(time + i, 1)) for i, event in enumerate(events)]
+    records = [record("COMM", who + padded("app") + who + u64(2) + u64(events[0].ids[0]))]
+    records += samples(1000) + [record("FINISHED_ROUND", b"")] * 2 + list(between) + samples(2000) + [record("FINISHED_ROUND", b"")] * 2
+    parts = common_features(events)
+    if not features:
+        del parts[SPECIAL["event_desc"]]
+    write_file(path, events, records, parts)
+
+
+def named_event(name, id, **words):
+    return Event(name, [id], **{"type": 1, "sample_type": IDENTIFIER | IP | TID | TIME | PERIOD, **words})
+
+
+def late_names(path):
+    """An event gets its name behind its first samples."""
+    events = [named_event("early", 5), named_event("other", 6)]
+    named_events(path, events, [record("EVENT_UPDATE", u64(2, 5) + padded("late"))])
+
+
+def simpleperf_tracepoints(path):
+    """Names of tracepoints are in simpleperf's record of tracing data."""
+    events = [named_event("", 5, type=2, config=375), named_event("", 6, type=2, config=376)]
+    tracing = tracing_data("sched", [WAKING, WAKING.replace("375", "376").replace("waking", "switch")])
+    body = u32(len(tracing)) + tracing
+    body += bytes(-len(body) % 8)
+    named_events(path, events, [record(32777, body)], features=False)
+
+
+def named_as_numbers(path):
+    """Names that are numbers, which also choose an event by its place."""
+    named_events(path, [named_event("1", 5), named_event("0", 6), named_event("7", 7)])
+
+
+# What a name may try: to begin a line, to control a terminal, to turn text around, to end a string or an element, to
+# be no text.
+HOSTILE = ["\nFORGED", "\r\nFORGED", "\x1b]0;FORGED\a", "\u009b31m", "\udc9b32m", "\udcc2\udc9b", "\u0085FORGED", "\u202eDEGROF",
+           "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u2028FORGED", "\u2029FORGED", "\x7f\b\b\b", "\udcff", "\udcc0\udc8a", "\udce0\udc80\udc8a",
+           "\udced\udca0\udc80", "\ufffe", "\uffff", "\U0001ffff", "\ufdd0", "\ufeff", "</script><script>forged()</script>", "<img src=x onerror=forged()>",
+           "]]><!--", '";forged();"', "';forged();'", "${forged()}", "\\", "\udce2\udc82"]
+HOSTILE_NAMES = ["n%d%s" % (i, part) for i, part in enumerate(HOSTILE)] + ["m:odified", "n" * 300]
+
+
+def hostile_name(kind):
+    return kind + "".join(HOSTILE)
+
+
+def hostile_names(path):
+    """Each name that a recording carries is hostile."""
+    name = hostile_name
+    cycles = named_event(name("event"), 5, flags=SAMPLE_ID_ALL | MMAP | COMM)
+    events = [cycles, named_event(name("sched:sched_waking"), 6, type=2, config=375, sample_type=IDENTIFIER | IP | TID | TIME | PERIOD | RAW)]
+    who, trailer = u32(7, 7), u32(7, 7) + u64(1) + u64(5)
+    records = [record("COMM", who + padded(name("comm")) + trailer),
+               record("MMAP", who + u64(0x400000, 0x100000, 0) + padded(name("/map")) + trailer, USER),
+               record("MMAP2", who + u64(0x7100000000, 0x10000, 0x2000) + u32(1, 1) + u64(1, 0) + u32(5, 2) + padded(name("/lib/")) + trailer, USER),
+               record("CGROUP", u64(3) + padded(name("/cgroup")) + trailer),
+               record("KSYMBOL", u64(0xffffffffa0000000) + u32(64) + u16(1, 0) + padded(name("bpf_prog_0123456789abcdef_")) + trailer),
+               record("THREAD_MAP", u64(1, 7) + raw(name("t"))[:15] + b"\0"),
+               record("EVENT_UPDATE", u64(0, 5) + padded(name("unit")))]
+    for i in range(20):
+        records.append(record("SAMPLE", u64(5, 0x7100000110 if i % 2 else 0x401000) + who + u64(1000 + i, 100), USER))
+        values = struct.pack("<HBBi16si", 375, 0, 0, 7, raw(name("v"))[4 * i:4 * i + 15], i)
+        records.append(record("SAMPLE", u64(6, 0xffffffff81000100) + who + u64(1000 + i, 1) + u32(len(values)) + values, KERNEL))
+    parts = every_feature(events)
+    for feature in "hostname", "osrelease", "version", "cpudesc", "cpuid":
+        parts[SPECIAL[feature]] = text(name(feature))
+    caps = u32(1) + text(name("cap")) + text(name("value"))
+    parts[SPECIAL["cmdline"]] = texts("perf", "record", "--", name("program"), name("argument"))
+    parts[SPECIAL["cpu_topology"]] = texts(name("socket")) + texts(name("thread")) + u32(0, 0, 1, 0, 0, 0, 1, 0) + texts(name("die")) + u32(0, 0, 1, 1)
+    parts[SPECIAL["numa"]] = u32(1) + u32(0) + u64(8 << 20, 1 << 20) + text(name("node"))
+    parts[SPECIAL["pmus"]] = u32(1) + u32(4) + text(name("pmu"))
+    parts[SPECIAL["groups"]] = u32(1) + text(name("group")) + u32(0, 2)
+    parts[SPECIAL["cache"]] = u32(1, 1) + u32(1, 64, 64, 8) + text(name("Data")) + text(name("32K")) + text(name("0,2"))
+    parts[SPECIAL["hybrid"]] = u32(1) + text(name("core")) + text(name("0-1"))
+    parts[SPECIAL["cpu_caps"]] = caps
+    parts[SPECIAL["pmu_caps"]] = u32(1) + caps + text(name("pmu"))
+    parts[SPECIAL["cpu_domains"]] = u32(17, 1) + u32(0, 1) + u32(0) + text(name("SMT")) + text(name("mask")) + text(name("list"))
+    parts[1] = tracing_data(name("sys"), [WAKING])
+    parts[128] = simpleperf_file(name("/lib/"), 2, 0x2000, [(0x2100, 0x80, name("inflate")), (0x2200, 0x80, name("ns::f(int)"))], u64(0x2000))
+    parts[128] += simpleperf_file(name("/map"), 2, 0, [(0x1000, 0x80, name("main"))], u64(0))
+    parts[128] += simpleperf_file("[kernel.kallsyms]", 0, 0, [(0xffffffff81000100, 0x40, name("schedule"))])
+    parts[129] = raw(name("key")) + b"\0" + raw(name("value")) + b"\0"
+    for feature in "branch_stack", "auxtrace", "stat", "compressed":
+        del parts[SPECIAL[feature]]
+    write_file(path, events, records, parts)
+
+
+def named_badly(path):
+    named_events(path, [named_event(name, 5 + i) for i, name in enumerate(HOSTILE_NAMES)])
 
 
 def mapped_library(device, inode, start, size, offset, misc=USER):

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-TALLY = os.environ["TALLY"]
+TALLY = os.environ.get("TALLY", "tally")
 IDLE = re.compile(r"(\d+(?:\.\d+)?)% is idle and left out")
 
 
@@ -198,4 +198,5 @@ def main():
     print(f"1..{checker.number}")
 
 
-main()
+if __name__ == "__main__":
+    main()

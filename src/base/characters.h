@@ -1,0 +1,23 @@
+/* Characters of names that come from outside: of programs, files, recordings and machines.
+ *
+ * Whoever names a thing may put anything into the name: bytes that control a terminal, newlines
+ * that forge a line, characters that turn the direction of text, bytes that are no text.  So every
+ * output cleans names by the rule of this file: terminals and text by terminal.h, JSON by json.h,
+ * XML and HTML by output/flamegraph_text.h. */
+#ifndef TALLY_BASE_CHARACTERS_H
+#define TALLY_BASE_CHARACTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Decodes the UTF-8 character at `text`.  Returns its length in bytes, 1 to 4; 0 if there is none
+ * (RFC 3629: no overlong forms, no surrogates) or at the end of the text. */
+unsigned tally_character_decode(const char *text, uint32_t *character);
+
+/* True if the character can be shown in a line of text, and does not change how the rest is shown.
+ * False for control characters (C0 with newline and tab, DEL, C1), separators of lines and
+ * paragraphs, marks of the direction of text, the byte order mark, and code points that are no
+ * characters. */
+bool tally_character_is_plain(uint32_t character);
+
+#endif

@@ -1,0 +1,57 @@
+/* Sums of weights that end at a limit.
+ *
+ * Each weight is added to the sum of all weights of its event before any view uses it.  What no
+ * longer fits is cut off there.  So every partial sum of a view (a row, a call tree, a thread) stays
+ * below the limit as well, and views can add without looking. */
+#ifndef TALLY_BASE_WEIGHT_SUM_H
+#define TALLY_BASE_WEIGHT_SUM_H
+
+#include <stdint.h>
+
+/* 2^63 − 1: readers of exports have signed numbers, and differences of sums have a sign. */
+#define TALLY_WEIGHT_MAX ((uint64_t)INT64_MAX)
+
+/* How views say that a sum ended there. */
+#define TALLY_SATURATED_TEXT "shares are not exact: the weights add up to more than 2^63 - 1"
+
+struct tally_weight_sum {
+	uint64_t sum;
+	uint64_t cut; /* number of weights that did not fit completely; 0: the sum is exact */
+};
+
+/* Adds a weight.  Returns what of it fits. */
+static inline uint64_t tally_weight_sum_add(struct tally_weight_sum *sum, uint64_t weight)
+{
+	uint64_t room = TALLY_WEIGHT_MAX - sum->sum;
+	if (__builtin_expect(weight > room, 0)) {
+		sum->cut++;
+		weight = room;
+	}
+	sum->sum += weight;
+	return weight;
+}
+
+/* Adds numbers that have no such sum: the result is at most UINT64_MAX. */
+static inline uint64_t tally_sum_capped(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Multiplies numbers: the result is at most UINT64_MAX. */
+static inline uint64_t tally_product_capped(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Converts to an integer, without a fraction.  Numbers below 0 and NaN become 0, too large ones
+ * UINT64_MAX: in C the conversion of these is undefined. */
+static inline uint64_t tally_whole_number(double number)
+{
+	if (!(number > 0))
+		return 0;
+	return number < 0x1p64 ? (uint64_t)number : UINT64_MAX;
+}
+
+#endif

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Each view accepts each event's name, as tally itself prints it.
+
+    event_names.py RECORDING...        $TALLY is the binary; prints TAP
+
+A name that is accepted selects samples, or there are none that the view could show.  It is never
+unknown.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TALLY = os.environ["TALLY"]
+
+
+def run(*arguments):
+    done = subprocess.run([TALLY, *arguments], capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def views(folder):
+    """Returns the options of each view; the event's name follows them."""
+    out = os.path.join(folder, "out")
+    return [["report", "--stdio", "-e"], ["report", "-j", "-e"], ["script", "-e"], ["script", "-j", "-e"], ["script", "--csv", "-e"],
+            ["annotate", "--stdio", "-e"], ["annotate", "-j", "-e"], ["timeline", "--stdio", "-e"], ["timeline", "-o", out + ".json", "-e"],
+            ["fold", "-e"], ["flamegraph", "-o", out + ".html", "-e"], ["export", "-f", "speedscope", "-o", out + ".s", "-e"],
+            ["export", "-f", "pprof", "-o", out + ".p", "-e"]]
+
+
+def printed_names(path):
+    """Returns the names that views print, with the number of samples of each by script."""
+    names = {}
+    _, out, _ = run("script", "-j", "-F", "event", path)
+    for line in out.splitlines():
+        name = json.loads(line)["event"]
+        names[name] = names.get(name, 0) + 1
+    status, out, _ = run("report", "-j", path)
+    if not status:
+        for event in json.loads(out)["events"]:
+            names.setdefault(event["event"], 0)
+    _, out, _ = run("script", "-F", "event", path)
+    for line in out.splitlines():
+        if line.rstrip().endswith(":") and not line.startswith("\t"):
+            names.setdefault(line.strip()[:-1], 0)
+    return names
+
+
+def problems_of(path, folder):
+    for name, count in printed_names(path).items():
+        for view in views(folder) + [["diff"]]:
+            arguments = ["diff", "--event", name, path, path] if view == ["diff"] else [*view, name, path]
+            status, out, err = run(*arguments)
+            if "has no event" in err:
+                yield f"{' '.join(view)}: {name!r} is refused: {err.strip()}"
+            elif status not in (0, 1):
+                yield f"{' '.join(view)} {name!r}: status {status}: {err.strip()}"
+            elif view == ["script", "-j", "-e"] and count and len(out.splitlines()) < count:
+                yield f"script has {len(out.splitlines())} of {count} samples of {name!r}"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for number, path in enumerate(sys.argv[1:], 1):
+            problems = list(problems_of(path, folder))
+            print(f"{'not ok' if problems else 'ok'} {number} - {os.path.basename(path)}: each view accepts the events' names")
+            for problem in problems:
+                print("#", problem)
+    print(f"1..{len(sys.argv) - 1}")
+
+
+main()
