@@ -8,21 +8,19 @@
 
 #include <stdint.h>
 
-/* 2^63 − 1: readers of exports have signed numbers, and differences of sums have a sign. */
-#define TALLY_WEIGHT_MAX ((uint64_t)INT64_MAX)
-
 /* How views say that a sum ended there. */
-#define TALLY_SATURATED_TEXT "shares are not exact: the weights add up to more than 2^63 - 1"
+#define TALLY_SATURATED_TEXT "shares are not exact: the weights add up to more than 2^64 - 1"
 
 struct tally_weight_sum {
 	uint64_t sum;
 	uint64_t cut; /* number of weights that did not fit completely; 0: the sum is exact */
 };
 
-/* Adds a weight.  Returns what of it fits. */
-static inline uint64_t tally_weight_sum_add(struct tally_weight_sum *sum, uint64_t weight)
+/* Adds a weight to a sum that ends at `limit`.  Returns what of the weight fits. */
+static inline uint64_t tally_weight_sum_add(struct tally_weight_sum *sum, uint64_t weight,
+					    uint64_t limit)
 {
-	uint64_t room = TALLY_WEIGHT_MAX - sum->sum;
+	uint64_t room = limit - sum->sum;
 	if (__builtin_expect(weight > room, 0)) {
 		sum->cut++;
 		weight = room;

@@ -174,6 +174,7 @@ static int read_and_export(const struct tally_command *command, const struct req
 		return result;
 	tally_output_protect(recording);
 	recording->names.no_inlines = request->no_inlines;
+	recording->has_signed_sums = request->format->is_signed;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	tally_command_progress_start(&progress);

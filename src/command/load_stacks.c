@@ -300,8 +300,7 @@ static void warn_of_saturation(const struct tally_command *command,
 {
 	char text[200];
 	snprintf(text, sizeof(text),
-		 "the weights add up to more than 2^63 - 1, where sums end: shares are not exact, "
-		 "since %s stack%s for less or nothing",
+		 "sums end at 2^64 - 1: shares are not exact, since %s stack%s for less or nothing",
 		 tally_number(stacks->weights_cut),
 		 stacks->weights_cut == 1 ? " counts" : "s count");
 	tally_command_warn_text(command, input->messages, text);

@@ -283,7 +283,8 @@ static void describe_side(const struct tally_match *match, const struct tally_sh
 	};
 	struct tally_weight_sum sum = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		tally_weight_sum_add(&sum, match->runs[first + i].stacks->total_weight);
+		tally_weight_sum_add(&sum, match->runs[first + i].stacks->total_weight,
+				     UINT64_MAX);
 		side->samples = tally_sum_capped(side->samples, totals[first + i].samples);
 		side->is_saturated |= match->runs[first + i].stacks->weights_cut != 0;
 	}

@@ -19,18 +19,19 @@ struct tally_export_format {
 	/* Appends the whole file, uncompressed. Returns 0 or -ENOMEM. */
 	int (*write)(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out);
 	bool compressed;     /* usually compressed with gzip */
+	bool is_signed;      /* its numbers have 64 bits with a sign */
 };
 
-/* The formats: name, suffix, opened, compressed.  tally_export_NAME() writes one. */
+/* The formats: name, suffix, opened, compressed, is_signed.  tally_export_NAME() writes one. */
 #define TALLY_EXPORT_FORMATS(FORMAT) \
-	FORMAT(pprof, ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", true) \
-	FORMAT(firefox, ".json.gz", "profiler.firefox.com", true) \
-	FORMAT(speedscope, ".speedscope.json", "speedscope.app", false) \
-	FORMAT(chrome, ".trace.json", "ui.perfetto.dev, chrome://tracing", false)
+	FORMAT(pprof, ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", true, true) \
+	FORMAT(firefox, ".json.gz", "profiler.firefox.com", true, false) \
+	FORMAT(speedscope, ".speedscope.json", "speedscope.app", false, false) \
+	FORMAT(chrome, ".trace.json", "ui.perfetto.dev, chrome://tracing", false, false)
 
 /* All names, each after a separator: LIST with commas, CHOICES with blanks. */
-#define TALLY_EXPORT_LISTED(name, suffix, opened, compressed) ", " #name
-#define TALLY_EXPORT_CHOICE(name, suffix, opened, compressed) " " #name
+#define TALLY_EXPORT_LISTED(name, suffix, opened, compressed, is_signed) ", " #name
+#define TALLY_EXPORT_CHOICE(name, suffix, opened, compressed, is_signed) " " #name
 #define TALLY_EXPORT_LIST TALLY_EXPORT_FORMATS(TALLY_EXPORT_LISTED)
 #define TALLY_EXPORT_CHOICES TALLY_EXPORT_FORMATS(TALLY_EXPORT_CHOICE)
 

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ROW(name, suffix, opened, compressed) \
-	{ #name, suffix, opened, tally_export_##name, compressed },
+#define ROW(name, suffix, opened, compressed, is_signed) \
+	{ #name, suffix, opened, tally_export_##name, compressed, is_signed },
 const struct tally_export_format tally_export_formats[] = {
 	TALLY_EXPORT_FORMATS(ROW)
 	{ .name = NULL },

@@ -4,7 +4,7 @@
 
 #include "export/export.h"
 
-#define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed) \
+#define TALLY_EXPORT_DECLARE(name, suffix, opened, compressed, is_signed) \
 	int tally_export_##name(const struct tally_samples *samples, uint32_t event, \
 				struct tally_buffer *out);
 TALLY_EXPORT_FORMATS(TALLY_EXPORT_DECLARE)

@@ -6,6 +6,7 @@
 
 #include "base/threads.h"
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "profile/call_tree.h"
 #include "profile/stack_sort.h"
 
@@ -757,7 +758,8 @@ uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t 
 	size_t count = 0;
 	for (size_t i = 0; i < tree->nodes.count; i++)
 		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
-	uint64_t least = count <= nodes_max ? 1 : total_of_rank(tree, nodes_max) + 1;
+	uint64_t least = count <= nodes_max ? 1
+					    : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
 	return least > tree->least ? least : tree->least;
 }
 

@@ -116,7 +116,7 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 		return -ENOMEM;
 	struct tally_row *stack = &stacks->rows.rows.items[row];
 	struct tally_weight_sum total = { .sum = stacks->total_weight, .cut = stacks->weights_cut };
-	stack->period += tally_weight_sum_add(&total, weight);
+	stack->period += tally_weight_sum_add(&total, weight, UINT64_MAX);
 	stack->samples += samples;
 	stacks->total_weight = total.sum;
 	stacks->weights_cut = total.cut;

@@ -446,11 +446,12 @@ static void warn_saturated(const struct tally_recording *recording, struct tally
 	for (size_t i = 0; i < recording->sums.count && i < count; i++) {
 		if (!recording->sums.items[i].cut)
 			continue;
-		tally_buffer_text(out, "the weights of '");
+		tally_buffer_text(out, "sums of '");
 		tally_put_name(out, events[i].name);
 		tally_buffer_printf(out,
-				    "' add up to more than 2^63 - 1, where sums end: shares are "
-				    "not exact, since %s sample%s for less or nothing\n",
+				    "' end at 2^%u - 1: shares are not exact, since %s sample%s "
+				    "for less or nothing\n",
+				    recording->has_signed_sums ? 63u : 64u,
 				    tally_number(recording->sums.items[i].cut),
 				    either(recording->sums.items[i].cut, " counts", "s count"));
 	}

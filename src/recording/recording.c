@@ -289,7 +289,8 @@ int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uin
 	while (recording->sums.count <= event)
 		if (tally_vector_push(&recording->sums, (struct tally_weight_sum){ 0 }) < 0)
 			return -ENOMEM;
-	*weight = tally_weight_sum_add(&recording->sums.items[event], *weight);
+	uint64_t limit = recording->has_signed_sums ? (uint64_t)INT64_MAX : UINT64_MAX;
+	*weight = tally_weight_sum_add(&recording->sums.items[event], *weight, limit);
 	return 0;
 }
 

@@ -140,6 +140,8 @@ struct tally_recording {
 		struct tally_weight_sum *items;
 		size_t count, capacity;
 	} sums;
+	/* set by callers whose readers have signed numbers: sums end at 2^63 - 1, not 2^64 - 1 */
+	bool has_signed_sums;
 	/* what tally_recording_has_skid() said of the attribute of the last event */
 	struct {
 		uint64_t config, flags;

@@ -1,8 +1,8 @@
 #include "recording/sample_filter.h"
 
 #include "base/buffer.h"
+#include "base/characters.h"
 #include "base/reader.h"
-#include "base/terminal.h"
 #include "base/vector.h"
 #include "machine/cpu.h"
 #include "naming/names.h"
@@ -90,17 +90,26 @@ void tally_list_quote(const char *word, char *list)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* True if views show `own` as `name`: text shows names cleaned, JSON as they are. */
+/* True if some view shows `own` as `name`.  In place of a character that is not plain, text shows
+ * '?', pages show U+FFFD and JSON the character; in place of other bytes they show '?' or U+FFFD. */
 static bool is_shown_as(const char *own, const char *name)
 {
-	struct tally_buffer shown = { 0 };
-	bool is_same = !strcmp(own, name);
-	if (!is_same && strchr(name, '?')) {
-		tally_put_name(&shown, own);
-		is_same = !strcmp(tally_buffer_string(&shown), name);
+	static const char stand_in[] = "\xef\xbf\xbd";
+	while (*own && *name) {
+		uint32_t character = 0;
+		unsigned length = tally_character_decode(own, &character);
+		bool is_plain = length && tally_character_is_plain(character);
+		if (!strncmp(own, name, length ? length : 1))
+			name += length ? length : 1;
+		else if (!is_plain && *name == '?')
+			name++;
+		else if (!is_plain && !strncmp(name, stand_in, sizeof(stand_in) - 1))
+			name += sizeof(stand_in) - 1;
+		else
+			return false;
+		own += length ? length : 1;
 	}
-	tally_buffer_release(&shown);
-	return is_same;
+	return !*own && !*name;
 }
 
 static bool was_shown_as(const struct tally_recorded_event *event, const char *name)

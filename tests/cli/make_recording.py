@@ -783,6 +783,30 @@ def named_event(name, id, **words):
     return Event(name, [id], **{"type": 1, "sample_type": IDENTIFIER | IP | TID | TIME | PERIOD, **words})
 
 
+def weighted(path, periods):
+    """Samples of three functions in turn, with these periods."""
+    event = named_event("cycles", 5, type=0)
+    who = u32(7, 7)
+    files = simpleperf_file("/lib/weights", 2, 0, [(0x1000 * i, 0x100, "function%d" % i) for i in range(3)], u64(0))
+    records = [record("COMM", who + padded("app") + who + u64(2) + u64(5)),
+               record("MMAP", who + u64(0x400000, 0x10000, 0) + padded("/lib/weights") + who + u64(2, 5), USER)]
+    records += [record("SAMPLE", u64(5, 0x400010 + 0x1000 * (i % 3)) + who + u64(1000 + i, period), USER) for i, period in enumerate(periods)]
+    write_file(path, [event], records, {**common_features([event]), 128: files})
+
+
+def weights_of_64_bits(path):
+    """Their sum just fits; signed numbers of 64 bits don't hold it."""
+    weighted(path, [1 << 63, (1 << 62) - 1, 1 << 62])
+
+
+def weights_beyond_64_bits(path):
+    weighted(path, [1 << 63, 1 << 63, 1000, 1 << 63, 5, (1 << 64) - 1])
+
+
+def weights_of_ones(path):
+    weighted(path, [(1 << 64) - 1] * 300)
+
+
 def late_names(path):
     """An event gets its name behind its first samples."""
     events = [named_event("early", 5), named_event("other", 6)]

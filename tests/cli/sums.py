@@ -15,6 +15,8 @@ import sys
 import tempfile
 
 TALLY = os.environ.get("TALLY", "tally")
+LIMIT, SIGNED_LIMIT = (1 << 64) - 1, (1 << 63) - 1  # where sums end
+ENDED = re.compile(r"sums of '.*' end at 2\^6[34] - 1")
 IDLE = re.compile(r"(\d+(?:\.\d+)?)% is idle and left out")
 
 
@@ -115,7 +117,19 @@ class Checker:
 
 def compare(path, event, sums, folder, problems):
     """Compares the views of one event, with idle samples and without."""
-    samples, weight = sums
+    samples, exact = sums
+    weight = min(exact, LIMIT)
+
+    def expect_said(view, err, limit=LIMIT):
+        if bool(ENDED.search(err)) != (exact > limit):
+            problems.append(f"{event}: {view} is wrong about sums that ended: {err}")
+
+    for view in ["report", "--stdio"], ["report", "-j"], ["annotate", "--stdio"], ["annotate", "-j"]:
+        status, out, err = run(*view, "-e", event, path)
+        if not status:
+            expect_said(" ".join(view), err if view[1:] != ["-j"] or view[0] != "report" else out.decode())
+            if exact > LIMIT and (b"saturated" if "-j" in view else b"not exact") not in out:
+                problems.append(f"{event}: the output of {view} does not tell that sums ended")
 
     def expect(view, found, right):
         if found != right:
@@ -139,6 +153,7 @@ def compare(path, event, sums, folder, problems):
 
         status, out, err = run("fold", "--event", event, *options, path)
         expect(f"fold {' '.join(options)}", weight_of_lines(out) if not status else 0, right)
+        expect_said("fold", err)
         if not said(err):
             problems.append(f"{event}: fold is wrong about idle samples: {err}")
         for form, reader in ("speedscope", by_speedscope), ("pprof", by_pprof):
@@ -148,18 +163,25 @@ def compare(path, event, sums, folder, problems):
                 continue  # nothing to export
             data = open(target, "rb").read()
             data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-            expect(f"{form} {' '.join(options)}", reader(data), (count, right) if form == "pprof" else right)
+            limit = SIGNED_LIMIT if form == "pprof" else LIMIT
+            expect(f"{form} {' '.join(options)}", reader(data), (count, min(right, limit)) if form == "pprof" else right)
+            expect_said(form, err, limit)
         target = os.path.join(folder, "flame.svg")
         status, _, err = run("flamegraph", "-o", target, "--event", event, *options, path)
         if not status:
             found, rounding = by_flamegraph(open(target, "rb").read())
+            expect_said("flamegraph", err)
+            if (b"\xc2\xb7 at least " in open(target, "rb").read()) != (exact > LIMIT):
+                problems.append(f"{event}: flamegraph is wrong about its sum")
             if abs(found - right) > rounding:
                 problems.append(f"{event}: flamegraph has {found}, not {right}")
         status, out, err = run("diff", "-j", "--event", event, *options, path, path)
         if not status:
             both = json.loads(out)
+            expect_said("diff", err)
             for side in "old", "new":
                 expect(f"diff's {side} side", (both[side]["samples"], both[side]["weight"]), (count, right))
+                expect(f"diff's {side} side is saturated", both[side].get("saturated", False), exact > LIMIT)
             if any(row["change"]["difference"] for row in both["rows"]):
                 problems.append(f"{event}: diff of a recording with itself finds a change")
 

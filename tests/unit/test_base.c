@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "base/csv.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/number_text.h"
@@ -8,13 +9,16 @@
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/vector.h"
+#include "base/weight_sum.h"
 #include "recording/time_ranges.h"
 
 #include <fcntl.h>
 
 static void sizes_never_reach_1024_of_a_unit(void **state)
 {
-	static const struct { uint64_t bytes; const char *text;
+	static const struct {
+		uint64_t bytes;
+		const char *text;
 	} sizes[] = {
 		{ 0, "0 B" },
 		{ 1023, "1023 B" },
@@ -105,6 +109,20 @@ static void json_is_escaped_and_nested(void **state)
 	tally_buffer_release(&out);
 }
 
+static void json_escapes_what_is_not_plain(void **state)
+{
+	(void)state;
+	struct tally_buffer out = { 0 };
+	struct tally_json json = { .out = &out };
+	tally_json_text(&json, NULL,
+			"\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xef\xbf\xbe\xf0\x9f\xbf\xbf"
+			"\xf0\x9f\x98\x80\xed\xa0\x80");
+	assert_string_equal(tally_buffer_string(&out),
+			    "\"\\u007f\\u009b\\u202e\\u2028\\ufffe\\ud83f\\udfff\xf0\x9f\x98\x80"
+			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	tally_buffer_release(&out);
+}
+
 static void buffer_refuses_beyond_its_maximum(void **state)
 {
 	(void)state;
@@ -127,7 +145,8 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 
 static void a_word_is_hinted_at_by_its_letters_then_by_its_beginning(void **state)
 {
-	static const struct { const char *typed, *hint;
+	static const struct {
+		const char *typed, *hint;
 	} cases[] = {
 		{ "cmm", "did you mean 'comm'?" },
 		{ "CMOM", "did you mean 'comm'?" },
@@ -164,14 +183,157 @@ static void terminal_escapes_are_neutralised(void **state)
 	/* invalid UTF-8, and valid UTF-8 */
 	tally_terminal_clean_name("a\x1b\tb\n!\n", out, sizeof(out));
 	assert_string_equal(out, "a??b?!?");
-	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out));
-	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
+	tally_terminal_clean("\x9b"
+			     "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b",
+			     out, sizeof(out));
+	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f ? ??");
+	/* what does not fit whole is left out */
+	tally_terminal_clean_name("ab\xe2\x94\x94", out, 5);
+	assert_string_equal(out, "ab");
+	tally_terminal_clean_name("ab\xe2\x94\x94", out, 6);
+	assert_string_equal(out, "ab\xe2\x94\x94");
+}
+
+/* Each code point is tried, encoded as UTF-8 would have it. */
+static void only_plain_characters_are_shown(void **state)
+{
+	(void)state;
+	for (uint32_t c = 1; c < 0x120000; c++) {
+		char text[8] = "", out[16], wanted[16];
+		if (c < 0x80)
+			text[0] = (char)c;
+		else if (c < 0x800)
+			snprintf(text, sizeof(text), "%c%c", 0xc0 | (int)(c >> 6),
+				 0x80 | (int)(c & 63));
+		else if (c < 0x10000)
+			snprintf(text, sizeof(text), "%c%c%c", 0xe0 | (int)(c >> 12),
+				 0x80 | (int)(c >> 6 & 63), 0x80 | (int)(c & 63));
+		else
+			snprintf(text, sizeof(text), "%c%c%c%c", 0xf0 | (int)(c >> 18),
+				 0x80 | (int)(c >> 12 & 63), 0x80 | (int)(c >> 6 & 63),
+				 0x80 | (int)(c & 63));
+		bool is_text = c < 0xd800 || (c > 0xdfff && c <= 0x10ffff);
+		bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0),
+		     turns = c == 0x61c || c == 0x200e || c == 0x200f ||
+			     (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x206f),
+		     is_none = (c & 0xffff) >= 0xfffe || (c >= 0xfdd0 && c <= 0xfdef) ||
+			       c == 0xfeff;
+		snprintf(wanted, sizeof(wanted), "<%s>",
+			 is_text && !is_control && !turns && !is_none ? text
+			 : is_text                                    ? "?"
+								      : &"????"[4 - strlen(text)]);
+		char named[16];
+		snprintf(named, sizeof(named), "<%s>", text);
+		tally_terminal_clean_name(named, out, sizeof(out));
+		if (strcmp(out, wanted))
+			fail_msg("U+%04X is shown as %s", c, out);
+	}
+}
+
+static void bytes_that_are_no_text_are_shown_one_by_one(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} cases[] = {
+		{ "\xc0\x8a", "??" }, /* overlong newlines */
+		{ "\xe0\x80\x8a", "???" },
+		{ "\xf0\x80\x80\x8a", "????" },
+		{ "\xc1\xbf"
+		  "a",
+		  "??a" },
+		{ "\xed\xa0\x80", "???" },      /* a surrogate */
+		{ "\xf4\x90\x80\x80", "????" }, /* beyond Unicode */
+		{ "\xf8\x88\x80\x80\x80", "?????" },
+		{ "\xe2\x94", "??" }, /* cut short */
+		{ "\xe2"
+		  "\x1b[m",
+		  "??[m" }, /* an escape inside */
+		{ "\xc2\n", "??" },
+		{ "\xff\xfe", "??" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char out[32];
+		struct tally_buffer appended = { 0 }, right = { 0 };
+		tally_terminal_clean_name(cases[i].name, out, sizeof(out));
+		assert_string_equal(out, cases[i].shown);
+		tally_put_name(&appended, cases[i].name);
+		assert_string_equal(tally_buffer_string(&appended), cases[i].shown);
+		tally_buffer_clear(&appended);
+		tally_buffer_text(&appended, "\n");
+		tally_buffer_text(&appended, cases[i].name);
+		tally_clean_name_from(&appended, 1);
+		assert_string_equal(tally_buffer_string(&appended) + 1, cases[i].shown);
+		assert_int_equal(tally_buffer_string(&appended)[0], '\n');
+		tally_put_name_right(&right, cases[i].name, 8);
+		assert_int_equal(right.length, 8);
+		tally_buffer_release(&appended);
+		tally_buffer_release(&right);
+	}
+}
+
+static void csv_rows_are_one_line(void **state)
+{
+	(void)state;
+	struct tally_buffer out = { 0 };
+	tally_csv_quote(&out, "plain", ",");
+	tally_buffer_char(&out, ',');
+	tally_csv_quote(&out, "a,b", ",");
+	tally_buffer_char(&out, ',');
+	tally_csv_quote(&out, "say \"x\"\r\nnext\x1b[m", ",");
+	tally_buffer_char(&out, ',');
+	tally_csv_quote(&out, "", ",");
+	assert_string_equal(tally_buffer_string(&out), "plain,\"a,b\",\"say \"\"x\"\"??next?[m\",");
+	tally_buffer_release(&out);
+}
+
+/* Names in messages begin no lines; formats may. */
+static void messages_have_the_lines_of_their_formats(void **state)
+{
+	(void)state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	tally_error_set(&err, -2, "%s is not there", "a\nhint: rm -rf \x1b[2J\xe2\x80\xae");
+	tally_error_hint(&err, "try %s", "b\n\xc2\x9b");
+	assert_string_equal(err.message, "a?hint: rm -rf ?[2J? is not there");
+	assert_string_equal(err.hint, "try b??");
+	tally_error_set(&err, -2, "%s\n    ^", "cyc\x1bles");
+	assert_string_equal(err.message, "cyc?les\n    ^");
+}
+
+static void sums_end_at_their_limit(void **state)
+{
+	(void)state;
+	const uint64_t limits[] = { INT64_MAX, UINT64_MAX };
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t limit = limits[i];
+		struct tally_weight_sum sum = { 0 };
+		assert_true(tally_weight_sum_add(&sum, 5, limit) == 5);
+		assert_true(tally_weight_sum_add(&sum, limit - 5, limit) == limit - 5);
+		assert_true(sum.sum == limit && !sum.cut);
+		assert_true(tally_weight_sum_add(&sum, 0, limit) == 0 && !sum.cut);
+		assert_true(tally_weight_sum_add(&sum, 1, limit) == 0 && sum.cut == 1);
+		assert_true(tally_weight_sum_add(&sum, UINT64_MAX, limit) == 0 && sum.cut == 2);
+		assert_true(sum.sum == limit);
+		sum = (struct tally_weight_sum){ .sum = 10 };
+		assert_true(tally_weight_sum_add(&sum, UINT64_MAX, limit) == limit - 10);
+		assert_true(sum.cut == 1);
+	}
+	assert_true(tally_sum_capped(UINT64_MAX - 1, 1) == UINT64_MAX);
+	assert_true(tally_sum_capped(UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+	assert_true(tally_product_capped(1ull << 32, 1ull << 31) == 1ull << 63);
+	assert_true(tally_product_capped(1ull << 32, 1ull << 32) == UINT64_MAX);
+	assert_true(tally_whole_number(-1) == 0 && tally_whole_number(0.0 / 0.0) == 0);
+	assert_true(tally_whole_number(0x1p64) == UINT64_MAX &&
+		    tally_whole_number(1e300) == UINT64_MAX);
+	assert_true(tally_whole_number(0x1p63) == 1ull << 63 && tally_whole_number(2.9) == 2);
 }
 
 static void numbers_have_their_digits_in_threes(void **state)
 {
 	(void)state;
-	static const struct { uint64_t number; const char *text;
+	static const struct {
+		uint64_t number;
+		const char *text;
 	} numbers[] = {
 		{ 0, "0" },
 		{ 999, "999" },
@@ -267,6 +429,12 @@ int main(void)
 		cmocka_unit_test(distance_counts_swaps_once),
 		cmocka_unit_test(a_word_is_hinted_at_by_its_letters_then_by_its_beginning),
 		cmocka_unit_test(terminal_escapes_are_neutralised),
+		cmocka_unit_test(only_plain_characters_are_shown),
+		cmocka_unit_test(bytes_that_are_no_text_are_shown_one_by_one),
+		cmocka_unit_test(csv_rows_are_one_line),
+		cmocka_unit_test(messages_have_the_lines_of_their_formats),
+		cmocka_unit_test(json_escapes_what_is_not_plain),
+		cmocka_unit_test(sums_end_at_their_limit),
 		cmocka_unit_test(sizes_never_reach_1024_of_a_unit),
 		cmocka_unit_test(numbers_have_their_digits_in_threes),
 		cmocka_unit_test(vector_keeps_its_items),
