@@ -99,7 +99,7 @@ def by_flamegraph(data):
     if not title:
         return 0, 0
     number, unit = title.group(1).replace(",", ""), title.group(2)
-    scale = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "k": 1e3, "M": 1e6, "G": 1e9}.get(unit, 1)
+    scale = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(unit, 1)
     digits = len(number.split(".")[1]) if "." in number else 0
     return float(number) * scale, (scale * 10 ** -digits if scale > 1 else 0)
 
