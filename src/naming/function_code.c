@@ -190,7 +190,7 @@ static int kernel_code_find(struct tally_names *names, struct tally_name_table *
 	return 0;
 }
 
-enum { CODE_BYTES_MAX = 4 << 20 };
+enum { CODE_BYTES_MAX = 4 << 20 /* of a function; the rest of a longer one is not shown */ };
 
 /* A place's file, its table and object; read on first use. */
 struct known {
@@ -398,9 +398,9 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 		return;
 	}
 	code->start = function->base;
-	code->end = function->base + function->size;
+	code->size = function->size < CODE_BYTES_MAX ? (size_t)function->size : CODE_BYTES_MAX;
+	code->end = function->base + code->size;
 	code->bytes = function->bytes;
-	code->size = (size_t)function->size;
 	code->machine = dump->machine;
 	code->is_64bit = dump->machine != EM_386 && dump->machine != EM_ARM;
 	for (size_t i = 0; i < dump->places.count; i++)
@@ -477,6 +477,7 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 	if (!packed)
 		return;
 	bool is_rebuilt = out->is_rebuilt;
+	size_t size = packed->size < CODE_BYTES_MAX ? packed->size : CODE_BYTES_MAX;
 	const char *no_lines = tally_jits_of_file(names->tasks, place->file) ? "a JIT made it"
 									     : NULL;
 	tally_function_code_release(out);
@@ -484,10 +485,10 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 		.is_rebuilt = is_rebuilt,
 		.no_lines = no_lines,
 		.start = packed->start,
-		.end = packed->start + packed->size,
+		.end = packed->start + size,
 		.shown = packed->shown,
 		.bytes = packed->bytes,
-		.size = packed->size,
+		.size = size,
 		.packed = packed,
 		.machine = packed->machine,
 		.is_64bit = packed->is_64bit,
