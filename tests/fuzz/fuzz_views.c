@@ -34,8 +34,9 @@
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
-					      void (*freed)(const volatile void *));
+/* Missing in builds without a sanitizer: they count no memory. */
+__attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(
+	void (*allocated)(const volatile void *, size_t), void (*freed)(const volatile void *));
 
 enum {
 	PID_MARK = 0x21444950, /* "PID!" */
@@ -473,7 +474,7 @@ static void run_line(const char *line, bool is_repeated)
 static void run_lines(uint64_t views)
 {
 	static bool is_hooked;
-	if (!is_hooked)
+	if (!is_hooked && __sanitizer_install_malloc_and_free_hooks)
 		__sanitizer_install_malloc_and_free_hooks(count_allocation, ignore_free);
 	is_hooked = true;
 	for (size_t i = 0; is_replay && i < LINES; i++)
