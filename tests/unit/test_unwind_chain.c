@@ -5,6 +5,9 @@
 #include "unwind/unwind.h"
 #include "unwind/unwind_table.h"
 
+#include "object_fixture.h"
+#include "unwind_ways.h"
+
 enum {
 	SECTION = 0x100000,
 	CODE = 0x1000,
@@ -348,12 +351,62 @@ static void most_frames_are_met(void **state)
 	assert_true(compare(250, 5, NULL) > 50);
 }
 
+/* ---- stacks that no call began -------------------------------------------- */
+
+static bool find_in_object(void *context, uint64_t address, struct tally_unwind_place *place)
+{
+	*place = (struct tally_unwind_place){ .table = context, .address = address };
+	return true;
+}
+
+/* The stack of a coroutine begins with the address of its first function, which is written one byte
+ * further: readers look one byte before a return address. */
+static void the_beginning_of_a_stack_is_the_same_where_walks_meet(void **state)
+{
+	static const char SOURCE[] = "before: nop\n.org 16\n"
+				     "begin: .cfi_startproc\nnop\nret\n.cfi_endproc\n.org 32\n"
+				     "leaf: .cfi_startproc\nnop\nret\n.cfi_endproc\n.org 48\n";
+	char path[256];
+	struct tally_unwind_table *table;
+	struct tally_section text;
+	struct unwind_way way;
+	snprintf(path, sizeof(path), "%s/made.s", (const char *)*state);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(SOURCE, file);
+	fclose(file);
+	assert_true(run(*state, "cc -shared -nostdlib -o made.so made.s"));
+	struct tally_object *object = open_in(*state, "made.so");
+	assert_true(tally_object_section(object, ".text", &text));
+	assert_int_equal(tally_unwind_table_new(object, NULL, &table, NULL), 0);
+	const uint64_t stack[] = { text.address + 16, 0, 0 };
+	struct tally_unwind_request request = { .machine = TALLY_UNWIND_X86_64,
+						.stack = (const uint8_t *)stack,
+						.stack_size = sizeof(stack),
+						.find = find_in_object,
+						.context = table,
+						.space = 1 };
+	request.registers[TALLY_UNWIND_RSP] = 0x700000;
+	request.registers[TALLY_UNWIND_RIP] = text.address + 32;
+	assert_true(unwind_every_way(&request, NULL, 8, &way));
+	assert_int_equal(way.count, 2);
+	assert_int_equal(way.end, TALLY_UNWIND_COMPLETE);
+	assert_int_equal(way.addresses[1], text.address + 16 + 1);
+	tally_unwind_table_free(table);
+	tally_object_unref(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_that_meet_the_last_stack_equal_whole_ones),
 		cmocka_unit_test(walks_with_a_cache_of_rules_equal_whole_ones),
 		cmocka_unit_test(most_frames_are_met),
+#ifdef __x86_64__
+		cmocka_unit_test_setup_teardown(
+			the_beginning_of_a_stack_is_the_same_where_walks_meet, make_directory,
+			remove_directory),
+#endif
 	};
 	return cmocka_run_group_tests_name("unwind_chain", tests, NULL, NULL);
 }
