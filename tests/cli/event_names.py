@@ -20,11 +20,11 @@ def run(*arguments):
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
-def views(folder):
+def views(path, folder):
     """Returns the options of each view; the event's name follows them."""
     out = os.path.join(folder, "out")
     return [["report", "--stdio", "-e"], ["report", "-j", "-e"], ["script", "-e"], ["script", "-j", "-e"], ["script", "--csv", "-e"],
-            ["annotate", "--stdio", "-e"], ["annotate", "-j", "-e"], ["timeline", "--stdio", "-e"], ["timeline", "-o", out + ".json", "-e"],
+            ["annotate", "--stdio", "-i", path, "-e"], ["annotate", "-j", "-i", path, "-e"], ["timeline", "--stdio", "-e"], ["timeline", "-o", out + ".json", "-e"],
             ["fold", "-e"], ["flamegraph", "-o", out + ".html", "-e"], ["export", "-f", "speedscope", "-o", out + ".s", "-e"],
             ["export", "-f", "pprof", "-o", out + ".p", "-e"]]
 
@@ -49,8 +49,8 @@ def printed_names(path):
 
 def problems_of(path, folder):
     for name, count in printed_names(path).items():
-        for view in views(folder) + [["diff"]]:
-            arguments = ["diff", "--event", name, path, path] if view == ["diff"] else [*view, name, path]
+        for view in views(path, folder) + [["diff"]]:
+            arguments = ["diff", "--event", name, path, path] if view == ["diff"] else [*view, name] + ([path] if view[0] != "annotate" else [])
             status, out, err = run(*arguments)
             if "has no event" in err:
                 yield f"{' '.join(view)}: {name!r} is refused: {err.strip()}"

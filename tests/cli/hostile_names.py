@@ -129,9 +129,11 @@ def views(path, folder):
                       ["report", "--stdio", "--header", "-I"], ["report", "--header-only", "-I"], ["report", "-v", "--stdio"],
                       ["report", "--stdio", "-e", "1"], ["script"], ["script", "--header", "-I"], ["script", "--records"],
                       ["script", "-F", "comm,tid,time,event,ip,sym,dso,symoff,srcline,cgroup,trace"],
+                      ["report", "--stdio", "--sort", "srcfile,srcline"],
                       ["script", "--show-mmap-events", "--show-task-events", "--show-cgroup-events", "--show-bpf-events", "--show-round-events"],
                       ["fold"], ["fold", "--full-names"], ["fold", "--tid", "--kernel"], ["timeline", "--stdio"], ["timeline", "--stdio", "--by", "task"],
-                      ["annotate", "--stdio"], ["annotate", "--stdio", "-e", "1"], ["report", "--stdio", "-e", hostile_name("none").replace("\0", "")],
+                      ["annotate", "--stdio", "-i"], ["annotate", "--stdio", "-e", "1", "-i"],
+                      ["annotate", "--stdio", hostile_name("inflate"), "-i"], ["report", "--stdio", "-e", hostile_name("none").replace("\0", "")],
                       ["report", "--stdio", "--comm", "nothing"], ["report", "--stdio", "-S", "nothing"], ["timeline", "--stdio", "--comm", "nothing"]):
         yield [*arguments, path], None, text_problems
     for arguments in (["diff", path, path], ["diff", "--format", "markdown", path, path], ["diff", "--event", "1", path, path]):
@@ -140,11 +142,11 @@ def views(path, folder):
     # JSON has the whole names
     def has(*kinds):
         return lambda what, data: json_problems(what, gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data,
-                                                [] if path == "events.data" else kinds)
+                                                [] if path in ("events.data", "source.data") else kinds)
 
     yield ["report", "-j", path], None, has("comm", "event", "inflate")
     yield ["script", "-j", path], None, has("comm", "event", "inflate", "/lib/", "/map")
-    yield ["annotate", "-j", path], None, has("event")
+    yield ["annotate", "-j", "-i", path], None, has("event")
     yield ["diff", "-j", path, path], None, has("event")
     for form, kinds in ("speedscope", ["comm", "event", "inflate"]), ("chrome", ["comm", "inflate"]), ("firefox", ["comm", "inflate"]):
         yield ["export", "-f", form, "-o", to + form, path], to + form, has(*kinds)
@@ -153,7 +155,7 @@ def views(path, folder):
     yield ["flamegraph", "-o", to + "svg", path], to + "svg", xml_problems
     yield ["flamegraph", "-o", to + "svg", "--diff", path, path], to + "svg", xml_problems
     yield ["flamegraph", "-o", to + "html", path], to + "html", html_problems
-    yield ["annotate", "-o", to + "html", path], to + "html", html_problems
+    yield ["annotate", "-o", to + "html", "-i", path], to + "html", html_problems
 
 
 def main():

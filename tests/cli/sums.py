@@ -125,7 +125,7 @@ def compare(path, event, sums, folder, problems):
             problems.append(f"{event}: {view} is wrong about sums that ended: {err}")
 
     for view in ["report", "--stdio"], ["report", "-j"], ["annotate", "--stdio"], ["annotate", "-j"]:
-        status, out, err = run(*view, "-e", event, path)
+        status, out, err = run(*view, "-e", event, "-i", path)
         if not status:
             expect_said(" ".join(view), err if view[1:] != ["-j"] or view[0] != "report" else out.decode())
             if exact > LIMIT and (b"saturated" if "-j" in view else b"not exact") not in out:
