@@ -1,8 +1,8 @@
 /* Characters of names that come from outside: of programs, files, recordings and machines.
  *
- * Whoever names a thing may put anything into the name: bytes that control a terminal, newlines
- * that forge a line, characters that turn the direction of text, bytes that are no text.  So every
- * output cleans names by the rule of this file: terminals and text by terminal.h, JSON by json.h,
+ * A name may contain anything: bytes that control a terminal, newlines that forge a line,
+ * characters that turn the direction of text, bytes that are no text.  So every output cleans names
+ * by the rule of this file: terminals and text by terminal.h, JSON by json.h,
  * XML and HTML by output/flamegraph_text.h. */
 #ifndef TALLY_BASE_CHARACTERS_H
 #define TALLY_BASE_CHARACTERS_H
