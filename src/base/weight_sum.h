@@ -1,8 +1,8 @@
 /* Sums of weights that end at a limit.
  *
  * Each weight is added to the sum of all weights of its event before any view uses it.  The part
- * that no longer fits is cut off there.  So every partial sum of a view (a row, a call tree, a thread) stays
- * below the limit as well, and views can add without looking. */
+ * that no longer fits is cut off there.  So every partial sum of a view (a row, a call tree, a
+ * thread) stays below the limit as well, and views can add without looking. */
 #ifndef TALLY_BASE_WEIGHT_SUM_H
 #define TALLY_BASE_WEIGHT_SUM_H
 
