@@ -276,6 +276,8 @@ void tally_recorder_tasks_release(struct tally_recorder_tasks *tasks)
 	tally_jit_files_release(&tasks->jit_files);
 	tally_recorder_forgotten_release(&tasks->forgotten);
 	tally_recorder_build_ids_release(&tasks->build_ids);
+	if (tasks->modules.fd > 0)
+		close(tasks->modules.fd);
 	tally_vector_release(&tasks->modules.known);
 	tally_vector_release(&tasks->modules.now);
 }

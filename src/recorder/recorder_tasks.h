@@ -22,7 +22,8 @@ struct tally_recorder_forgotten {
 /* Kernel modules: recorder_synthesis.c. */
 struct tally_recorder_modules {
 	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
-	uint64_t folders; /* number of folders in /sys/module at that time */
+	int fd;           /* of /sys/module, held open; 0: not opened yet; < 0: there is none */
+	uint64_t folders; /* number of folders in it at that time */
 	/* look_at: next time to read; pass_ns: start of the last pass, or of the recording */
 	uint64_t look_at, pass_ns;
 };

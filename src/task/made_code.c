@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096, PAGES = 512, MEMO_PASSES = 16 };
+enum { PAGE = 4096, PAGES = 512, MEMO_PASSES = 128 };
 
 struct page {
 	uint64_t address, pass;

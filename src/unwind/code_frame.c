@@ -429,7 +429,7 @@ enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size
 	return TALLY_CODE_OTHER;
 }
 
-enum { ENTRIES = 2048 };
+enum { ENTRIES = 2048, JUMPS = 64 };
 
 struct entry {
 	uint64_t space, address; /* address 0: free */
@@ -442,6 +442,7 @@ struct tally_code_memo {
 	struct entry entries[ENTRIES];
 	struct tally_code_entry entered[TALLY_CODE_ENTRIES];
 	unsigned next_entered;
+	struct tally_code_jumps jumps[JUMPS];
 };
 
 struct tally_code_memo *tally_code_memo_new(void)
@@ -494,4 +495,10 @@ const struct tally_code_entry *tally_code_memo_entries(const struct tally_code_m
 void tally_code_memo_add_entry(struct tally_code_memo *memo, const struct tally_code_entry *entry)
 {
 	memo->entered[memo->next_entered++ % TALLY_CODE_ENTRIES] = *entry;
+}
+
+struct tally_code_jumps *tally_code_memo_jumps(struct tally_code_memo *memo, uint64_t space,
+					       uint64_t target)
+{
+	return &memo->jumps[index_of(space, target) % JUMPS];
 }

@@ -101,4 +101,16 @@ struct tally_code_entry {
 const struct tally_code_entry *tally_code_memo_entries(const struct tally_code_memo *memo);
 void tally_code_memo_add_entry(struct tally_code_memo *memo, const struct tally_code_entry *entry);
 
+/* The indirect jumps of a function of a file: one of each run of jumps with the same unwind rule. */
+struct tally_code_jumps {
+	uint64_t space, target; /* the function's address in that space */
+	unsigned count;
+	uint32_t ends[30]; /* of the jumps: bytes behind `target` */
+};
+
+/* Returns the place for a function's jumps, which the caller fills: its space and target are others
+ * if it does not hold them yet. */
+struct tally_code_jumps *tally_code_memo_jumps(struct tally_code_memo *memo, uint64_t space,
+					       uint64_t target);
+
 #endif

@@ -18,7 +18,8 @@
  * foreign code takes room for its own use first.
  *
  * If the call goes through a register, its target is unknown.  Then the return address must be
- * near, and from there the rules must lead to the start of the thread or to other foreign code.  A return address in other foreign code ends the search: such code has frames.
+ * near, and from there the rules must lead to the start of the thread or to other foreign code.  A
+ * return address in other foreign code ends the search: such code has frames.
  */
 #include "unwind/unwind_walk.h"
 
@@ -36,6 +37,7 @@ enum {
 	NEAR_BYTES = 512,    /* to a return address whose call's target is unknown */
 	ROOMY_BYTES = 4096,  /* to one with such room */
 	FUNCTION_BYTES = 256 << 10,
+	JUMPS_MAX = sizeof((struct tally_code_jumps){ 0 }.ends) / sizeof(uint32_t),
 	PROLOGUE_BYTES = 256,
 };
 
@@ -148,10 +150,8 @@ static bool leads_back(const struct tally_unwind_walk *walk, const struct tally_
 		       tally_unwind_get(walk, walk->layout->sp) + entered->slot_at + WORD;
 }
 
-/* Looks for the jump in a function of an object, from `target` on.  Sets jump_end and room. */
-static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
-			      const struct tally_unwind_place *place,
-			      struct tally_code_entry *entered)
+/* Finds the function's indirect jumps.  Returns false where it can't be read. */
+static bool find_jumps(const struct tally_unwind_place *place, struct tally_code_jumps *jumps)
 {
 	uint64_t start, end, at;
 	size_t available, length;
@@ -164,15 +164,34 @@ static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
 	const uint8_t *code = tally_object_bytes_at(place->table->object, start, &available);
 	if (!code || available < end - start)
 		return false;
-	for (at = 0; at < end - start; at += length ? length : 1) {
+	for (at = 0; at < end - start && jumps->count < JUMPS_MAX; at += length ? length : 1) {
 		length = tally_code_length(code + at, (size_t)(end - start - at));
 		if (!length || !is_indirect_jump(code + at, length))
 			continue;
 		rule = tally_unwind_table_rule(place->table, start + at, &range);
-		if (rule == last)
-			continue; /* an interpreter's loop has a thousand jumps with one rule */
+		if (rule != last) /* an interpreter's loop has a thousand jumps with one rule */
+			jumps->ends[jumps->count++] = (uint32_t)(at + length);
 		last = rule;
-		entered->jump_end = target + at + length;
+	}
+	return true;
+}
+
+/* Looks for the jump in a function of an object, from `target` on.  Sets jump_end and room. */
+static bool jumps_from_object(struct tally_unwind_walk *walk, uint64_t target,
+			      const struct tally_unwind_place *place,
+			      struct tally_code_entry *entered)
+{
+	uint64_t space = walk->request->space;
+	struct tally_code_jumps found, *jumps = &found;
+	if (walk->request->memo)
+		jumps = tally_code_memo_jumps(walk->request->memo, space, target);
+	if (jumps == &found || jumps->space != space || jumps->target != target) {
+		*jumps = (struct tally_code_jumps){ .space = space, .target = target };
+		if (!find_jumps(place, jumps))
+			jumps->count = 0;
+	}
+	for (unsigned i = 0; i < jumps->count; i++) {
+		entered->jump_end = target + jumps->ends[i];
 		for (entered->room = 0; entered->room <= ROOM_BYTES; entered->room += WORD)
 			if (leads_back(walk, entered))
 				return true;
