@@ -386,7 +386,8 @@ def table(kinds, recorders):
             with scratch() as here:
                 try:
                     result, _ = measure(kind, recorder, here)
-                    cells.append(f"{result.complete:.1f} %, {result.worst():.1f}")
+                    error = f", {result.worst():.1f}" if result.parts else ""
+                    cells.append(f"{result.complete:.1f} %{error}")
                 except Skip as why:
                     cells.append(f"skipped: {why}")
                 except (Failed, subprocess.TimeoutExpired) as why:
