@@ -494,6 +494,27 @@ static unsigned written_by_opcode(const struct decoded *decoded)
 	return 0;
 }
 
+/* True for lea 0(%reg),%reg and mov %reg,%reg, which JIT compilers use as padding (Mono). */
+static bool keeps_register(const struct decoded *decoded)
+{
+	enum { SIB_RSP = 0x24 };
+	const uint8_t *bytes = decoded->bytes;
+	uint8_t modrm = bytes[1], operand = modrm & 7;
+	bool is_same = !(decoded->rex & REX_R) == !(decoded->rex & REX_B) &&
+		       (modrm >> 3 & 7) == operand;
+	if (!(decoded->rex & REX_W) || !is_same)
+		return false;
+	if (bytes[0] == 0x89 || bytes[0] == 0x8b)
+		return modrm >> 6 == 3;
+	size_t at = 2 + (operand == 4), size = modrm >> 6 == 1 ? 1 : 4;
+	if (bytes[0] != 0x8d || modrm >> 6 == 0 || modrm >> 6 == 3 || decoded->length != at + size)
+		return false;
+	if (operand == 4 && (bytes[2] != SIB_RSP || decoded->rex & REX_X))
+		return false;
+	int32_t displacement = size == 1 ? (int8_t)bytes[at] : read_32(bytes + at);
+	return !displacement;
+}
+
 /* Returns the registers that an instruction writes, a bit for each; not those of push and pop. */
 static unsigned written(const struct decoded *decoded)
 {
@@ -501,6 +522,8 @@ static unsigned written(const struct decoded *decoded)
 	unsigned fixed = written_by_opcode(decoded);
 	if (decoded->length < 2)
 		return fixed;
+	if (keeps_register(decoded))
+		return 0;
 	if (opcode == 0x62 || (opcode >= 0xc4 && opcode <= 0xc5))
 		return written_by_vex(decoded);
 	if (opcode != 0x0f)
@@ -934,6 +957,20 @@ bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at)
 	add_way(&exploration, 0, &AT_START);
 	walk_all(&exploration);
 	return exploration.is_found;
+}
+
+bool tally_code_walk_to_jump(const uint8_t *code, size_t size, struct tally_code_frame *frame)
+{
+	uint32_t seen[SIZE_MAX_BYTES];
+	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
+	memset(seen, 0, size * sizeof(*seen));
+	struct exploration exploration = {
+		.code = code, .size = size, .target = size, .seen = seen, .is_plain = true
+	};
+	add_way(&exploration, 0, &AT_START);
+	walk_all(&exploration);
+	return exploration.has_jump && !exploration.jumps_differ && !exploration.is_full &&
+	       describe(&exploration.jump, frame);
 }
 
 static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t at, bool is_plain,

@@ -19,6 +19,10 @@ bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_c
 bool tally_code_walk_plainly(const uint8_t *code, size_t size, uint64_t address, size_t at,
 			     struct tally_code_frame *frame);
 
+/* Finds the frame of a function at its jumps through registers or memory, which lead to code of its
+ * own.  Returns false when there are none, or when their frames differ. */
+bool tally_code_walk_to_jump(const uint8_t *code, size_t size, struct tally_code_frame *frame);
+
 /* How the code leads to the byte behind it. */
 enum tally_code_way {
 	TALLY_CODE_NO_WAY,

@@ -606,29 +606,64 @@ static bool is_prologue(const uint8_t *code)
 	       !memcmp(code, PUSH_MOV_TOO, sizeof(PUSH_MOV_TOO));
 }
 
+enum { BEFORE_BYTES = 12 << 10, AHEAD_BYTES = 4 << 10, PROLOGUE_BYTES = 4 };
+
+/* The code around pc. */
+struct surroundings {
+	size_t size, before; /* bytes; those before pc */
+	uint8_t code[BEFORE_BYTES + AHEAD_BYTES];
+};
+
+static void read_surroundings(struct tally_unwind_walk *walk, struct surroundings *around)
+{
+	uint64_t pc = tally_unwind_lookup_address(walk);
+	/* Pages before pc may be unmapped: read as many as there are. */
+	around->size = 0;
+	for (around->before = BEFORE_BYTES; around->before >= 2 * PROLOGUE_BYTES;
+	     around->before /= 2) {
+		around->size = read_code(walk, pc - around->before, around->code,
+					 around->before + AHEAD_BYTES);
+		if (around->size > around->before)
+			return;
+	}
+	around->before = 0;
+	around->size = 0;
+}
+
+/* Moves *at to the last beginning of a function with a frame pointer below it.  Returns false when
+ * there is none. */
+static bool find_prologue(const struct surroundings *around, size_t *at)
+{
+	while (*at > 0)
+		if (--*at + PROLOGUE_BYTES <= around->size && is_prologue(around->code + *at))
+			return true;
+	return false;
+}
+
 /* Finds the frame from the last beginnings of functions with frame pointers before pc. */
 static bool find_prologue_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
-	enum { BEFORE = 12 << 10, AHEAD = 4 << 10, TRIES = 4, PROLOGUE = 4 };
-	uint8_t code[BEFORE + AHEAD];
-	uint64_t pc = tally_unwind_lookup_address(walk);
-	size_t size = 0, before = BEFORE;
-	/* Pages before pc may be unmapped: read as many as there are. */
-	for (; before >= 2 * PROLOGUE; before /= 2) {
-		size = read_code(walk, pc - before, code, before + AHEAD);
-		if (size > before)
-			break;
-	}
-	unsigned tries = 0;
-	for (size_t at = size > before ? before + 1 : 0; at-- > 0 && tries < TRIES;) {
-		if (at + PROLOGUE > size || !is_prologue(code + at))
-			continue;
-		tries++;
-		if (tally_code_walk_plainly(code + at, size - at, pc - before + at, before - at,
-					    frame))
+	enum { TRIES = 4 };
+	struct surroundings around;
+	read_surroundings(walk, &around);
+	uint64_t start = tally_unwind_lookup_address(walk) - around.before;
+	size_t at = around.size ? around.before + 1 : 0;
+	for (unsigned tries = 0; tries < TRIES && find_prologue(&around, &at); tries++)
+		if (tally_code_walk_plainly(around.code + at, around.size - at, start + at,
+					    around.before - at, frame))
 			return true;
-	}
 	return false;
+}
+
+/* Finds the frame that the last function with a frame pointer before pc has where it jumps through
+ * a register, perhaps to here: code that MoarVM makes begins with such a jump. */
+static bool find_jump_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	struct surroundings around;
+	read_surroundings(walk, &around);
+	size_t at = around.size ? around.before : 0;
+	return find_prologue(&around, &at) &&
+	       tally_code_walk_to_jump(around.code + at, around.before - at, frame);
 }
 
 /* Finds the frame by how the code goes on: to the function's end. */
@@ -667,8 +702,7 @@ static bool find_passing_frame(struct tally_unwind_walk *walk, struct tally_code
 	return tally_code_onward(code, size, true, frame, &is_edge);
 }
 
-/* Calls find_onward_frame(), find_passing_frame() or find_prologue_frame(), which read nothing but
- * the code, and remembers the answers.  `code` is the code at pc. */
+/* Calls a function that reads nothing but the code, and remembers the answers.  `code` is the code at pc. */
 static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
 			 bool (*find)(struct tally_unwind_walk *walk,
 				      struct tally_code_frame *frame),
@@ -679,12 +713,35 @@ static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, si
 	bool is_found;
 	space ^= find == find_prologue_frame ? 1ull << 63 : 0;
 	space ^= find == find_passing_frame ? 1ull << 62 : 0;
+	space ^= find == find_jump_frame ? 1ull << 61 : 0;
 	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
 		return is_found;
 	is_found = find(walk, frame);
 	if (memo)
 		tally_code_memo_put(memo, space, pc, code, is_found, frame);
 	return is_found;
+}
+
+/* True if the call in front of the address is a direct one of a function in a file: it did not call
+ * code that was made at run time. */
+static bool calls_file(struct tally_unwind_walk *walk, uint64_t address)
+{
+	const struct tally_unwind_request *request = walk->request;
+	struct tally_unwind_place place = { 0 };
+	uint64_t target = called_from(walk, address);
+	return target && request->find(request->context, target, &place) && place.table &&
+	       place.table->object;
+}
+
+/* True if code made at run time has the frame of find_jump_frame(): the frame pointer is as far above
+ * rsp as it was at the jump. */
+static bool has_frame_of_jump(struct tally_unwind_walk *walk, const uint8_t *code, size_t size)
+{
+	struct tally_code_frame frame;
+	return is_made_code(walk) && recall_frame(walk, code, size, find_jump_frame, &frame) &&
+	       frame.is_linked &&
+	       tally_unwind_get(walk, walk->layout->fp) + WORD ==
+		       tally_unwind_get(walk, walk->layout->sp) + (uint64_t)frame.return_at;
 }
 
 /* Finds the frame by how the code goes on, through calls.  A call must have left the word in the
@@ -705,6 +762,8 @@ static bool find_later_frame(struct tally_unwind_walk *walk, const uint8_t *code
 		return false;
 	if (!is_made_code(walk))
 		return true;
+	if (calls_file(walk, word))
+		return false;
 	for (; at < slot && slot - at < WORDS_MAX * WORD; at += WORD)
 		if (tally_unwind_load(&walk->frame, at, WORD, &word) &&
 		    tally_unwind_is_left_by_call(walk, word))
@@ -764,6 +823,8 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 		return step_by_link(walk, 0, true);
 	if (recall_frame(walk, code, size, find_prologue_frame, &frame))
 		return step_by_frame(walk, &frame, false);
+	if (is_called && has_frame_of_jump(walk, code, size))
+		return step_by_link(walk, 0, true);
 	if ((walk->is_exact && find_edge_frame(walk, &frame)) ||
 	    (is_linked && (find_begun_frame(walk, &frame) ||
 			   find_called_frame(walk, false, &frame, &has_between))) ||

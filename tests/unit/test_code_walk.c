@@ -137,6 +137,16 @@ static void pushes_and_pops_are_counted(void **state)
 	assert_walk(CODE("\x48\x81\xec\x08\x01\x00\x00\x90"), 7, 0x108, NO_FP);
 	assert_walk(CODE("\x48\x8d\x64\x24\xf0\x90"), 5, 16, NO_FP); /* lea -16(%rsp),%rsp */
 	assert_walk(CODE("\x48\x8d\xa4\x24\x00\xff\xff\xff\x90"), 8, 256, NO_FP);
+	/* sub $8,%rsp; then padding: lea 0(%rbp),%rbp, lea 0(%rsp),%rsp, mov %rbp,%rbp */
+	assert_walk(CODE("\x48\x83\xec\x08\x48\x8d\x6d\x00\x90"), 8, 8, NO_FP);
+	assert_walk(CODE("\x48\x83\xec\x08\x48\x8d\xad\x00\x00\x00\x00\x90"), 11, 8, NO_FP);
+	assert_walk(CODE("\x48\x83\xec\x08\x48\x8d\x64\x24\x00\x90"), 9, 8, NO_FP);
+	assert_walk(CODE("\x48\x83\xec\x08\x48\x89\xed\x90"), 7, 8, NO_FP);
+	/* and no padding: lea 8(%rbp),%rbp, lea 0(%ebp),%ebp, lea 0(%r13),%rbp, lea (%rbp,%rax),%rbp */
+	assert_unknown(CODE("\x48\x83\xec\x08\x48\x8d\x6d\x08\x90"), 8);
+	assert_unknown(CODE("\x48\x83\xec\x08\x8d\x6d\x00\x90"), 7);
+	assert_unknown(CODE("\x48\x83\xec\x08\x49\x8d\x6d\x00\x90"), 8);
+	assert_unknown(CODE("\x48\x83\xec\x08\x48\x8d\x6c\x05\x00\x90"), 9);
 	assert_walk(CODE("\x6a\x01\x68\x02\x00\x00\x00\xff\x30\x9c\x90"), 10, 32, NO_FP);
 	/* pop (%rax); an instruction of AMD's with the same first byte */
 	assert_walk(CODE("\x53\x8f\x00\x90"), 3, 0, NO_FP);
