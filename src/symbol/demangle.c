@@ -193,9 +193,14 @@ static bool is_d_name_cheap(const char *name)
 	return work <= most;
 }
 
+/* libiberty doesn't know the suffixes that compilers add to copies of functions (".constprop.0").
+ * They are left out, as in names of C++ without parameters. */
 static char *demangle_d(const char *name, int options)
 {
-	char *readable = is_d_name_cheap(name) ? dlang_demangle(name, options) : NULL;
+	char *mangled = strndup(name, strcspn(name, "."));
+	char *readable =
+		mangled && is_d_name_cheap(mangled) ? dlang_demangle(mangled, options) : NULL;
+	free(mangled);
 	if (readable && strlen(readable) > tally_input_rows[TALLY_INPUT_DEMANGLED].bytes) {
 		free(readable);
 		return NULL;

@@ -610,6 +610,7 @@ enum { BEFORE_BYTES = 12 << 10, AHEAD_BYTES = 4 << 10, PROLOGUE_BYTES = 4 };
 
 /* The code around pc. */
 struct surroundings {
+	uint64_t address;    /* of the first byte */
 	size_t size, before; /* bytes; those before pc */
 	uint8_t code[BEFORE_BYTES + AHEAD_BYTES];
 };
@@ -623,6 +624,7 @@ static void read_surroundings(struct tally_unwind_walk *walk, struct surrounding
 	     around->before /= 2) {
 		around->size = read_code(walk, pc - around->before, around->code,
 					 around->before + AHEAD_BYTES);
+		around->address = pc - around->before;
 		if (around->size > around->before)
 			return;
 	}
@@ -630,29 +632,50 @@ static void read_surroundings(struct tally_unwind_walk *walk, struct surrounding
 	around->size = 0;
 }
 
-/* Moves *at to the last beginning of a function with a frame pointer below it.  Returns false when
- * there is none. */
-static bool find_prologue(const struct surroundings *around, size_t *at)
+/* True for sub $n,%rsp where compilers put a function: at a multiple of 16. */
+static bool makes_room(const uint8_t *code, uint64_t address)
 {
-	while (*at > 0)
-		if (--*at + PROLOGUE_BYTES <= around->size && is_prologue(around->code + *at))
+	enum { ALIGNMENT = 16 };
+	return address % ALIGNMENT == 0 && code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) &&
+	       code[2] == 0xec;
+}
+
+/* Moves *at to the last beginning of a function below it: of one that keeps a frame pointer, or else
+ * of one that makes room.  Returns false when there is none. */
+static bool find_beginning(const struct surroundings *around, bool has_link, size_t *at)
+{
+	while (*at > 0) {
+		const uint8_t *code = around->code + --*at;
+		if (*at + PROLOGUE_BYTES <= around->size &&
+		    (has_link ? is_prologue(code) : makes_room(code, around->address + *at)))
 			return true;
+	}
 	return false;
 }
 
-/* Finds the frame from the last beginnings of functions with frame pointers before pc. */
-static bool find_prologue_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+/* Finds the frame from the last beginnings of functions before pc. */
+static bool find_frame_before(struct tally_unwind_walk *walk, bool has_link,
+			      struct tally_code_frame *frame)
 {
 	enum { TRIES = 4 };
 	struct surroundings around;
 	read_surroundings(walk, &around);
-	uint64_t start = tally_unwind_lookup_address(walk) - around.before;
 	size_t at = around.size ? around.before + 1 : 0;
-	for (unsigned tries = 0; tries < TRIES && find_prologue(&around, &at); tries++)
-		if (tally_code_walk_plainly(around.code + at, around.size - at, start + at,
-					    around.before - at, frame))
+	for (unsigned i = 0; i < TRIES && find_beginning(&around, has_link, &at); i++)
+		if (tally_code_walk_plainly(around.code + at, around.size - at,
+					    around.address + at, around.before - at, frame))
 			return true;
 	return false;
+}
+
+static bool find_prologue_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	return find_frame_before(walk, true, frame);
+}
+
+static bool find_roomy_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	return find_frame_before(walk, false, frame);
 }
 
 /* Finds the frame that the last function with a frame pointer before pc has where it jumps through
@@ -662,7 +685,7 @@ static bool find_jump_frame(struct tally_unwind_walk *walk, struct tally_code_fr
 	struct surroundings around;
 	read_surroundings(walk, &around);
 	size_t at = around.size ? around.before : 0;
-	return find_prologue(&around, &at) &&
+	return find_beginning(&around, true, &at) &&
 	       tally_code_walk_to_jump(around.code + at, around.before - at, frame);
 }
 
@@ -714,6 +737,7 @@ static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, si
 	space ^= find == find_prologue_frame ? 1ull << 63 : 0;
 	space ^= find == find_passing_frame ? 1ull << 62 : 0;
 	space ^= find == find_jump_frame ? 1ull << 61 : 0;
+	space ^= find == find_roomy_frame ? 1ull << 60 : 0;
 	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
 		return is_found;
 	is_found = find(walk, frame);
@@ -742,6 +766,19 @@ static bool has_frame_of_jump(struct tally_unwind_walk *walk, const uint8_t *cod
 	       frame.is_linked &&
 	       tally_unwind_get(walk, walk->layout->fp) + WORD ==
 		       tally_unwind_get(walk, walk->layout->sp) + (uint64_t)frame.return_at;
+}
+
+/* Finds the frame of code made at run time by where a function begins that makes room for its frame,
+ * as Mono's methods do.  A call through a pointer must have left the word in the place of the return
+ * address: find_called_frame() has tried the direct calls. */
+static bool find_made_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
+			    struct tally_code_frame *frame)
+{
+	uint64_t word, base, slot;
+	return is_made_code(walk) && recall_frame(walk, code, size, find_roomy_frame, frame) &&
+	       !frame->is_linked && find_return_slot(walk, frame, &base, &slot) &&
+	       tally_unwind_load(&walk->frame, slot, WORD, &word) &&
+	       tally_unwind_is_left_by_call(walk, word) && !called_from(walk, word);
 }
 
 /* Finds the frame by how the code goes on, through calls.  A call must have left the word in the
@@ -828,7 +865,8 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 	if ((walk->is_exact && find_edge_frame(walk, &frame)) ||
 	    (is_linked && (find_begun_frame(walk, &frame) ||
 			   find_called_frame(walk, false, &frame, &has_between))) ||
-	    find_later_frame(walk, code, size, &frame) || find_started_frame(walk, &frame))
+	    find_later_frame(walk, code, size, &frame) ||
+	    find_made_frame(walk, code, size, &frame) || find_started_frame(walk, &frame))
 		return step_by_frame(walk, &frame, true);
 	return is_called ? tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES)
 			 : step_by_link(walk, 0, false);

@@ -25,7 +25,18 @@ PACKAGES = {
     "guile": "guile-3.0",
     "qemu-x86_64": "qemu-user",
     "ocamlopt": "ocaml-nox",
-    **{tool: tool for tool in "racket sbcl ghc perl fpc".split()},
+    "gnatmake": "gnat",
+    "cobc": "gnucobol",
+    "mcs": "mono-mcs",
+    "mono": "mono-runtime",
+    "tclsh": "tcl",
+    "swipl": "swi-prolog-nox",
+    "octave-cli": "octave",
+    **{
+        tool: tool
+        for tool in "racket sbcl ghc perl fpc gdc gfortran crystal nim lua5.4 gawk gforth clisp "
+        "ecl".split()
+    },
 }
 GET.update({tool: f"apt-get install {package}" for tool, package in PACKAGES.items()})
 GET.update(
@@ -199,6 +210,33 @@ LANGUAGES = (
              "{here}/program", complete=98),
     language("ruby", "Ruby's interpreter", (), f"ruby {FOREIGN}rb"),
     language("perl", "Perl", (), f"perl {FOREIGN}pl"),
+    language("ada", "Ada, gnatmake -O2", (f"cp {FOREIGN}adb truth.adb",
+             "gnatmake -q -O2 -g truth.adb -o program"), "{here}/program",
+             paths("leaf sorting", "_ada_truth", r"truth__spend\..*", r"truth__{}\..*")),
+    language("d", "D, gdc -O2", (f"gdc -O2 -g {FOREIGN}d -o program",), "{here}/program",
+             paths("leaf sorting", "D main", r"truth\.spend.*", r"truth\.{}.*")),
+    language("fortran", "Fortran, gfortran -O2 -fno-inline",
+             (f"gfortran -O2 -fno-inline -g {FOREIGN}f90 -o program",), "{here}/program",
+             paths("leaf multiplying", "MAIN__", "__work_MOD_spend", "__work_MOD_{}")),
+    language("crystal", "Crystal", (f"crystal build {FOREIGN}cr -o program",),
+             "{here}/program", paths("leaf sorting", "__crystal_main", r"\*spend.*", r"\*{}.*")),
+    language("nim", "Nim",
+             (f"nim c -d:release --hints:off --nimcache:{{here}} -o:program {FOREIGN}nim",),
+             "{here}/program", {"sorting": ("NimMain", "main__truth.*", "sorting__truth.*")}),
+    language("cobol", "COBOL", (f"cobc -x -O2 -o program {FOREIGN}cob",), "{here}/program"),
+    # .NET's clock of a process counts 10 ms at a time.
+    language("mono", "Mono, --jitmap", ("mcs -out:Truth.exe {source}/languages/Truth.cs",),
+             "mono --jitmap {here}/Truth.exe",
+             paths("leaf sorting", "mono_main", "...", r"Truth:Main.*", r"Truth:Spend.*",
+                   r"Truth:(?i:{}) .*"), complete=96, points=6),
+    language("lua", "Lua's interpreter", (), f"lua5.4 {FOREIGN}lua"),
+    language("tcl", "Tcl", (), f"tclsh {FOREIGN}tcl"),
+    language("awk", "awk (gawk)", (), f"gawk -f {FOREIGN}awk"),
+    language("forth", "Forth (gforth)", (), f"gforth {FOREIGN}fs"),
+    language("prolog", "Prolog (swipl)", (), f"swipl {FOREIGN}prolog"),
+    language("octave", "Octave", (), "octave-cli {source}/languages/octave.m"),
+    language("clisp", "CLISP", (), "clisp {source}/languages/truth-common.lisp"),
+    language("ecl", "ECL", (), "ecl --shell {source}/languages/truth-common.lisp"),
     language("php", "PHP, opcache's JIT", (), [*PHP_JIT, FOREIGN + "php"]),
     language("php-map", "… -d opcache.jit_debug=16", (),
              [*PHP_JIT, "-d", "opcache.jit_debug=16", FOREIGN + "php"], PHP),

@@ -126,21 +126,6 @@ class Recorder:
             raise Failed(f"{' '.join(self.script)} ended with {script.returncode}")
 
 
-def fill(words, here):
-    """Returns a command with its folders, and its tool's path."""
-    words = [word.replace("{here}", here).replace("{source}", str(HERE)) for word in words]
-    if "/" not in words[0]:
-        words[0] = find_or_skip(words[0])
-    return words
-
-
-def find_or_skip(tool):
-    found = find(tool)
-    if not found:
-        raise Skip(f"no {tool} here: {GET.get(tool, 'install ' + tool)}")
-    return found
-
-
 def text_of(said):
     said.seek(0)
     return said.read().decode(errors="replace")[-2000:]
@@ -179,7 +164,8 @@ def find(tool):
     """Returns a tool's path, or None.
 
     None also for a version manager's stand-in for a missing version."""
-    asks = {"go": "version", "nginx": "-v", "luajit": "-v", "fpc": "-iV", "erl": "-version"}
+    asks = {"go": "version", "nginx": "-v", "fpc": "-iV", "erl": "-version"}
+    asks.update(dict.fromkeys(["luajit", "lua5.4"], "-v"))
     for path in places(tool):
         if (
             path

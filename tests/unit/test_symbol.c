@@ -550,6 +550,7 @@ static void names_are_made_readable(void **state)
 	expect_readable("_RNvC6_123foo3bar", "123foo::bar", "123foo::bar");
 	expect_readable("_D3std5stdio12__ModuleInfoZ", "ModuleInfo for std.stdio",
 			"ModuleInfo for std.stdio");
+	expect_readable("_D5truth7sortingFZv.constprop.0", "truth.sorting()", "truth.sorting()");
 	expect_readable("camlStdlib__array__map_154", "Stdlib.array.map_154",
 			"Stdlib.array.map_154");
 	expect_readable("camlStdlib__anon_fn$5bstdlib$2eml$3a334$2c0$2d$2d54$5d_1453",

@@ -26,7 +26,8 @@ static class Truth {
 	static double Spend(double ms, Func<long> call) {
 		double start = Now(), at = start;
 		while (at - start < ms) {
-			call();
+			for (int i = 0; i < 8; i++) // reading the clock takes long
+				call();
 			at = Now();
 		}
 		return at - start;
@@ -40,6 +41,7 @@ static class Truth {
 			first += Spend(80, Leaf);
 			second += Spend(50, Sorting);
 		}
-		Console.WriteLine("leaf {0:F2}\nsorting {1:F2}", 100 * first / (first + second), 100 * second / (first + second));
+		double whole = Now() / 100; // with the runtime's start: the samples have it
+		Console.WriteLine("leaf {0:F2}\nsorting {1:F2}", first / whole, second / whole);
 	}
 }

@@ -1,0 +1,26 @@
+      * COBOL: arithmetic, sorting of a table.
+       IDENTIFICATION DIVISION.
+       PROGRAM-ID. TRUTH.
+       DATA DIVISION.
+       WORKING-STORAGE SECTION.
+       01 X PIC 9(9) COMP-5 VALUE 1.
+       01 I PIC 9(9) COMP-5.
+       01 R PIC 9(9) COMP-5.
+       01 TABLE-OF-ITEMS.
+          05 ITEM PIC 9(6) COMP-5 OCCURS 20000 TIMES.
+       PROCEDURE DIVISION.
+       MAIN-PART.
+           PERFORM VARYING R FROM 1 BY 1 UNTIL R > 12
+               PERFORM LEAF-PART
+               PERFORM SORT-PART
+           END-PERFORM
+           STOP RUN.
+       LEAF-PART.
+           PERFORM VARYING I FROM 1 BY 1 UNTIL I > 400000
+               COMPUTE X = FUNCTION MOD(X * 77 + I, 65536)
+           END-PERFORM.
+       SORT-PART.
+           PERFORM VARYING I FROM 1 BY 1 UNTIL I > 20000
+               COMPUTE ITEM(I) = FUNCTION MOD(I * 7919, 3001)
+           END-PERFORM
+           SORT ITEM ASCENDING KEY ITEM.
