@@ -15,9 +15,11 @@
  * so losing an output is an error as before.  Commands that tally starts don't inherit them. */
 static void hold_standard_descriptors(void)
 {
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		open("/dev/null", O_PATH | O_CLOEXEC);
+	/* A folder: /dev/stdout can't be opened for writing either. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_PATH | O_CLOEXEC) != fd &&
-		    open("/", O_PATH | O_CLOEXEC) != fd) /* there may be no /dev */
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) != fd)
 			_exit(TALLY_EXIT_FAILURE);
 }
 

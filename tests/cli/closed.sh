@@ -42,13 +42,20 @@ L
 counts() { tally stat -e task-clock "$@" true >out 2>err </dev/null; }
 if counts; then
 	check "tally stat 2>&- is an error, since counts go there" eval '! tally stat -e task-clock true 2>&- >out </dev/null'
+	check "… also as /dev/stderr" eval '! tally stat -e task-clock -o /dev/stderr true 2>&- >out </dev/null'
 	check "… not with -o, and the file has no messages" eval \
 		'tally stat -e task-clock -o with.txt true && tally stat -e task-clock -o without.txt true 2>&- >&- <&- &&
 			[ "$(wc -l <with.txt)" = "$(wc -l <without.txt)" ]'
 else
+	skip "… also as /dev/stderr" "$(head -n 1 err)"
 	skip "tally stat 2>&- is an error, since counts go there" "$(head -n 1 err)"
 	skip "… not with -o, and the file has no messages" "$(head -n 1 err)"
 fi
+
+for command in 'fold -o /dev/stdout stacks.folded' 'fold -o /dev/fd/1 stacks.folded' 'flamegraph -o /proc/self/fd/1 stacks.folded'; do
+	# shellcheck disable=SC2086
+	check "tally $command >&- is an error" eval "! tally $command >&- 2>err </dev/null && [ -s err ]"
+done
 
 # ---- files
 
