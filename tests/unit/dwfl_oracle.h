@@ -96,8 +96,8 @@ static inline int dwfl_oracle_no_debug_file(Dwfl_Module *module, void **data, co
 static inline void dwfl_oracle_report(struct dwfl_oracle *oracle, const struct tally_tasks *tasks,
 				      const struct tally_process *process, Dwfl *dwfl)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		const struct tally_mapping *mapping = &process->mappings[i];
+	const struct tally_mapping *mapping = tally_mappings_behind(&process->mappings, 0);
+	for (; mapping; mapping = tally_mappings_behind(&process->mappings, mapping->end)) {
 		const char *path = tally_tasks_path(tasks, mapping->file);
 		struct tally_object *object;
 		uint64_t address;
