@@ -1,7 +1,14 @@
 #include "base/threads.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 unsigned tally_cpus_allowed(void)
 {
@@ -13,11 +20,68 @@ unsigned tally_cpus_allowed(void)
 int tally_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument)
 {
 	sigset_t all, before;
-	sigfillset(&all);
-	int result = -pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_t attributes;
+	int result = -pthread_attr_init(&attributes);
 	if (result)
 		return result;
-	result = -pthread_create(thread, NULL, run, argument);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sigfillset(&all);
+	result = -pthread_attr_setstacksize(&attributes, TALLY_STACK_BYTES);
+	if (!result)
+		result = -pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!result) {
+		result = -pthread_create(thread, &attributes, run, argument);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+	return result;
+}
+
+struct stack_call {
+	void (*run)(void *argument);
+	void *argument;
+	ucontext_t back, there;
+};
+
+/* makecontext(3) passes only ints. */
+static void enter(unsigned high, unsigned low)
+{
+	struct stack_call *call = (void *)((uintptr_t)high << 16 << 16 | low);
+	call->run(call->argument);
+}
+
+/* True if the thread's own stack can grow to that size.  Where address space is limited, it may be
+ * used up before, and a stack that can't grow ends the process with SIGSEGV. */
+static bool has_room(void)
+{
+	struct rlimit stack, space;
+	return getrlimit(RLIMIT_STACK, &stack) < 0 || getrlimit(RLIMIT_AS, &space) < 0 ||
+	       (stack.rlim_cur >= TALLY_STACK_BYTES && space.rlim_cur == RLIM_INFINITY);
+}
+
+int tally_call_with_stack(void (*run)(void *argument), void *argument)
+{
+	struct stack_call call = { .run = run, .argument = argument };
+	size_t guard = (size_t)sysconf(_SC_PAGESIZE), size = TALLY_STACK_BYTES + guard;
+	uintptr_t at = (uintptr_t)&call;
+	if (has_room()) {
+		run(argument);
+		return 0;
+	}
+	char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return -ENOMEM;
+	int result = mprotect(stack, guard, PROT_NONE) < 0 || getcontext(&call.there) < 0
+			     ? -ENOMEM
+			     : 0;
+	if (!result) {
+		call.there.uc_stack.ss_sp = stack + guard;
+		call.there.uc_stack.ss_size = TALLY_STACK_BYTES;
+		call.there.uc_link = &call.back;
+		makecontext(&call.there, (void (*)(void))enter, 2, (unsigned)(at >> 16 >> 16),
+			    (unsigned)at);
+		result = swapcontext(&call.back, &call.there) < 0 ? -ENOMEM : 0;
+	}
+	munmap(stack, size);
 	return result;
 }

@@ -1,11 +1,14 @@
 #include "base/environment.h"
 #include "base/input_limits.h"
 #include "base/lost_pages.h"
+#include "base/threads.h"
 #include "command/command.h"
 #include "command/command_end.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,19 +26,60 @@ static void hold_standard_descriptors(void)
 			_exit(TALLY_EXIT_FAILURE);
 }
 
-/* Returns the exit status: output that standard output didn't take is a failure. */
+/* Returns the exit status: output that standard output didn't take is a failure.  Some file systems
+ * report a full disk only when the file is closed. */
 static int finish(const char *name, int status)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	bool failed = fflush(stdout) || ferror(stdout);
+	/* EBADF: the pager has ended, and its pipe is closed already. */
+	if (!failed && (!fclose(stdout) || errno == EBADF))
 		return status;
 	fprintf(stderr, "tally %s: writing to standard output failed: %m\n", name);
 	return status ? status : TALLY_EXIT_FAILURE;
+}
+
+static void see_file_limit(int number)
+{
+	(void)number;
+}
+
+/* Lets a write beyond the limit of a file's size (ulimit -f) fail with EFBIG, which commands report.
+ * The signal's default action would end tally without a word.  It is in force again in started
+ * programs: execve(2) resets handlers. */
+static void survive_file_limit(void)
+{
+	struct sigaction before, action = { .sa_handler = see_file_limit, .sa_flags = SA_RESTART };
+	if (!sigaction(SIGXFSZ, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGXFSZ, &action, NULL);
+}
+
+struct call {
+	const struct tally_command *command;
+	int argc;
+	char **argv;
+	int status;
+};
+
+static void run(void *argument)
+{
+	struct call *call = argument;
+	call->status = call->command->run(call->command, call->argc, call->argv);
+}
+
+static int run_command(const struct tally_command *command, int argc, char **argv)
+{
+	struct call call = { .command = command, .argc = argc, .argv = argv };
+	if (!tally_call_with_stack(run, &call))
+		return call.status;
+	fprintf(stderr, "tally %s: no memory for a stack\n", command->name);
+	return TALLY_EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
 	hold_standard_descriptors();
 	tally_environment_begin();
+	survive_file_limit();
 	/* Text depends on the locale; numbers keep the C locale's format. */
 	setlocale(LC_CTYPE, "");
 	const char *name = argc > 1 ? argv[1] : "help";
@@ -49,13 +93,13 @@ int main(int argc, char **argv)
 	if (!command)
 		return TALLY_EXIT_USAGE;
 	if (argc < 2) {
-		command->run(command, 1, argv);
+		run_command(command, 1, argv);
 		return TALLY_EXIT_USAGE;
 	}
 	struct tally_error err = TALLY_ERROR_NONE;
 	tally_lost_pages_survive();
 	if (tally_input_limits_check(&err) < 0)
 		return tally_command_fail(command, &err);
-	int status = command->run(command, argc - 1, argv + 1);
+	int status = run_command(command, argc - 1, argv + 1);
 	return finish(name, tally_command_end(command, status));
 }

@@ -15,6 +15,7 @@
 #include "naming/names.h"
 
 #include "base/terminal.h"
+#include "base/threads.h"
 #include "base/vector.h"
 #include "naming/causes.h"
 #include "naming/kernel_modules.h"
@@ -354,7 +355,7 @@ static int run_all(struct job *jobs, size_t count)
 		crew.jobs[i] = &jobs[i];
 	qsort(crew.jobs, count, sizeof(*crew.jobs), costlier_first);
 	size_t wanted = wanted_threads(&crew);
-	while (started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &crew))
+	while (started + 1 < wanted && !tally_thread_start(&threads[started], work, &crew))
 		started++;
 	work(&crew);
 	for (size_t i = 0; i < started; i++)

@@ -1,5 +1,6 @@
 #include "perfdata/unpack_ahead.h"
 
+#include "base/threads.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <pthread.h>
@@ -184,7 +185,7 @@ struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_
 	tally_block_stock_init(&ahead->stock);
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->changed, NULL);
-	if (!pthread_create(&ahead->thread, NULL, run, ahead))
+	if (!tally_thread_start(&ahead->thread, run, ahead))
 		return ahead;
 	release(ahead);
 	return NULL;

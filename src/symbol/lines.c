@@ -10,6 +10,7 @@
  */
 #include "symbol/lines.h"
 
+#include "base/threads.h"
 #include "object/cache.h"
 #include "object/object.h"
 #include "symbol/go_table.h"
@@ -21,7 +22,6 @@
 #include <gelf.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,15 +350,8 @@ static int lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wa
 	struct work work = { .lines = lines, .units = wanted->items, .count = wanted->count };
 	pthread_t threads[THREADS_MAX];
 	size_t want = threads_for(wanted->count, bytes), started = 0;
-	/* Block signals in the new threads, so that the caller's thread gets them. */
-	sigset_t all, before;
-	sigfillset(&all);
-	if (want > 1 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
-		while (started < want - 1 &&
-		       pthread_create(&threads[started], NULL, run, &work) == 0)
-			started++;
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	while (started + 1 < want && !tally_thread_start(&threads[started], run, &work))
+		started++;
 	run(&work);
 	while (started > 0)
 		pthread_join(threads[--started], NULL);
