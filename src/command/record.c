@@ -394,8 +394,8 @@ static int prepare_control(struct run *run, struct tally_error *err)
 	if (options->overwrite || next->is_wanted)
 		options->next_output = next_output;
 	options->keeps_excerpt = !request->no_pack;
-	int result = options->next_output ? tally_signals_add(&run->signals, SIGUSR2, err) : 0;
-	if (!result && request->control)
+	int result = 0;
+	if (request->control)
 		result = tally_control_open(&run->control, request->control, err);
 	if (!result && request->control)
 		options->control = &run->control;

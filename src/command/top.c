@@ -363,7 +363,7 @@ static bool is_asked_to_end(struct top_request *top)
 	struct tally_signal signal;
 	bool asked = false;
 	while (tally_signals_next(&top->signals, &signal))
-		asked |= signal.number != SIGCHLD && !signal.was_ignored;
+		asked |= signal.ends;
 	return asked;
 }
 

@@ -268,24 +268,6 @@ static void report_interval(struct run *run)
 
 /* ---- signals and commands ------------------------------------------------ */
 
-static void take_signal(struct run *run, const struct tally_signal *signal)
-{
-	if (signal->number == SIGCHLD) {
-		if (run->spawn.pid && !run->has_ended &&
-		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) ==
-			    run->spawn.pid)
-			run->has_ended = true;
-		return;
-	}
-	if (signal->was_ignored)
-		return;
-	run->report.was_interrupted = true;
-	if (!run->spawn.pid)
-		run->should_stop = true;
-	else if (!signal->from_terminal && !run->has_ended)
-		kill(run->spawn.pid, signal->number);
-}
-
 static void say(struct run *run, const char *format, const char *argument)
 	__attribute__((format(printf, 2, 0)));
 
@@ -295,6 +277,26 @@ static void say(struct run *run, const char *format, const char *argument)
 	snprintf(text, sizeof(text), format, argument);
 	if (run->options->on_message)
 		run->options->on_message(run->options->context, text);
+}
+
+static void take_signal(struct run *run, const struct tally_signal *signal)
+{
+	if (signal->number == SIGCHLD) {
+		if (run->spawn.pid && !run->has_ended &&
+		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) ==
+			    run->spawn.pid)
+			run->has_ended = true;
+		return;
+	}
+	if (signal->number == SIGUSR1 || signal->number == SIGUSR2)
+		say(run, "%s is ignored", signal->number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+	if (!signal->ends)
+		return;
+	run->report.was_interrupted = true;
+	if (!run->spawn.pid)
+		run->should_stop = true;
+	else if (!signal->from_terminal && !run->has_ended)
+		kill(run->spawn.pid, signal->passed_on);
 }
 
 static void switch_events(struct run *run, const char *name, bool enable)

@@ -77,7 +77,10 @@ static int kernel_wait(struct tally_provider *provider, struct tally_wait_item *
 	for (size_t i = 0; i < count; i++)
 		fds[i] = (struct pollfd){ .fd = items[i].handle, .events = POLLIN };
 	fds[count] = (struct pollfd){ .fd = extra_fd, .events = POLLIN };
-	int ready = poll(fds, (nfds_t)(count + (extra_fd >= 0)), timeout_ms);
+	int ready;
+	do /* a look without waiting sees all, also between signals */
+		ready = poll(fds, (nfds_t)(count + (extra_fd >= 0)), timeout_ms);
+	while (ready < 0 && errno == EINTR && !timeout_ms);
 	int result = ready < 0 ? -errno : ready;
 	for (size_t i = 0; i < count; i++)
 		items[i].revents = ready > 0 ? fds[i].revents : 0;

@@ -49,6 +49,18 @@ static void tell_command(const struct tally_recorder_session *session, int numbe
 	kill(session->spawn->pid, SIGCONT);
 }
 
+static void take_user_signal(const struct tally_recorder_session *session, int number,
+			     bool *asked_next)
+{
+	if (number == SIGUSR2 && session->options.next_output)
+		*asked_next = true;
+	else if (number == SIGUSR2)
+		tally_recorder_say(session, "SIGUSR2 writes a file only with --switch-output or "
+					    "--overwrite");
+	else
+		tally_recorder_say(session, "SIGUSR1 is ignored");
+}
+
 unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
 				     struct tally_signals *signals, bool *asked_next)
 {
@@ -59,16 +71,19 @@ unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
 			reap(session);
 			continue;
 		}
-		if (signal.number == SIGUSR2) {
-			*asked_next = true;
+		if (signal.number == SIGUSR1 || signal.number == SIGUSR2) {
+			take_user_signal(session, signal.number, asked_next);
 			continue;
 		}
-		if (signal.was_ignored)
+		if (!signal.ends)
 			continue;
+		if (signal.number == SIGXCPU)
+			tally_recorder_say(session, "the limit of CPU time (ulimit -t) is reached: "
+						    "the recording ends");
 		/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is
 		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
 		if (!signal.from_terminal)
-			tell_command(session, signal.number == SIGINT ? SIGTERM : signal.number);
+			tell_command(session, signal.number == SIGINT ? SIGTERM : signal.passed_on);
 		asked++;
 	}
 	return asked;

@@ -6,7 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+/* The first PASSED_ON of them are meant for the command as well. */
+static const int ending[] = { SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGXCPU,
+			      SIGALRM, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR };
+enum { ENDING = sizeof(ending) / sizeof(ending[0]), PASSED_ON = 4 };
 
 int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 {
@@ -14,7 +17,9 @@ int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 	memset(signals, 0, sizeof(*signals));
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	for (size_t i = 0; i < ENDING; i++) {
 		struct sigaction action;
 		sigaddset(&set, ending[i]);
 		if (!sigaction(ending[i], NULL, &action))
@@ -34,30 +39,20 @@ int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 	return 0;
 }
 
-int tally_signals_add(struct tally_signals *signals, int number, struct tally_error *err)
+/* Returns its place in `ending`, or ENDING. */
+static size_t find_ending(int number)
 {
-	sigset_t one;
-	sigemptyset(&one);
-	sigaddset(&one, number);
-	sigaddset(&signals->taken, number);
-	if (sigprocmask(SIG_BLOCK, &one, NULL) < 0 || signalfd(signals->fd, &signals->taken, 0) < 0)
-		return tally_error_set(err, -errno, "signalfd: %s", tally_errno_text(errno));
-	return 0;
-}
-
-static bool is_ending(int number)
-{
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (ending[i] == number)
-			return true;
-	return false;
+	size_t i = 0;
+	while (i < ENDING && ending[i] != number)
+		i++;
+	return i;
 }
 
 static bool is_twin(struct tally_signals *signals, int number)
 {
 	const uint64_t twin_ns = 200000000;
 	struct timespec time;
-	if (!is_ending(number))
+	if (find_ending(number) == ENDING)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	uint64_t now_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec,
@@ -75,12 +70,16 @@ int tally_signals_next(struct tally_signals *signals, struct tally_signal *out)
 		if (read(signals->fd, &info, sizeof(info)) != sizeof(info))
 			return 0;
 	} while (is_twin(signals, (int)info.ssi_signo));
-	bool from_terminal = info.ssi_code == SI_KERNEL;
+	int number = (int)info.ssi_signo;
+	size_t place = find_ending(number);
+	bool is_for_both = place < PASSED_ON;
+	bool from_terminal = is_for_both && info.ssi_code == SI_KERNEL;
+	bool is_ignored = (from_terminal || !is_for_both) && signals->ignored[number];
 	*out = (struct tally_signal){
-		.number = (int)info.ssi_signo,
+		.number = number,
+		.passed_on = is_for_both ? number : SIGTERM,
 		.from_terminal = from_terminal,
-		.was_ignored = from_terminal && info.ssi_signo < 65 &&
-			       signals->ignored[info.ssi_signo],
+		.ends = place < ENDING && !is_ignored,
 	};
 	return 1;
 }
