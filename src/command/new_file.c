@@ -1,9 +1,12 @@
 #include "command/new_file.h"
 
+#include "base/safe_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +33,19 @@ static int name_temporary(struct tally_new_file *file)
 	return length < (int)sizeof(file->temporary) ? 0 : -ENAMETOOLONG;
 }
 
+static void put_self(char out[40], int fd)
+{
+	snprintf(out, 40, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name gets one through /proc, which may not be mounted. */
+static bool can_be_named(int fd)
+{
+	char self[40];
+	put_self(self, fd);
+	return !access(self, F_OK);
+}
+
 int tally_new_file_open(struct tally_new_file *file, const char *path, struct tally_error *err)
 {
 	char real[PATH_MAX];
@@ -49,8 +65,10 @@ int tally_new_file_open(struct tally_new_file *file, const char *path, struct ta
 	snprintf(file->folder, sizeof(file->folder), "%s", dirname(real));
 	/* If the file system supports O_TMPFILE, the file has no name until it is complete. */
 	file->fd = open(file->folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (file->fd >= 0)
+	if (file->fd >= 0 && can_be_named(file->fd))
 		return 0;
+	if (file->fd >= 0)
+		close(file->fd);
 	if (name_temporary(file) < 0)
 		return fail(file, -ENAMETOOLONG, err);
 	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -66,7 +84,7 @@ static int give_name(struct tally_new_file *file)
 	if (*file->temporary)
 		return 0;
 	int result = name_temporary(file);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
+	put_self(self, file->fd);
 	if (!result && linkat(AT_FDCWD, self, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) < 0)
 		result = -errno;
 	if (result < 0)
@@ -87,17 +105,15 @@ static void look_like(int fd, int like)
 int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_error *err)
 {
 	look_like(file->fd, like);
-	int result = fsync(file->fd) < 0 ? -errno : give_name(file);
+	int result = tally_file_sync(file->fd);
+	if (!result)
+		result = give_name(file);
 	if (!result && rename(file->temporary, file->path) < 0)
 		result = -errno;
 	if (result < 0)
 		return fail(file, result, err);
 	*file->temporary = '\0';
-	int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder >= 0) {
-		fsync(folder); /* best effort: an error changes nothing */
-		close(folder);
-	}
+	tally_folder_sync(file->folder);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "command/output_file.h"
+#include "base/safe_file.h"
 #include "command/new_file.h"
 #include "perfdata/perfdata.h"
 #include "recording/recording.h"
@@ -51,14 +52,7 @@ void tally_output_protect_like(int input)
 
 static int write_all(int fd, const struct tally_buffer *text)
 {
-	const char *at = tally_buffer_string(text), *end = at + text->length;
-	while (at < end) {
-		ssize_t written = write(fd, at, (size_t)(end - at));
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		at += written > 0 ? written : 0;
-	}
-	return 0;
+	return tally_file_write(fd, tally_buffer_string(text), text->length);
 }
 
 static int failed_to_write(const char *path, int code, struct tally_error *err)
@@ -76,6 +70,8 @@ static int write_in_place(const char *path, const struct tally_buffer *text,
 		return tally_error_set(err, -errno, "%s can't be written: %s", path,
 				       tally_errno_text(errno));
 	int result = write_all(fd, text);
+	if (!result)
+		result = tally_file_sync(fd);
 	if (close(fd) < 0 && !result)
 		result = -errno;
 	return result < 0 ? failed_to_write(path, result, err) : 0;
@@ -146,7 +142,7 @@ int tally_output_check(const char *path, const char *const *inputs, struct tally
 	for (; *inputs && !what; inputs++)
 		if (is_same_file(&file, *inputs))
 			what = "also an input";
-	if (!what && tally_perfdata_is_file(path))
+	if (!what && tally_perfdata_is_file(path) > 0)
 		what = "a recording";
 	if (!what)
 		return 0;

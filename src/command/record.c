@@ -244,7 +244,7 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 	if (shows_progress(request))
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
-		const char *file = *request->named_output ? request->named_output : request->output;
+		const char *file = record_output_path(request);
 		tally_size_text(status->bytes, size);
 		char each[48] = "", names[48] = "";
 		if (status->samples)
@@ -317,10 +317,23 @@ static void say_output_failed(const struct run *run, const struct tally_error *e
 	tally_command_fail(run->command, err);
 	if (!run->request->pipe)
 		tally_say("hint: what was written so far is readable in %s",
-			  *run->request->named_output ? run->request->named_output
-						      : run->request->output);
+			  record_output_path(run->request));
 	if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
 		tally_say("tally: '%s' continues unrecorded", run->request->target.command[0]);
+}
+
+/* Gives the last file its name, and waits until all is on disk.  Prints errors. */
+static bool keep(const struct run *run)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	bool is_named = !run->request->wants_time_in_name ||
+			!(record_output_name(run->request, &err) < 0);
+	if (!is_named)
+		tally_command_fail(run->command, &err);
+	bool is_safe = !(record_output_sync(run->request, &err) < 0);
+	if (!is_safe)
+		tally_command_fail(run->command, &err);
+	return is_named && is_safe;
 }
 
 static int finish(struct run *run, enum tally_recorder_end end, const struct tally_error *run_err)
@@ -332,22 +345,21 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 	bool was_signalled = tally_recorder_watch(run->recorder, &run->signals, -1, 0) < 0 ||
 			     end == TALLY_RECORDER_END_SIGNAL;
 	bool output_failed = end == TALLY_RECORDER_END_OUTPUT || finished < 0;
+	bool failed = output_failed;
 	double names_cpu_s = 0;
 	char hint[512] = "";
 	if (!output_failed)
-		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals,
-					       run->request->output_fd, was_signalled,
-					       &status, hint, sizeof(hint));
-	struct tally_error name_err = TALLY_ERROR_NONE;
-	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
-		tally_command_fail(run->command, &name_err);
+		failed = record_add_names(run->request, run->recorder, &run->signals,
+					  run->request->output_fd, was_signalled, &status, hint,
+					  sizeof(hint), &names_cpu_s) < 0;
 	if (output_failed)
 		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
+	failed |= !keep(run);
 	say_result(run, &status, names_cpu_s);
 	if (*hint && !run->request->quiet)
 		tally_say("%s", hint);
 	int exit_status = await_command(run, end);
-	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
+	return failed ? TALLY_EXIT_FAILURE : exit_status;
 }
 
 static int record_into(struct run *run, int fd)

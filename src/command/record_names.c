@@ -7,6 +7,7 @@
  * recording is complete without names, and the thread hands back nothing but the section's bytes.
  */
 #include "base/terminal.h"
+#include "base/threads.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
 #include "task/jit.h"
@@ -27,6 +28,8 @@ enum { QUIET_MS = 500 };
 
 struct naming {
 	int fd, done_fd;
+	bool has_thread;
+	const char *name; /* of the file open at `fd`, if no other has taken it meanwhile */
 	struct tally_buffer section, excerpt, hint;
 	struct tally_perf_maps perf_maps;
 	struct tally_jit_files jit_files;
@@ -46,9 +49,10 @@ static int read_and_pack(struct naming *naming)
 						    .hint = &naming->hint };
 	char path[40];
 	size_t places, known;
-	/* the recording's name may belong to another file by now */
+	/* The recording's name may belong to another file by now.  /proc may not be mounted. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd);
-	return tally_pack_section(path, &options, &naming->section, &places, &known, &naming->err);
+	return tally_pack_section(access(path, R_OK) ? naming->name : path, &options,
+				  &naming->section, &places, &known, &naming->err);
 }
 
 static void *work(void *context)
@@ -74,23 +78,39 @@ static void naming_free(struct naming *naming)
 	free(naming);
 }
 
-static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthread_t *thread)
+static int open_descriptors(struct naming *naming, int fd)
+{
+	naming->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (naming->fd < 0)
+		return -errno;
+	naming->done_fd = eventfd(0, EFD_CLOEXEC);
+	return naming->done_fd < 0 ? -errno : 0;
+}
+
+static int naming_new(struct tally_recorder *recorder, int fd, const char *name, pthread_t *thread,
+		      struct naming **out)
 {
 	struct naming *naming = malloc(sizeof(*naming));
 	if (!naming)
-		return NULL;
-	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
-				   .done_fd = eventfd(0, EFD_CLOEXEC),
+		return -ENOMEM;
+	*naming = (struct naming){ .fd = -1, .done_fd = -1, .name = name,
 				   .err = TALLY_ERROR_NONE };
+	int result = open_descriptors(naming, fd);
 	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
 	tally_recorder_take_jit_files(recorder, &naming->jit_files);
 	tally_recorder_take_excerpt(recorder, &naming->excerpt);
-	bool has_files = !tally_recorder_take_files(recorder, &naming->files);
-	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 &&
-	    !pthread_create(thread, NULL, work, naming))
-		return naming;
-	naming_free(naming);
-	return NULL;
+	if (!result)
+		result = tally_recorder_take_files(recorder, &naming->files);
+	if (result < 0) {
+		naming_free(naming);
+		return result;
+	}
+	/* Without a thread, as under a limit of memory or tasks, signals wait. */
+	naming->has_thread = !tally_thread_start(thread, work, naming);
+	if (!naming->has_thread)
+		work(naming);
+	*out = naming;
+	return 0;
 }
 
 /* Returns 1, or -EINTR. */
@@ -170,15 +190,18 @@ static int add_names(const struct record_request *request, struct tally_recorder
 	pthread_t thread;
 	if (!status->samples || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return 0;
-	struct naming *naming = naming_new(recorder, fd, &thread);
-	if (!naming)
-		return tally_error_set(err, -ENOMEM, "out of memory");
-	if (await(recorder, signals, naming, was_signalled, shows) < 0) {
+	struct naming *naming;
+	int result = naming_new(recorder, fd, request->output, &thread, &naming);
+	if (result < 0)
+		return tally_error_set(err, result, "%s%s", tally_errno_text(result),
+				       result == -EMFILE ? " (ulimit -n)" : "");
+	if (await(recorder, signals, naming, was_signalled, shows) < 0 && naming->has_thread) {
 		pthread_detach(thread); /* it has `naming` now */
 		return -EINTR;
 	}
-	pthread_join(thread, NULL);
-	int result = naming->result;
+	if (naming->has_thread)
+		pthread_join(thread, NULL);
+	result = naming->result;
 	if (result < 0)
 		*err = naming->err;
 	else if (naming->section.length)
@@ -192,16 +215,18 @@ static int add_names(const struct record_request *request, struct tally_recorder
 	return result < 0 ? result : named;
 }
 
-double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, bool was_signalled,
-			struct tally_recorder_status *status, char *hint, size_t hint_size)
+int record_add_names(const struct record_request *request, struct tally_recorder *recorder,
+		     struct tally_signals *signals, int fd, bool was_signalled,
+		     struct tally_recorder_status *status, char *hint, size_t hint_size,
+		     double *cpu_s)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double before = cpu_seconds();
 	*hint = '\0';
+	*cpu_s = 0;
 	if (request->pipe || request->no_pack)
 		return 0;
-	const char *name = *request->named_output ? request->named_output : request->output;
+	const char *name = record_output_path(request);
 	bool shows = !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO);
 	int result = add_names(request, recorder, signals, fd, was_signalled, shows, status, hint,
 			       hint_size, &err);
@@ -211,5 +236,7 @@ double record_add_names(const struct record_request *request, struct tally_recor
 		tally_say("tally record: warning: %s has no names: %s", name, err.message);
 		tally_say("hint: 'tally pack %s -o FILE' writes a copy with names", name);
 	}
-	return result > 0 ? cpu_seconds() - before : 0;
+	if (result > 0)
+		*cpu_s = cpu_seconds() - before;
+	return result == -EINTR || result > 0 ? 0 : result;
 }

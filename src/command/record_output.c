@@ -1,10 +1,12 @@
 #include "command/record_request.h"
 
+#include "base/safe_file.h"
 #include "base/vector.h"
 #include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +63,17 @@ static int check_is_recording(const struct record_request *request, const char *
 {
 	struct stat there;
 	if (request->forces || stat(name, &there) < 0 || !S_ISREG(there.st_mode) ||
-	    !there.st_size || tally_perfdata_is_file(name))
+	    !there.st_size)
 		return 0;
+	int is_recording = tally_perfdata_is_file(name);
+	if (is_recording > 0)
+		return 0;
+	if (is_recording < 0) {
+		tally_error_set(err, is_recording, "%s would be replaced, and can't be read: %s",
+				name, tally_errno_text(is_recording));
+		tally_error_hint(err, "name another file with -o, or replace it with --force");
+		return is_recording;
+	}
 	tally_error_set(err, -EEXIST, "%s would be replaced, and is not a recording", name);
 	tally_error_hint(err, "name another file with -o, or replace it with --force");
 	return -EEXIST;
@@ -262,10 +273,49 @@ int record_output_next(struct record_request *request, const struct tally_record
 	if (result < 0)
 		return result;
 	close(request->output_fd);
-	request->named_output[0] = '\0';
 	*fd = request->output_fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
 					0600);
-	return *fd >= 0 ? 0
-			: tally_error_set(err, -errno, "%s can't be written: %s", request->output,
-					  tally_errno_text(errno));
+	if (*fd < 0)
+		return tally_error_set(err, -errno, "%s can't be written: %s", request->output,
+				       tally_errno_text(errno));
+	request->named_output[0] = '\0';
+	return 0;
+}
+
+const char *record_output_path(const struct record_request *request)
+{
+	return *request->named_output ? request->named_output : request->output;
+}
+
+/* A file that was moved meanwhile is synced where it is, or not at all. */
+static int sync_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	int result = tally_file_sync(fd);
+	close(fd);
+	return result;
+}
+
+int record_output_sync(const struct record_request *request, struct tally_error *err)
+{
+	const char *path = record_output_path(request);
+	char folder[sizeof(request->named_output)];
+	if (request->pipe)
+		return 0;
+	int result = request->output_fd >= 0 ? tally_file_sync(request->output_fd) : 0;
+	for (size_t i = 0; !result && i < request->files.count; i++) {
+		path = request->files.items[i];
+		result = sync_file(path);
+	}
+	if (result < 0) {
+		tally_error_set(err, result, "%s is not safe on the disk: %s", path,
+				tally_errno_text(result));
+		tally_error_hint(err, "parts of it may be lost: record to another disk with -o");
+		return result;
+	}
+	snprintf(folder, sizeof(folder), "%s", path);
+	tally_folder_sync(dirname(folder));
+	return 0;
 }

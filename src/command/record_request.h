@@ -116,16 +116,23 @@ int record_output_next(struct record_request *request, const struct tally_record
 		       int *fd, struct tally_error *err);
 /* Renames the last file to include the time, if requested. */
 int record_output_name(struct record_request *request, struct tally_error *err);
+/* Waits until the recording and its names in the folder are on disk.  Does nothing for a pipe.
+ * Returns 0, or -errno with a message. */
+int record_output_sync(const struct record_request *request, struct tally_error *err);
+/* Returns the name of the last file. */
+const char *record_output_path(const struct record_request *request);
 /* If the recording did not begin, removes its file and restores the last recording. */
 void record_output_close(struct record_request *request, bool began);
 
 /* record_names.c: names the places of the finished recording open at `fd`, and adds the names to
  * it. Does nothing for a pipe, and gives up on a signal; the recording is complete in any case.
- * `hint` receives how a runtime's code would get names (jit_hint.h), or "". Returns the CPU time
- * used, in seconds; 0 without names. */
-double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, bool was_signalled,
-			struct tally_recorder_status *status, char *hint, size_t hint_size);
+ * `hint` receives how a runtime's code would get names (jit_hint.h), or "". `cpu_s` receives the CPU
+ * time used, in seconds; 0 without names. Returns 0, also when a signal ended it, or -errno after
+ * printing why names are missing. */
+int record_add_names(const struct record_request *request, struct tally_recorder *recorder,
+		     struct tally_signals *signals, int fd, bool was_signalled,
+		     struct tally_recorder_status *status, char *hint, size_t hint_size,
+		     double *cpu_s);
 
 /* record.c: messages on standard error. */
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,

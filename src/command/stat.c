@@ -1,10 +1,12 @@
 /* tally stat: counts events and explains them. */
 #include "command/output_file.h"
+#include "base/safe_file.h"
 #include "base/terminal.h"
 #include "command/stat_command.h"
 #include "session/event_filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -411,11 +413,24 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 	return 0;
 }
 
+/* The file keeps its old counts until there are new ones. */
+static void replace_old(struct stat_command *stat)
+{
+	struct stat file;
+	int fd = fileno(stat->output);
+	if (stat->has_begun || stat->appends || stat->output == stderr)
+		return;
+	stat->has_begun = true;
+	if (!fstat(fd, &file) && S_ISREG(file.st_mode) && ftruncate(fd, 0) < 0)
+		stat->write_error = -errno;
+}
+
 static void write_report(void *context, const struct tally_stat_report *report)
 {
 	struct stat_command *stat = context;
 	tally_buffer_clear(&stat->text);
 	stat->ops->show(&stat->view, report);
+	replace_old(stat);
 	if (stat->text.failed) {
 		stat->write_error = -ENOMEM;
 	} else if (fwrite(stat->text.bytes, 1, stat->text.length, stat->output) !=
@@ -458,14 +473,19 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 				       err) < 0)
 			return -EEXIST;
 		/* The rows of threads have names, which may be of other users' threads. */
-		mode_t mask = umask(077);
-		if (stat->options.counting.by != TALLY_COUNT_BY_THREAD)
-			umask(mask);
-		stat->output = fopen(stat->output_path, stat->appends ? "ae" : "we");
-		umask(mask);
-		if (!stat->output)
-			return tally_error_set(err, -errno, "%s: %s", stat->output_path,
-					       tally_errno_text(-errno));
+		mode_t mode = stat->options.counting.by == TALLY_COUNT_BY_THREAD ? 0600 : 0666;
+		int fd = open(stat->output_path,
+			      O_WRONLY | O_CREAT | O_CLOEXEC | (stat->appends ? O_APPEND : 0),
+			      mode);
+		FILE *file = fd < 0 ? NULL : fdopen(fd, stat->appends ? "a" : "w");
+		if (!file) {
+			tally_error_set(err, -errno, "%s: %s", stat->output_path,
+					tally_errno_text(-errno));
+			if (fd >= 0)
+				close(fd);
+			return err->code;
+		}
+		stat->output = file;
 	}
 	stat->view.out = &stat->text;
 	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -546,6 +566,13 @@ static void drop_if_empty(const struct stat_command *stat)
 		unlink(stat->output_path);
 }
 
+/* Closes the file when its bytes are on disk.  Returns 0 or -errno. */
+static int close_output(FILE *output)
+{
+	int result = fflush(output) ? -errno : tally_file_sync(fileno(output));
+	return fclose(output) && !result ? -errno : result;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct stat_command stat = { .command = command,
@@ -559,9 +586,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		status = count(&stat);
 	if (stat.write_error && stat.output != stderr)
 		drop_if_empty(&stat);
-	if (stat.output && stat.output != stderr && fclose(stat.output) && !stat.write_error) {
+	int closed = stat.output && stat.output != stderr ? close_output(stat.output) : 0;
+	if (closed < 0 && !stat.write_error) {
 		struct tally_error err = TALLY_ERROR_NONE;
-		tally_error_set(&err, -errno, "%s: %s", stat.output_path, tally_errno_text(-errno));
+		tally_error_set(&err, closed, "%s: %s", stat.output_path, tally_errno_text(closed));
 		status = tally_command_fail(command, &err);
 	}
 	if (stat.provider)

@@ -40,6 +40,7 @@ struct stat_command {
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
 	bool is_misused;
+	bool has_begun;  /* counts were written, in place of the file's old ones */
 	int write_error; /* -errno from writing the output */
 };
 

@@ -115,8 +115,9 @@ struct tally_raw_record {
 /* True if the bytes begin like a recording, of either format and byte order. */
 bool tally_perfdata_begins(const void *bytes, size_t size);
 
-/* True if the path leads to a regular file that begins like a recording. */
-bool tally_perfdata_is_file(const char *path);
+/* Returns 1 if the path leads to a regular file that begins like a recording, 0 if not, or -errno if
+ * the file can't be read. */
+int tally_perfdata_is_file(const char *path);
 
 /* Returns what kind of file this is, by its first bytes, if it is not a recording: "JSON", "text";
  * NULL if unknown. */

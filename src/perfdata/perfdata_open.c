@@ -271,18 +271,19 @@ bool tally_perfdata_begins(const void *bytes, size_t size)
 	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
 }
 
-bool tally_perfdata_is_file(const char *path)
+int tally_perfdata_is_file(const char *path)
 {
 	struct stat file;
 	uint8_t bytes[8];
+	ssize_t got = 0;
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	bool is_recording = !fstat(fd, &file) && S_ISREG(file.st_mode) &&
-			    read(fd, bytes, sizeof(bytes)) == sizeof(bytes) &&
-			    tally_perfdata_begins(bytes, sizeof(bytes));
+		return -errno;
+	if (!fstat(fd, &file) && S_ISREG(file.st_mode))
+		got = read(fd, bytes, sizeof(bytes));
+	int code = got < 0 ? -errno : 0;
 	close(fd);
-	return is_recording;
+	return code ? code : got == sizeof(bytes) && tally_perfdata_begins(bytes, sizeof(bytes));
 }
 
 /* Checks the magic number and sets the byte order.  The second format's magic number tells the

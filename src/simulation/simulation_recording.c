@@ -1,6 +1,7 @@
 /* Writes a simulation's perf.data file, and beside it the object with the names. */
 #include "simulation/simulation_state.h"
 
+#include "base/safe_file.h"
 #include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
 #include "tally/tracepoint.h"
@@ -158,7 +159,7 @@ static int check_regular(struct simulation_recording *recording, const char *pat
 static int check_is_recording(struct simulation_recording *recording, const char *path)
 {
 	struct stat there;
-	if (stat(path, &there) < 0 || !there.st_size || tally_perfdata_is_file(path))
+	if (stat(path, &there) < 0 || !there.st_size || tally_perfdata_is_file(path) > 0)
 		return 0;
 	tally_error_set(recording->stage->err, -EEXIST,
 			"%s would be replaced, and is not a recording", path);
@@ -181,10 +182,9 @@ static int write_object(struct simulation_recording *recording)
 		return simulation_out_of_memory(recording->stage);
 	}
 	int fd = open(relative, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	ssize_t wrote = fd < 0 ? -1 : write(fd, bytes.bytes, bytes.length);
-	int code = wrote < 0 ? -errno : 0;
-	if (!code && wrote != (ssize_t)bytes.length)
-		code = -EIO;
+	int code = fd < 0 ? -errno : tally_file_write(fd, bytes.bytes, bytes.length);
+	if (!code)
+		code = tally_file_sync(fd);
 	if (fd >= 0)
 		close(fd);
 	tally_buffer_release(&bytes);
@@ -421,6 +421,9 @@ int simulation_recording_finish(struct simulation_recording *recording)
 		code = put_tracepoints(recording, &bytes);
 	if (!code)
 		code = tally_perfdata_finish(recording->writer, recording->stage->err);
+	if (!code && (code = tally_file_sync(recording->fd)) < 0)
+		tally_error_set(recording->stage->err, code, "%s is not safe on the disk: %s",
+				recording->stage->options->output_path, tally_errno_text(code));
 	tally_buffer_release(&bytes);
 	return code;
 }

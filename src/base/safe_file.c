@@ -1,0 +1,37 @@
+#include "base/safe_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+int tally_file_write(int fd, const void *bytes, size_t size)
+{
+	const char *at = bytes, *end = at + size;
+	while (at < end) {
+		ssize_t written = write(fd, at, (size_t)(end - at));
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (!written)
+			return -ENOSPC;
+		at += written > 0 ? written : 0;
+	}
+	return 0;
+}
+
+int tally_file_sync(int fd)
+{
+	/* Pipes, devices and some file systems can't be synced. */
+	bool is_synced = !fsync(fd) || errno == EINVAL || errno == ENOSYS || errno == EROFS ||
+			 errno == EOPNOTSUPP;
+	return is_synced ? 0 : -errno;
+}
+
+void tally_folder_sync(const char *path)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	fsync(folder);
+	close(folder);
+}
