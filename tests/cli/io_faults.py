@@ -312,7 +312,7 @@ def walk_record(name, options, full):
 
 
 # Calls that a signal may interrupt.  The dynamic loader's own reads are not meant.
-STORMS = (("poll,ppoll,epoll,epoll_wait,wait", ""), ("read,pread,write,pwrite,copy", "faulty"), ("read,write", "anon_inode"),
+STORMS = (("poll,ppoll,epoll,epoll_wait", ""), ("read,pread,write,pwrite,copy", "faulty"), ("read,write", "anon_inode"),
           ("read,write", "socket:"), ("read,write", "pipe:"))
 
 
