@@ -399,6 +399,10 @@ static int check_processes(const struct tally_target *target, struct tally_error
 		tally_pid_list_release(&threads);
 		if (result < 0) {
 			bool is_absent = result == -ESRCH || result == -ENOENT;
+			if (is_absent && access("/proc/self", F_OK) < 0)
+				return tally_error_set(err, result,
+						       "process %d can't be seen: there is no /proc",
+						       target->pids.items[i]);
 			return is_absent ? tally_error_set(err, result, "no process %d",
 							   target->pids.items[i])
 					 : tally_error_set(err, result, "process %d: %s",
