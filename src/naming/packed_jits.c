@@ -1,5 +1,6 @@
 #include "naming/packed_jits.h"
 
+#include "base/map.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "perfdata/own_feature.h"
@@ -9,7 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HAS_CYCLE_TIMES = 1, HAS_DEVICE = 2 };
+enum {
+	HAS_CYCLE_TIMES = 1,
+	HAS_DEVICE = 2,
+	ALIKE_MAX = 64 /* dumps with equal keys */
+};
+
+struct tally_packed_jits {
+	struct tally_buffer part;
+	struct tally_map offsets; /* key of a dump's file → where the dump begins in the part */
+	uint64_t tables_max;
+};
 
 /* ---- writing ------------------------------------------------------------- */
 
@@ -120,64 +131,136 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump,
 	return 0;
 }
 
-/* Reads the next dump of the part. *is_wanted: it is the file's. */
-static int read_dump(struct tally_reader *reader, uint64_t tables_max,
-		     const struct tally_mapped_file *file, const char *path,
-		     struct tally_jit_dump **out, bool *is_wanted)
+/* What a dump in the part begins with. */
+struct head {
+	const char *path;
+	uint64_t inode, generation, flags, major, minor;
+};
+
+static void read_head(struct tally_reader *reader, struct head *head)
 {
-	struct tally_jit_dump *dump = *out = calloc(1, sizeof(*dump));
-	if (!dump)
-		return -ENOMEM;
-	const char *name = tally_reader_string(reader);
-	uint64_t inode = tally_reader_uleb(reader), generation = tally_reader_uleb(reader);
-	uint64_t flags = tally_reader_uleb(reader), major = file->major, minor = file->minor;
-	dump->has_cycle_times = flags & HAS_CYCLE_TIMES;
-	if (flags & HAS_DEVICE) {
-		major = tally_reader_uleb(reader);
-		minor = tally_reader_uleb(reader);
+	head->path = tally_reader_string(reader);
+	head->inode = tally_reader_uleb(reader);
+	head->generation = tally_reader_uleb(reader);
+	head->flags = tally_reader_uleb(reader);
+	if (head->flags & HAS_DEVICE) {
+		head->major = tally_reader_uleb(reader);
+		head->minor = tally_reader_uleb(reader);
 	}
-	if (reader->failed)
-		return -EBADMSG;
-	*is_wanted = !strcmp(name, path) && inode == file->inode && major == file->major &&
-		     minor == file->minor && generation == file->inode_generation;
-	int result = read_functions(reader, dump, tables_max);
-	return result ? result : read_places(reader, dump, tables_max);
 }
 
-static int find_dump(struct tally_reader *reader, uint64_t tables_max,
-		     const struct tally_tasks *tasks, uint32_t file, struct tally_jit_dump **out)
+static bool is_of(const struct head *head, const struct tally_mapped_file *file, const char *path)
 {
-	while (tally_reader_left(reader)) {
-		bool is_wanted = false;
-		int result = read_dump(reader, tables_max, &tasks->files.items[file],
-				       tally_tasks_path(tasks, file), out, &is_wanted);
-		if (!result && is_wanted)
-			(*out)->index = tally_jit_index_new(*out, 0);
-		if (!result && is_wanted)
-			return (*out)->index ? 1 : -ENOMEM;
-		if (result)
-			return result;
-		tally_jit_dump_free(*out);
-		*out = NULL;
+	bool is_device = !(head->flags & HAS_DEVICE) ||
+			 (head->major == file->major && head->minor == file->minor);
+	return is_device && head->inode == file->inode &&
+	       head->generation == file->inode_generation && !strcmp(head->path, path);
+}
+
+static uint64_t key_of(const char *path, uint64_t inode, uint64_t generation)
+{
+	uint64_t hash = 0;
+	for (; *path; path++)
+		hash = (hash ^ (uint8_t)*path) * 0x100000001b3ull;
+	return tally_hash64(hash ^ tally_hash64(inode) ^ tally_hash64(generation + 1));
+}
+
+/* Skips a list whose items have `numbers` numbers each. */
+static void skip_list(struct tally_reader *reader, unsigned numbers)
+{
+	for (uint64_t left = tally_reader_uleb(reader); left && !reader->failed; left--)
+		for (unsigned i = 0; i < numbers; i++)
+			tally_reader_uleb(reader);
+}
+
+/* Notes where each dump begins.  Further dumps with equal keys are ignored. */
+static int index_dumps(struct tally_packed_jits *jits)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, jits->part.bytes, jits->part.length, false);
+	while (tally_reader_left(&reader)) {
+		uint64_t offset = (uint64_t)(reader.at - reader.start);
+		struct head head = { 0 };
+		bool added = false;
+		read_head(&reader, &head);
+		skip_list(&reader, 2); /* functions */
+		skip_list(&reader, 3); /* places */
+		if (reader.failed)
+			return -EBADMSG;
+		uint64_t key = key_of(head.path, head.inode, head.generation);
+		for (unsigned tries = 0; !added && tries < ALIKE_MAX; tries++) {
+			uint64_t *slot = tally_map_put(&jits->offsets, key + tries, &added);
+			if (!slot)
+				return -ENOMEM;
+			if (added)
+				*slot = offset;
+		}
 	}
 	return 0;
 }
 
-int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks,
+int tally_packed_jits_new(const void *section, size_t size, struct tally_packed_jits **out)
+{
+	struct tally_packed_jits *jits = *out = calloc(1, sizeof(*jits));
+	if (!jits)
+		return -ENOMEM;
+	jits->tables_max = tally_own_tables_max(size);
+	int result = tally_own_feature_get(section, size, TALLY_OWN_JITS, &jits->part);
+	if (result > 0)
+		result = index_dumps(jits);
+	if (result >= 0)
+		return 0;
+	tally_packed_jits_free(jits);
+	*out = NULL;
+	return result;
+}
+
+void tally_packed_jits_free(struct tally_packed_jits *jits)
+{
+	if (!jits)
+		return;
+	tally_buffer_release(&jits->part);
+	tally_map_release(&jits->offsets);
+	free(jits);
+}
+
+/* Makes the dump whose functions begin at the reader. */
+static int make_dump(const struct tally_packed_jits *jits, struct tally_reader *reader,
+		     const struct head *head, struct tally_jit_dump **out)
+{
+	struct tally_jit_dump *dump = calloc(1, sizeof(*dump));
+	if (!dump)
+		return -ENOMEM;
+	dump->has_cycle_times = head->flags & HAS_CYCLE_TIMES;
+	int result = read_functions(reader, dump, jits->tables_max);
+	if (!result)
+		result = read_places(reader, dump, jits->tables_max);
+	if (!result && !(dump->index = tally_jit_index_new(dump, 0)))
+		result = -ENOMEM;
+	if (result < 0)
+		tally_jit_dump_free(dump);
+	else
+		*out = dump;
+	return result < 0 ? result : 1;
+}
+
+int tally_packed_jits_find(const struct tally_packed_jits *jits, const struct tally_tasks *tasks,
 			   uint32_t file, struct tally_jit_dump **out)
 {
-	struct tally_buffer part = { 0 };
-	struct tally_reader reader;
+	const struct tally_mapped_file *mapped = &tasks->files.items[file];
+	const char *path = tally_tasks_path(tasks, file);
+	uint64_t key = key_of(path, mapped->inode, mapped->inode_generation);
+	const uint64_t *offset;
 	*out = NULL;
-	int result = tally_own_feature_get(section, size, TALLY_OWN_JITS, &part);
-	if (result > 0) {
-		tally_reader_init(&reader, part.bytes, part.length, false);
-		result = find_dump(&reader, tally_own_tables_max(size), tasks, file, out);
+	for (unsigned tries = 0;
+	     tries < ALIKE_MAX && (offset = tally_map_get(&jits->offsets, key + tries)); tries++) {
+		struct tally_reader reader;
+		struct head head = { 0 };
+		tally_reader_init(&reader, jits->part.bytes, jits->part.length, false);
+		tally_reader_seek(&reader, (size_t)*offset);
+		read_head(&reader, &head);
+		if (is_of(&head, mapped, path))
+			return make_dump(jits, &reader, &head, out);
 	}
-	if (result <= 0) {
-		tally_jit_dump_free(*out);
-		*out = NULL;
-	}
-	tally_buffer_release(&part);
-	return result;
+	return 0;
 }

@@ -18,9 +18,16 @@ struct tally_jit_dump;
  * failure is kept in `section`. */
 void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffer *section);
 
-/* Makes the dump for a file of the tasks from tally's own section.  Returns 1 (the caller frees
- * `out`), 0 if the section doesn't have it, -EBADMSG, -ENOTSUP or -ENOMEM. */
-int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks,
+struct tally_packed_jits;
+
+/* Reads the dumps in tally's own section.  Returns 0; -EBADMSG, -ENOTSUP (written by a newer tally),
+ * -EFBIG (above a limit, noted) or -ENOMEM. */
+int tally_packed_jits_new(const void *section, size_t size, struct tally_packed_jits **out);
+void tally_packed_jits_free(struct tally_packed_jits *jits); /* NULL is allowed */
+
+/* Makes the dump for a file of the tasks, in time linear in its size.  Returns 1 (the caller frees
+ * `out`), 0 if there is none, -EBADMSG, -EFBIG or -ENOMEM. */
+int tally_packed_jits_find(const struct tally_packed_jits *jits, const struct tally_tasks *tasks,
 			   uint32_t file, struct tally_jit_dump **out);
 
 #endif

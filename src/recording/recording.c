@@ -172,9 +172,15 @@ static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 	struct tally_feature_bytes packed = tally_perfdata_feature(recording->data,
 								   TALLY_FEATURE_TALLY);
 	struct tally_jit_dump *dump = NULL;
-	if (packed.bytes && !tally_perfdata_is_pipe(recording->data) &&
-	    tally_packed_jits_read(packed.bytes, packed.size, &recording->tasks, file, &dump) ==
-		    -EBADMSG)
+	int result = 0;
+	if (!recording->jits_are_read && packed.bytes && !tally_perfdata_is_pipe(recording->data)) {
+		recording->jits_are_read = true;
+		result = tally_packed_jits_new(packed.bytes, packed.size, &recording->packed_jits);
+	}
+	if (!result && recording->packed_jits)
+		result = tally_packed_jits_find(recording->packed_jits, &recording->tasks, file,
+						&dump);
+	if (result == -EBADMSG)
 		recording->names.gaps.packed_damaged = true;
 	return dump;
 }
@@ -247,6 +253,7 @@ void tally_recording_close(struct tally_recording *recording)
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
 	tally_vector_release(&recording->made_chain);
+	tally_packed_jits_free(recording->packed_jits);
 	tally_packed_stacks_free(recording->stacks.packed);
 	tally_packed_stacks_free(recording->stacks.noted);
 	tally_deferred_release(&recording->deferred);

@@ -110,6 +110,9 @@ struct tally_recording {
 		/* created by callers that pack stacks: filled while reading; NULL: not needed */
 		struct tally_packed_stacks *noted;
 	} stacks;
+	/* JIT dumps that the recording carries, read when the first is wanted; NULL: none */
+	struct tally_packed_jits *packed_jits;
+	bool jits_are_read;
 	/* set by callers that draw trees: a cut stack gets TALLY_PLACE_CUT as its outermost
 	 * frame */
 	bool marks_cut;

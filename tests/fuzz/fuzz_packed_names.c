@@ -120,6 +120,7 @@ static void look_at_jits(const void *section, size_t size)
 {
 	struct tally_tasks tasks = { 0 };
 	struct tally_jit_dump *dump;
+	struct tally_packed_jits *jits = NULL;
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_MMAP2 },
 		.mmap = { .pid = 1,
@@ -131,7 +132,8 @@ static void look_at_jits(const void *section, size_t size)
 			  .filename = "/tmp/jit-1.dump" },
 	};
 	if (!tally_tasks_record(&tasks, &record) && tasks.files.count &&
-	    tally_packed_jits_read(section, size, &tasks, 0, &dump) > 0) {
+	    !tally_packed_jits_new(section, size, &jits) &&
+	    tally_packed_jits_find(jits, &tasks, 0, &dump) > 0) {
 		for (size_t i = 0; i < dump->places.count; i++) {
 			const struct tally_jit_place *place = &dump->places.items[i];
 			const struct tally_jit_place *found = tally_jit_dump_find(
@@ -140,6 +142,7 @@ static void look_at_jits(const void *section, size_t size)
 		}
 		tally_jit_dump_free(dump);
 	}
+	tally_packed_jits_free(jits);
 	tally_tasks_release(&tasks);
 }
 

@@ -4,11 +4,14 @@
 #include "perfdata/own_feature.h"
 #include "perfdata_fixture.h"
 #include "naming/packed_code.h"
+#include "naming/packed_jits.h"
 #include "naming/packed_stacks.h"
+#include "symbol/jit_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct tally_feature_bytes own_of(const struct tally_perfdata *data)
@@ -486,9 +489,73 @@ static void what_is_no_finished_file_is_not_copied(void **state)
 	close(copy);
 }
 
+static void map_dump(struct tally_tasks *tasks, const char *path, uint64_t inode)
+{
+	struct tally_record record = {
+		.header = { .type = TALLY_RECORD_MMAP2 },
+		.mmap = { .pid = 1, .tid = 1, .start = inode << 20, .length = 4096,
+			  .has_inode = true, .inode = inode, .major = 8 },
+	};
+	record.mmap.filename = path;
+	assert_int_equal(tally_tasks_record(tasks, &record), 0);
+}
+
+/* A dump with one function of 16 bytes at `address`. */
+static void put_dump(struct tally_buffer *part, const char *path, uint64_t inode, uint64_t major,
+		     uint64_t address)
+{
+	enum { HAS_DEVICE = 2 };
+	const uint64_t numbers[] = { inode, 0, HAS_DEVICE, major, 0, 1, 0, 16, 1, 0 };
+	tally_buffer_append(part, path, strlen(path) + 1);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		tally_own_put_number(part, numbers[i]);
+	tally_own_put_step(part, address);
+	tally_own_put_number(part, 0);
+}
+
+static void a_recorded_dump_is_found_by_its_file(void **state)
+{
+	enum { DUMPS = 20000 };
+	struct tally_tasks tasks = { 0 };
+	struct tally_buffer part = { 0 }, section = { 0 };
+	struct tally_packed_jits *jits;
+	struct tally_jit_dump *dump;
+	char path[64];
+	(void)state;
+	/* equal paths, other inodes; the same file on another device */
+	put_dump(&part, "/tmp/jit-0.dump", 1, 7, 1 << 20);
+	for (uint64_t i = 1; i <= DUMPS; i++) {
+		snprintf(path, sizeof(path), "/tmp/jit-%u.dump", (unsigned)i / 2);
+		put_dump(&part, path, i, 8, i << 12);
+		map_dump(&tasks, path, i);
+	}
+	map_dump(&tasks, "/tmp/jit-1.dump", DUMPS + 1);
+	assert_int_equal(tasks.files.count, DUMPS + 1);
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, TALLY_OWN_JITS, part.bytes, part.length);
+	assert_false(section.failed);
+	assert_int_equal(tally_packed_jits_new(section.bytes, section.length, &jits), 0);
+	clock_t began = clock();
+	for (uint32_t file = 0; file < DUMPS; file++) {
+		assert_int_equal(tally_packed_jits_find(jits, &tasks, file, &dump), 1);
+		assert_int_equal(dump->places.count, 1);
+		assert_int_equal(dump->places.items[0].address, ((uint64_t)file + 1) << 12);
+		tally_jit_dump_free(dump);
+	}
+	/* microseconds for each; reading all others before it would take milliseconds */
+	assert_true(clock() - began < 10 * CLOCKS_PER_SEC);
+	assert_int_equal(tally_packed_jits_find(jits, &tasks, DUMPS, &dump), 0);
+	assert_null(dump);
+	tally_packed_jits_free(jits);
+	tally_buffer_release(&part);
+	tally_buffer_release(&section);
+	tally_tasks_release(&tasks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_recorded_dump_is_found_by_its_file),
 		cmocka_unit_test(parts_are_found_and_unknown_ones_skipped),
 		cmocka_unit_test(functions_have_the_files_that_tell_them_apart),
 		cmocka_unit_test(code_is_found_by_its_function),
