@@ -92,4 +92,4 @@ fuzz-views:
 	@scripts/fuzz $(if $(filter file,$(origin FUZZ_SECONDS)),3600,$(FUZZ_SECONDS)) views
 
 clean:
-	rm -rf build build-sanitized build-threads build-mutants build-fuzz-mutants
+	rm -rf build build-sanitized build-threads build-mutants build-fuzz-mutants build-coverage

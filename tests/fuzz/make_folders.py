@@ -328,12 +328,12 @@ ffffffff81000100 T do_syscall_64
 ffffffff81000200 T _etext
 ffffffffc0000000 t helper\t[module]
 '''
-MAP = b'7f1000000000 40 py::outer:/app/main.py\n7f1000000040 40 LazyCompile:*inner a.js:3\n7f1000000080 20 [bad\x1b]0;\n'
+MAP = b'7f1000000000 40 py::outer:/app/main.py\n7f1000000040 40 LazyCompile:*inner a.js:3\n7f1000000080 20 [bad\x1b]0;"<script>\n'
 
 
 def jit_recording():
     made = Recording([(1, 0, BASE | CALLCHAIN)])
-    made.comm('jit')
+    made.comm('"j\\\n\x1b]')
     made.mmap(DIRECTORY + b'/jit-1.dump', 0x7f2000000000, 4096)
     made.mmap('//anon', 0x7f1000000000, 4096)
     made.mmap('//anon', 0x7f16b4ed0000, 0x10000)
