@@ -27,11 +27,11 @@ int tally_file_sync(int fd)
 	return is_synced ? 0 : -errno;
 }
 
-void tally_folder_sync(const char *path)
+void tally_folder_sync(int folder)
 {
-	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
 		return;
-	fsync(folder);
-	close(folder);
+	fsync(fd);
+	close(fd);
 }

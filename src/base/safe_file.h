@@ -12,7 +12,8 @@ int tally_file_write(int fd, const void *bytes, size_t size);
  * Returns 0, or -errno: some bytes may be lost. */
 int tally_file_sync(int fd);
 
-/* Waits until the names in a folder are on disk, as far as possible: an error changes nothing. */
-void tally_folder_sync(const char *path);
+/* Waits until the names in an open folder are on disk, as far as possible: an error changes
+ * nothing. */
+void tally_folder_sync(int folder);
 
 #endif

@@ -1,6 +1,7 @@
 #include "command/recording_path.h"
 #include "base/environment.h"
 #include "base/number_text.h"
+#include "base/output_path.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
@@ -128,19 +129,15 @@ static void choose_output(struct flamegraph *graph)
 
 extern const struct tally_command tally_command_record;
 
-/* Records the command into a file of its own; graph->status is what `record` returns. */
-static int record_command(struct flamegraph *graph, char path[], struct tally_error *err)
+/* Records the command into the file at `path`; graph->status is what `record` returns. */
+static int record_command(struct flamegraph *graph, char *path, struct tally_error *err)
 {
 	char *cpu[] = { "record", "-q", "-o", path, "--" },
 	     *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
 	char **head = graph->off_cpu ? off_cpu : cpu;
 	int head_count = graph->off_cpu ? sizeof(off_cpu) / sizeof(*off_cpu)
 					: sizeof(cpu) / sizeof(*cpu),
-	    count = 0, fd = mkstemp(path);
-	if (fd < 0)
-		return tally_error_set(err, -errno, "creating %s failed: %s", path,
-				       tally_errno_text(errno));
-	close(fd);
+	    count = 0;
 	while (graph->command[count])
 		count++;
 	char **argv = calloc((size_t)(head_count + count + 1), sizeof(*argv));
@@ -157,22 +154,37 @@ static int record_command(struct flamegraph *graph, char path[], struct tally_er
 	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
 }
 
+/* Makes up a name in the folder of temporary files. */
+static int name_temporary(struct tally_output_path *path, struct tally_error *err)
+{
+	const char *folder = tally_environment("TMPDIR");
+	char text[PATH_MAX], name[NAME_MAX + 1];
+	tally_output_path_random("tally-", "", name);
+	if (snprintf(text, sizeof(text), "%s/%s", folder && *folder ? folder : "/tmp", name) >=
+	    (int)sizeof(text))
+		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
+	int result = tally_output_path_open(path, text, err);
+	if (result < 0)
+		tally_error_hint(err, "set TMPDIR to a directory of your own");
+	return result;
+}
+
 /* Returns 0, 1 when there is nothing to draw and an error was printed, or -errno. */
 static int load(const struct tally_command *command, struct flamegraph *graph,
 		struct tally_stacks *stacks, struct tally_error *err)
 {
-	char path[4096];
-	const char *folder = tally_environment("TMPDIR");
 	graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);
-	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >=
-	    (int)sizeof(path))
-		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
-	int status = record_command(graph, path, err);
+	struct tally_output_path path;
+	int status = name_temporary(&path, err);
+	if (status < 0)
+		return status;
+	status = record_command(graph, path.path, err);
 	if (!status)
 		status = tally_load_stacks(command, &graph->input, stacks, err);
-	unlink(path);
+	unlinkat(path.folder, path.name, 0);
+	tally_output_path_close(&path);
 	return status;
 }
 

@@ -4,33 +4,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TEMPORARY_PREFIX ".tally-"
+#define TEMPORARY_SUFFIX ".new"
+
 static int fail(const struct tally_new_file *file, int code, struct tally_error *err)
 {
-	tally_error_set(err, code, "%s can't be written: %s", file->path, tally_errno_text(code));
+	tally_error_set(err, code, "%s can't be written: %s", file->path.path,
+			tally_errno_text(code));
 	if (code == -EACCES || code == -EPERM || code == -EROFS)
 		tally_error_hint(err, "name another file with -o");
 	return code;
-}
-
-static int name_temporary(struct tally_new_file *file)
-{
-	uint32_t random = 0;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		random = (uint32_t)getpid();
-	int length = snprintf(file->temporary, sizeof(file->temporary), "%s/.tally-%08x.new",
-			      file->folder, random);
-	return length < (int)sizeof(file->temporary) ? 0 : -ENAMETOOLONG;
 }
 
 static void put_self(char out[40], int fd)
@@ -48,34 +35,32 @@ static bool can_be_named(int fd)
 
 int tally_new_file_open(struct tally_new_file *file, const char *path, struct tally_error *err)
 {
-	char real[PATH_MAX];
 	struct stat there;
-	*file = (struct tally_new_file){ .fd = -1 };
-	const char *target = realpath(path, real) ? real : path;
-	if (snprintf(file->path, sizeof(file->path), "%s", target) >= (int)sizeof(file->path))
-		return fail(file, -ENAMETOOLONG, err);
+	*file = (struct tally_new_file)TALLY_NEW_FILE_INIT;
+	int result = tally_output_path_open(&file->path, path, err);
+	if (!result)
+		result = tally_output_path_look(&file->path, NULL, &there, err);
+	if (result < 0)
+		return result;
 	/* Root could replace /dev/null by a file. */
-	if (!stat(file->path, &there) && !S_ISREG(there.st_mode)) {
+	if (file->path.is_open_file || (result && !S_ISREG(there.st_mode))) {
 		tally_error_set(err, -EINVAL, "%s can't be written: it is not a regular file",
-				file->path);
+				file->path.path);
 		tally_error_hint(err, "name another file with -o");
 		return -EINVAL;
 	}
-	strcpy(real, file->path);
-	snprintf(file->folder, sizeof(file->folder), "%s", dirname(real));
 	/* If the file system supports O_TMPFILE, the file has no name until it is complete. */
-	file->fd = open(file->folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	file->fd = openat(file->path.folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (file->fd >= 0 && can_be_named(file->fd))
 		return 0;
 	if (file->fd >= 0)
 		close(file->fd);
-	if (name_temporary(file) < 0)
-		return fail(file, -ENAMETOOLONG, err);
-	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int code = -errno;
-	if (file->fd < 0)
-		*file->temporary = '\0';
-	return file->fd < 0 ? fail(file, code, err) : 0;
+	file->fd = tally_output_path_temporary(file->path.folder, TEMPORARY_PREFIX,
+					       TEMPORARY_SUFFIX, file->temporary);
+	if (file->fd >= 0)
+		return 0;
+	*file->temporary = '\0';
+	return fail(file, file->fd, err);
 }
 
 static int give_name(struct tally_new_file *file)
@@ -83,45 +68,49 @@ static int give_name(struct tally_new_file *file)
 	char self[40];
 	if (*file->temporary)
 		return 0;
-	int result = name_temporary(file);
+	tally_output_path_random(TEMPORARY_PREFIX, TEMPORARY_SUFFIX, file->temporary);
 	put_self(self, file->fd);
-	if (!result && linkat(AT_FDCWD, self, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) < 0)
-		result = -errno;
-	if (result < 0)
-		*file->temporary = '\0';
-	return result;
+	if (!linkat(AT_FDCWD, self, file->path.folder, file->temporary, AT_SYMLINK_FOLLOW))
+		return 0;
+	*file->temporary = '\0';
+	return -errno;
 }
 
 static void look_like(int fd, int like)
 {
 	struct stat there;
-	if (like < 0 || fstat(like, &there) < 0)
+	if (like < 0 || fstat(like, &there) < 0 || there.st_uid != geteuid())
 		return;
-	int ignored = fchown(fd, there.st_uid, there.st_gid);
-	ignored = fchmod(fd, there.st_mode & 0777);
+	/* A group that the file can't have may not get its rights. */
+	mode_t mode = there.st_mode & 0777;
+	if (fchown(fd, (uid_t)-1, there.st_gid) < 0)
+		mode &= ~(mode_t)S_IRWXG;
+	int ignored = fchmod(fd, mode);
 	(void)ignored;
 }
 
 int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_error *err)
 {
+	int folder = file->path.folder;
 	look_like(file->fd, like);
 	int result = tally_file_sync(file->fd);
 	if (!result)
 		result = give_name(file);
-	if (!result && rename(file->temporary, file->path) < 0)
+	if (!result && renameat(folder, file->temporary, folder, file->path.name) < 0)
 		result = -errno;
 	if (result < 0)
 		return fail(file, result, err);
 	*file->temporary = '\0';
-	tally_folder_sync(file->folder);
+	tally_folder_sync(folder);
 	return 0;
 }
 
 void tally_new_file_release(struct tally_new_file *file)
 {
 	if (*file->temporary)
-		unlink(file->temporary);
+		unlinkat(file->path.folder, file->temporary, 0);
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;
+	tally_output_path_close(&file->path);
 }

@@ -62,26 +62,25 @@ static int failed_to_write(const char *path, int code, struct tally_error *err)
 
 /* Writes to a file that cannot be replaced: a terminal, a pipe, a device, or a file in a directory
  * without write permission. */
-static int write_in_place(const char *path, const struct tally_buffer *text,
+static int write_in_place(const struct tally_output_path *path, const struct tally_buffer *text,
 			  struct tally_error *err)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int fd = tally_output_path_write(path, O_WRONLY | O_TRUNC, 0666, err);
 	if (fd < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path,
-				       tally_errno_text(errno));
+		return fd;
 	int result = write_all(fd, text);
 	if (!result)
 		result = tally_file_sync(fd);
 	if (close(fd) < 0 && !result)
 		result = -errno;
-	return result < 0 ? failed_to_write(path, result, err) : 0;
+	return result < 0 ? failed_to_write(path->path, result, err) : 0;
 }
 
 /* `old`: the file to replace, or -1. */
 static int write_anew(const char *path, int old, const struct tally_buffer *text,
 		      struct tally_error *err)
 {
-	struct tally_new_file file = { .fd = -1 };
+	struct tally_new_file file = TALLY_NEW_FILE_INIT;
 	int result = tally_new_file_open(&file, path, err);
 	if (!result) {
 		mode_t mask = umask(077);
@@ -94,21 +93,35 @@ static int write_anew(const char *path, int old, const struct tally_buffer *text
 	return result;
 }
 
-static int write_file(const char *path, const struct tally_buffer *text, struct tally_error *err)
+static int replace(const struct tally_output_path *path, const struct tally_buffer *text,
+		   struct tally_error *err)
 {
-	struct stat there;
-	if (stat(path, &there) < 0)
-		return write_anew(path, -1, text, err);
-	if (!S_ISREG(there.st_mode))
-		return write_in_place(path, text, err);
 	/* Do not replace a file that is not writable, even if its directory would permit it. */
-	int old = open(path, O_WRONLY | O_CLOEXEC);
+	int old = openat(path->folder, path->name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (old < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path,
+		return tally_error_set(err, -errno, "%s can't be written: %s", path->path,
 				       tally_errno_text(errno));
-	int result = write_anew(path, old, text, err);
+	int result = write_anew(path->path, old, text, err);
 	close(old);
 	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
+}
+
+static int write_file(const char *name, const struct tally_buffer *text, struct tally_error *err)
+{
+	struct tally_output_path path;
+	struct stat there;
+	int result = tally_output_path_open(&path, name, err);
+	if (result < 0)
+		return result;
+	result = tally_output_path_look(&path, NULL, &there, err);
+	if (!result)
+		result = write_anew(name, -1, text, err);
+	else if (result > 0)
+		result = path.is_open_file || !S_ISREG(there.st_mode)
+				 ? write_in_place(&path, text, err)
+				 : replace(&path, text, err);
+	tally_output_path_close(&path);
+	return result;
 }
 
 int tally_output_write(const char *path, const struct tally_buffer *text, struct tally_error *err)
@@ -133,20 +146,33 @@ static bool is_same_file(const struct stat *file, const char *input)
 	return !result && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
 }
 
-int tally_output_check(const char *path, const char *const *inputs, struct tally_error *err)
+/* Returns what must not be overwritten, or NULL. */
+static const char *worth_keeping(const struct tally_output_path *path, const struct stat *file,
+				 const char *const *inputs)
 {
+	if (!S_ISREG(file->st_mode))
+		return NULL;
+	for (; *inputs; inputs++)
+		if (is_same_file(file, *inputs))
+			return "also an input";
+	return tally_perfdata_is_file(path->folder, path->name) > 0 ? "a recording" : NULL;
+}
+
+int tally_output_check(const char *name, const char *const *inputs, struct tally_error *err)
+{
+	struct tally_output_path path;
 	struct stat file;
-	const char *what = NULL;
-	if (!path || !strcmp(path, "-") || stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+	if (!name || !strcmp(name, "-"))
 		return 0;
-	for (; *inputs && !what; inputs++)
-		if (is_same_file(&file, *inputs))
-			what = "also an input";
-	if (!what && tally_perfdata_is_file(path) > 0)
-		what = "a recording";
+	int result = tally_output_path_open(&path, name, err);
+	if (result < 0)
+		return result;
+	result = tally_output_path_look(&path, NULL, &file, err);
+	const char *what = result > 0 ? worth_keeping(&path, &file, inputs) : NULL;
+	tally_output_path_close(&path);
 	if (!what)
-		return 0;
-	tally_error_set(err, -EEXIST, "%s is %s, and would be overwritten", path, what);
+		return result < 0 ? result : 0;
+	tally_error_set(err, -EEXIST, "%s is %s, and would be overwritten", name, what);
 	tally_error_hint(err, "name another file with -o");
 	return -EEXIST;
 }

@@ -20,10 +20,11 @@ void tally_output_protect(const struct tally_recording *recording);
 /* Lets no user read files that this process creates who may not read `input`, a descriptor. */
 void tally_output_protect_like(int input);
 
-/* Refuses an output that would destroy work: a file that is also one of the inputs ("-": standard
- * input; NULL ends the list), or any recording.  Words of a command may stand for inputs.  Call it
- * before the inputs are read.  Returns 0, or -EEXIST with a message. */
-int tally_output_check(const char *path, const char *const *inputs, struct tally_error *err);
+/* Refuses an output that can't be opened safely (base/output_path.h) or would destroy work: a file
+ * that is also one of the inputs ("-": standard input; NULL ends the list), or any recording.
+ * Words of a command may stand for inputs.  Call it before the inputs are read.  Returns 0, or
+ * -EEXIST or another -errno with a message. */
+int tally_output_check(const char *name, const char *const *inputs, struct tally_error *err);
 
 /* True if the name has one of these endings (".svg"; NULL ends the list), in either case. */
 bool tally_output_ends_in(const char *path, const char *const *endings);

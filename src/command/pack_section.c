@@ -174,7 +174,7 @@ static int write_file(const char *path, bool is_directory, const struct tally_ne
 				       "%s can't be packed: its data is not laid out as perf's is",
 				       path);
 	if (ftruncate(file->fd, 0) < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", file->path,
+		return tally_error_set(err, -errno, "%s can't be written: %s", file->path.path,
 				       tally_errno_text(errno));
 	return tally_perfdata_rewrite(path, file->fd, 1, section->bytes, section->length, err);
 }
@@ -182,7 +182,7 @@ static int write_file(const char *path, bool is_directory, const struct tally_ne
 int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section,
 		     struct tally_error *err)
 {
-	struct tally_new_file file = { .fd = -1 };
+	struct tally_new_file file = TALLY_NEW_FILE_INIT;
 	struct stat status;
 	char data[PATH_MAX];
 	bool is_directory = !stat(path, &status) && S_ISDIR(status.st_mode);

@@ -494,6 +494,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.target = { .takes_descendants = true },
 		.output = "tally.data",
 		.output_fd = -1,
+		.place = TALLY_OUTPUT_PATH_INIT,
 	};
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_catalogue_init(&request.catalogue) < 0) {

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,47 +33,57 @@ static int open_pipe(struct tally_error *err)
 	return fd;
 }
 
-/* If the output is a link to a regular file, writes and keeps that file. The link stays: it may be
- * /dev/stderr. */
-static void follow_link(struct record_request *request)
+static int rename_in(const struct record_request *request, const char *from, const char *to)
 {
-	struct stat there;
-	if (!lstat(request->output, &there) && S_ISLNK(there.st_mode) &&
-	    realpath(request->output, request->linked_output) &&
-	    !stat(request->linked_output, &there) && S_ISREG(there.st_mode))
-		request->output = request->linked_output;
+	int folder = request->place.folder;
+	return renameat(folder, from, folder, to) < 0 ? -errno : 0;
 }
 
-/* A device, a directory or a FIFO must not be replaced by a file. */
-static int check_name(const char *name, const char *output, struct tally_error *err)
+static void remove_in(const struct record_request *request, const char *name)
 {
-	struct stat there;
-	if (lstat(name, &there) < 0 || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))
-		return 0;
-	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is not a regular file",
-			output, name);
-	tally_error_hint(err, "name another file with -o");
-	return -EEXIST;
+	unlinkat(request->place.folder, name, 0);
 }
 
-/* The file may be a program that was named by mistake, or text that a user wrote. */
-static int check_is_recording(const struct record_request *request, const char *name,
-			      struct tally_error *err)
+/* Writes the path of a name in the output's folder. */
+static const char *path_of(const struct record_request *request, const char *name,
+			   char path[PATH_MAX + NAME_MAX])
 {
+	const char *slash = strrchr(request->output, '/');
+	int length = slash ? (int)(slash + 1 - request->output) : 0;
+	snprintf(path, PATH_MAX + NAME_MAX, "%.*s%s", length, request->output, name);
+	return path;
+}
+
+/* A device, a directory or a FIFO must not be replaced by a file, nor may a file that is another
+ * user's, or is no recording: a program that was named by mistake, or text that a user wrote. */
+static int check_replaced(const struct record_request *request, const char *name,
+			  struct tally_error *err)
+{
+	char path[PATH_MAX + NAME_MAX];
 	struct stat there;
-	if (request->forces || stat(name, &there) < 0 || !S_ISREG(there.st_mode) ||
-	    !there.st_size)
+	int found = tally_output_path_look(&request->place, name, &there, err);
+	if (found <= 0 || S_ISLNK(there.st_mode))
+		return found < 0 ? found : 0;
+	if (!S_ISREG(there.st_mode)) {
+		tally_error_set(err, -EEXIST,
+				"the old %s can't be kept as %s, which is not a regular file",
+				request->output, path_of(request, name, path));
+		tally_error_hint(err, "name another file with -o");
+		return -EEXIST;
+	}
+	if (request->forces || !there.st_size)
 		return 0;
-	int is_recording = tally_perfdata_is_file(name);
+	int is_recording = tally_perfdata_is_file(request->place.folder, name);
 	if (is_recording > 0)
 		return 0;
 	if (is_recording < 0) {
 		tally_error_set(err, is_recording, "%s would be replaced, and can't be read: %s",
-				name, tally_errno_text(is_recording));
+				path_of(request, name, path), tally_errno_text(is_recording));
 		tally_error_hint(err, "name another file with -o, or replace it with --force");
 		return is_recording;
 	}
-	tally_error_set(err, -EEXIST, "%s would be replaced, and is not a recording", name);
+	tally_error_set(err, -EEXIST, "%s would be replaced, and is not a recording",
+			path_of(request, name, path));
 	tally_error_hint(err, "name another file with -o, or replace it with --force");
 	return -EEXIST;
 }
@@ -82,72 +91,79 @@ static int check_is_recording(const struct record_request *request, const char *
 /* Keeps the last recording as FILE.old, as perf does. */
 static int keep_old(struct record_request *request, struct tally_error *err)
 {
-	struct stat there;
-	char *old = request->old_output;
-	size_t size = sizeof(request->old_output);
-	char *older = request->older_output;
-	bool keep = !stat(request->output, &there) && S_ISREG(there.st_mode) && there.st_size;
-	if (!keep || snprintf(old, size, "%s.old", request->output) >= (int)size) {
-		*old = '\0';
-		return 0;
-	}
+	char *old = request->old_name, *older = request->older_name;
+	const char *name = request->place.name;
+	char path[PATH_MAX + NAME_MAX];
 	/* If the recording fails to start, nothing may be lost, not even the old FILE.old. */
-	snprintf(older, sizeof(request->older_output), "%s~", old);
-	int result = check_name(old, request->output, err);
+	snprintf(old, sizeof(request->old_name), "%s.old", name);
+	snprintf(older, sizeof(request->older_name), "%s.old~", name);
+	int result = check_replaced(request, old, err);
 	if (!result)
-		result = check_name(older, request->output, err);
+		result = check_replaced(request, older, err);
 	if (!result)
-		result = check_is_recording(request, request->output, err);
-	if (!result)
-		result = check_is_recording(request, old, err);
-	if (!result)
-		result = check_is_recording(request, older, err);
+		result = check_replaced(request, name, err);
 	if (result < 0) {
 		*old = *older = '\0';
 		return result;
 	}
-	if (rename(old, older) < 0)
+	if (rename_in(request, old, older) < 0)
 		*older = '\0';
-	if (!rename(request->output, old))
+	int code = rename_in(request, name, old);
+	if (!code)
 		return 0;
-	int code = -errno;
-	if (*older && !rename(older, old))
+	if (*older && !rename_in(request, older, old))
 		*older = '\0';
-	/* the directory is not writable, but the file may be */
-	if (code == -EACCES || code == -EPERM) {
-		*old = '\0';
-		return 0;
-	}
-	tally_error_set(err, code, "keeping the old %s as %s failed: %s", request->output, old,
-			tally_errno_text(code));
+	if (code != -EACCES && code != -EPERM)
+		tally_error_set(err, code, "keeping the old %s as %s failed: %s", request->output,
+				path_of(request, old, path), tally_errno_text(code));
 	*old = '\0';
-	return code;
-}
-
-static bool is_fifo(const char *name)
-{
-	struct stat there;
-	return !stat(name, &there) && S_ISFIFO(there.st_mode);
+	/* the directory is not writable, but the file may be */
+	return code == -EACCES || code == -EPERM ? 0 : code;
 }
 
 /* Waits for a FIFO's reader, as a shell does. Signals that the recording handles must still end
  * tally here. O_RDWR would not wait, but would hide later that the reader has left. */
-static int open_fifo(const char *name, const sigset_t *signals_before)
+static int open_fifo(const struct record_request *request, const sigset_t *signals_before,
+		     struct tally_error *err)
 {
 	sigset_t now;
 	sigprocmask(SIG_SETMASK, signals_before, &now);
-	int fd = open(name, O_WRONLY | O_CLOEXEC), code = errno;
+	int fd = tally_output_path_write(&request->place, O_WRONLY, 0, err);
 	sigprocmask(SIG_SETMASK, &now, NULL);
-	errno = code;
 	return fd;
 }
 
 static void restore_old(const struct record_request *request)
 {
-	if (*request->old_output && rename(request->old_output, request->output) < 0)
-		tally_say("hint: the last recording is in %s", request->old_output);
-	else if (*request->older_output && rename(request->older_output, request->old_output) < 0)
-		tally_say("hint: the recording before the last is in %s", request->older_output);
+	const char *old = request->old_name, *older = request->older_name;
+	char path[PATH_MAX + NAME_MAX];
+	if (*old && rename_in(request, old, request->place.name) < 0)
+		tally_say("hint: the last recording is in %s", path_of(request, old, path));
+	else if (*older && rename_in(request, older, old) < 0)
+		tally_say("hint: the recording before the last is in %s",
+			  path_of(request, older, path));
+}
+
+static int open_file(struct record_request *request, struct tally_error *err)
+{
+	return tally_output_path_write(&request->place, O_RDWR | O_TRUNC, 0600, err);
+}
+
+static int open_named(struct record_request *request, const sigset_t *signals_before,
+		      struct tally_error *err)
+{
+	struct stat there = { 0 };
+	int found = tally_output_path_look(&request->place, NULL, &there, err);
+	if (found < 0)
+		return found;
+	if (found && S_ISFIFO(there.st_mode))
+		return open_fifo(request, signals_before, err);
+	/* The target of a link is written and kept; the link stays. */
+	if (!request->place.is_open_file && (!found || S_ISREG(there.st_mode)))
+		request->output = request->place.path;
+	bool is_kept = found && S_ISREG(there.st_mode) && there.st_size;
+	int result = is_kept && !request->place.is_open_file ? keep_old(request, err) : 0;
+	return result < 0 ? result : open_file(request, err);
 }
 
 int record_output_open(struct record_request *request, const sigset_t *signals_before,
@@ -156,29 +172,19 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 	request->pipe = true;
 	if (is_standard_output(request->output))
 		return open_pipe(err);
-	bool fifo = is_fifo(request->output);
-	follow_link(request);
-	int result = fifo ? 0 : keep_old(request, err);
-	if (result < 0)
-		return result;
-	int fd = fifo ? open_fifo(request->output, signals_before) :
-			open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd >= 0 && !fifo) /* a dangling link has a target now */
-		follow_link(request);
-	request->pipe = fd >= 0 && lseek(fd, 0, SEEK_CUR) < 0;
-	if (fd >= 0 && !isatty(fd))
+	int fd = tally_output_path_open(&request->place, request->output, err);
+	if (fd < 0)
 		return fd;
-	if (fd >= 0) {
+	fd = open_named(request, signals_before, err);
+	request->pipe = fd >= 0 && lseek(fd, 0, SEEK_CUR) < 0;
+	if (fd >= 0 && isatty(fd)) {
 		close(fd);
-		return tally_error_set(err, -EINVAL, "a recording is binary: %s is a terminal",
-				       request->output);
+		fd = tally_error_set(err, -EINVAL, "a recording is binary: %s is a terminal",
+				     request->output);
 	}
-	int code = -errno;
-	restore_old(request);
-	tally_error_set(err, code, "%s can't be written: %s", request->output,
-			tally_errno_text(code));
-	tally_error_hint(err, "name another file with -o");
-	return code;
+	if (fd < 0)
+		restore_old(request);
+	return fd;
 }
 
 /* If the recording did not begin, removes its file and restores the last recording. */
@@ -186,11 +192,12 @@ void record_output_close(struct record_request *request, bool began)
 {
 	int fd = request->output_fd;
 	struct stat there;
-	if (fd >= 0 && !began && !request->pipe && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
-		unlink(request->output);
+	bool is_named = fd >= 0 && request->place.folder >= 0 && !request->place.is_open_file;
+	if (is_named && !began && !request->pipe && !fstat(fd, &there) && S_ISREG(there.st_mode)) {
+		remove_in(request, request->place.name);
 		restore_old(request);
-	} else if (fd >= 0 && *request->older_output) {
-		unlink(request->older_output);
+	} else if (is_named && *request->older_name) {
+		remove_in(request, request->older_name);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -198,11 +205,13 @@ void record_output_close(struct record_request *request, bool began)
 	for (size_t i = 0; i < request->files.count; i++)
 		free(request->files.items[i]);
 	tally_vector_release(&request->files);
+	tally_output_path_close(&request->place);
 }
 
 /* perf's format: year to second, then hundredths of a second. */
-static int name_by_time(const struct record_request *request, char *out, size_t size)
+static int name_by_time(const struct record_request *request, char name[NAME_MAX + 1])
 {
+	const char *output = request->place.name;
 	struct timespec now;
 	struct tm local;
 	struct stat there;
@@ -216,44 +225,45 @@ static int name_by_time(const struct record_request *request, char *out, size_t 
 		}
 		if (!localtime_r(&now.tv_sec, &local) ||
 		    !strftime(second, sizeof(second), "%Y%m%d%H%M%S", &local) ||
-		    snprintf(out, size, "%s.%s%02u", request->output, second, hundredth) >=
-			    (int)size)
+		    snprintf(name, NAME_MAX + 1, "%s.%s%02u", output, second, hundredth) > NAME_MAX)
 			return -ENAMETOOLONG;
-		if (lstat(out, &there) < 0)
+		if (fstatat(request->place.folder, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
 			return 0;
 	}
 }
 
 int record_output_name(struct record_request *request, struct tally_error *err)
 {
-	char *named = request->named_output;
+	char *named = request->named_output, name[NAME_MAX + 1];
 	struct stat there;
-	if (!stat(request->output, &there) && !there.st_size && request->files.count) {
-		unlink(request->output); /* the disk had no room even for its header */
-		snprintf(named, sizeof(request->named_output), "%s",
-			 request->files.items[request->files.count - 1]);
+	if (!fstat(request->output_fd, &there) && !there.st_size && request->files.count) {
+		/* the disk had no room even for its header */
+		remove_in(request, request->place.name);
+		path_of(request, request->files.items[request->files.count - 1], named);
 		return 0;
 	}
-	int result = name_by_time(request, named, sizeof(request->named_output));
-	if (!result && rename(request->output, named) < 0)
-		result = -errno;
+	int result = name_by_time(request, name);
+	if (!result)
+		result = rename_in(request, request->place.name, name);
 	if (result < 0)
-		*named = '\0';
-	return result < 0 ? tally_error_set(err, result, "%s can't be renamed: %s", request->output,
-					    tally_errno_text(result)) : 0;
+		return tally_error_set(err, result, "%s can't be renamed: %s", request->output,
+				       tally_errno_text(result));
+	path_of(request, name, named);
+	return 0;
 }
 
 /* Deletes the oldest files beyond the limit. */
 static int keep_last(struct record_request *request)
 {
-	char *name = strdup(request->named_output);
+	const char *slash = strrchr(request->named_output, '/');
+	char *name = strdup(slash ? slash + 1 : request->named_output);
 	if (!name || tally_vector_push(&request->files, name) < 0) {
 		free(name);
 		return -ENOMEM;
 	}
 	/* The limit includes the file that begins now. */
 	while (request->max_files && request->files.count >= request->max_files) {
-		unlink(request->files.items[0]);
+		remove_in(request, request->files.items[0]);
 		free(request->files.items[0]);
 		request->files.count--;
 		memmove(request->files.items, request->files.items + 1,
@@ -273,11 +283,9 @@ int record_output_next(struct record_request *request, const struct tally_record
 	if (result < 0)
 		return result;
 	close(request->output_fd);
-	*fd = request->output_fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
-					0600);
+	*fd = request->output_fd = open_file(request, err);
 	if (*fd < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", request->output,
-				       tally_errno_text(errno));
+		return *fd;
 	request->named_output[0] = '\0';
 	return 0;
 }
@@ -288,9 +296,9 @@ const char *record_output_path(const struct record_request *request)
 }
 
 /* A file that was moved meanwhile is synced where it is, or not at all. */
-static int sync_file(const char *path)
+static int sync_file(int folder, const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	int result = tally_file_sync(fd);
@@ -301,13 +309,13 @@ static int sync_file(const char *path)
 int record_output_sync(const struct record_request *request, struct tally_error *err)
 {
 	const char *path = record_output_path(request);
-	char folder[sizeof(request->named_output)];
+	char other[PATH_MAX + NAME_MAX];
 	if (request->pipe)
 		return 0;
 	int result = request->output_fd >= 0 ? tally_file_sync(request->output_fd) : 0;
 	for (size_t i = 0; !result && i < request->files.count; i++) {
-		path = request->files.items[i];
-		result = sync_file(path);
+		path = path_of(request, request->files.items[i], other);
+		result = sync_file(request->place.folder, request->files.items[i]);
 	}
 	if (result < 0) {
 		tally_error_set(err, result, "%s is not safe on the disk: %s", path,
@@ -315,7 +323,6 @@ int record_output_sync(const struct record_request *request, struct tally_error 
 		tally_error_hint(err, "parts of it may be lost: record to another disk with -o");
 		return result;
 	}
-	snprintf(folder, sizeof(folder), "%s", path);
-	tally_folder_sync(dirname(folder));
+	tally_folder_sync(request->place.folder);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define TALLY_COMMAND_RECORD_REQUEST_H
 
 #include "base/buffer.h"
+#include "base/output_path.h"
 #include "command/command.h"
 #include "command/simulated_options.h"
 #include "recorder/recorder.h"
@@ -34,11 +35,10 @@ struct record_request {
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;
-	char linked_output[4096]; /* target of `output` if it is a link */
-	char old_output[4096]; /* new name of the file that had `output`'s name; "": none */
-	char older_output
-		[4096 +
-		 1]; /* name of old_output's predecessor; deleted once recording began; "": none */
+	struct tally_output_path place; /* of `output`; all its files have names in that folder */
+	char old_name[NAME_MAX + 8]; /* new name of the file that had the output's name; "": none */
+	/* name of old_name's predecessor; deleted once recording began; "": none */
+	char older_name[NAME_MAX + 8];
 	bool pipe; /* the output is not seekable */
 	const char *default_event_note; /* why the default is not cycles, or NULL */
 	bool off_cpu; /* record waits as well */
@@ -55,10 +55,10 @@ struct record_request {
 	bool is_dry_run;
 	bool wants_time_in_name;
 	size_t max_files;            /* files of a switched output to keep; 0: all */
-	/* names of complete files that are kept, the oldest first */
+	/* names of complete files that are kept, in the output's folder; the oldest first */
 	struct { char **items; size_t count, capacity; } files;
 	int output_fd;               /* file being written; -1: none */
-	char named_output[4096 + 32]; /* `output` with the time appended */
+	char named_output[PATH_MAX + NAME_MAX]; /* `output` with the time appended, or "" */
 };
 
 /* Rows that `tally top` has as well. Its request begins with a struct record_request. `verb` is the

@@ -469,23 +469,23 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	if (stat->output_path) {
 		const char *const none[] = { NULL };
 		char *const *words = stat->target.command;
-		if (tally_output_check(stat->output_path, words ? (const char *const *)words : none,
-				       err) < 0)
-			return -EEXIST;
 		/* The rows of threads have names, which may be of other users' threads. */
 		mode_t mode = stat->options.counting.by == TALLY_COUNT_BY_THREAD ? 0600 : 0666;
-		int fd = open(stat->output_path,
-			      O_WRONLY | O_CREAT | O_CLOEXEC | (stat->appends ? O_APPEND : 0),
-			      mode);
-		FILE *file = fd < 0 ? NULL : fdopen(fd, stat->appends ? "a" : "w");
-		if (!file) {
-			tally_error_set(err, -errno, "%s: %s", stat->output_path,
-					tally_errno_text(-errno));
-			if (fd >= 0)
-				close(fd);
-			return err->code;
+		int result = tally_output_check(stat->output_path,
+						words ? (const char *const *)words : none, err);
+		if (!result)
+			result = tally_output_path_open(&stat->place, stat->output_path, err);
+		if (!result)
+			result = tally_output_path_write(
+				&stat->place, O_WRONLY | (stat->appends ? O_APPEND : 0), mode,
+				err);
+		if (result < 0)
+			return result;
+		stat->output = fdopen(result, stat->appends ? "a" : "w");
+		if (!stat->output) {
+			close(result);
+			return tally_error_set(err, -ENOMEM, "out of memory");
 		}
-		stat->output = file;
 	}
 	stat->view.out = &stat->text;
 	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -561,9 +561,9 @@ static int count(struct stat_command *stat)
 static void drop_if_empty(const struct stat_command *stat)
 {
 	struct stat file;
-	if (!stat->appends && !lstat(stat->output_path, &file) && S_ISREG(file.st_mode) &&
-	    !file.st_size)
-		unlink(stat->output_path);
+	if (!stat->appends && !stat->place.is_open_file &&
+	    !fstat(fileno(stat->output), &file) && S_ISREG(file.st_mode) && !file.st_size)
+		unlinkat(stat->place.folder, stat->place.name, 0);
 }
 
 /* Closes the file when its bytes are on disk.  Returns 0 or -errno. */
@@ -579,6 +579,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				     .target = { .takes_descendants = true },
 				     .options = { .runs = 1 },
 				     .control = TALLY_CONTROL_INIT,
+				     .place = TALLY_OUTPUT_PATH_INIT,
 				     .view = { .separator = "," },
 				     .ops = &tally_stat_view_table };
 	int status = take_arguments(&stat, argc, argv);
@@ -598,6 +599,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_catalogue_release(&stat.catalogue);
 	tally_event_list_release(&stat.events);
 	tally_control_release(&stat.control);
+	tally_output_path_close(&stat.place);
 	tally_target_release(&stat.target);
 	tally_buffer_release(&stat.text);
 	tally_arena_release(&stat.arena);

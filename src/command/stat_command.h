@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/output_path.h"
 #include "command/command.h"
 #include "command/simulated_options.h"
 #include "event/event.h"
@@ -36,6 +37,7 @@ struct stat_command {
 	struct tally_control control;
 	struct tally_simulated_options simulated;
 	FILE *output;
+	struct tally_output_path place; /* of output_path */
 	struct tally_buffer text;
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;

@@ -115,9 +115,9 @@ struct tally_raw_record {
 /* True if the bytes begin like a recording, of either format and byte order. */
 bool tally_perfdata_begins(const void *bytes, size_t size);
 
-/* Returns 1 if the path leads to a regular file that begins like a recording, 0 if not, or -errno if
- * the file can't be read. */
-int tally_perfdata_is_file(const char *path);
+/* Returns 1 if the path, as in openat(2), leads to a regular file that begins like a recording, 0 if
+ * not, or -errno if the file can't be read. */
+int tally_perfdata_is_file(int directory_fd, const char *path);
 
 /* Returns what kind of file this is, by its first bytes, if it is not a recording: "JSON", "text";
  * NULL if unknown. */

@@ -271,12 +271,12 @@ bool tally_perfdata_begins(const void *bytes, size_t size)
 	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
 }
 
-int tally_perfdata_is_file(const char *path)
+int tally_perfdata_is_file(int directory_fd, const char *path)
 {
 	struct stat file;
 	uint8_t bytes[8];
 	ssize_t got = 0;
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &file) && S_ISREG(file.st_mode))

@@ -471,6 +471,7 @@ int tally_provider_simulated_new(const struct tally_simulated_options *options,
 	simulated->provider.ops = &simulated_ops;
 	simulated->options = *options;
 	simulated->plan.fd = -1;
+	simulated->plan.path.folder = -1;
 	int result = 0;
 	if (options->folder)
 		snprintf(simulated->folder, sizeof(simulated->folder), "%s", options->folder);

@@ -227,7 +227,7 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	simulated->words = NULL;
 	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
 	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0,
-			      simulated->plan.path);
+			      simulated->plan.path.path);
 	if (length < 0)
 		simulated->words = NULL;
 	if (!simulated->argv || !simulated->words)

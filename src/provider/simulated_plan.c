@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -56,30 +55,6 @@ static const char *choose_folder(const struct simulated *simulated)
 	return temporary && temporary[0] == '/' && has_room(temporary) ? temporary : "/tmp";
 }
 
-static int make_file(struct simulated_plan *plan, const char *folder, struct tally_error *err)
-{
-	uint64_t random = 0;
-	int fd;
-	do {
-		free(plan->path);
-		plan->path = NULL;
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return tally_error_set(err, -errno, "random numbers: %s",
-					       tally_errno_text(-errno));
-		if (asprintf(&plan->path, "%s/%s%016llx", folder, NAME,
-			     (unsigned long long)random) < 0) {
-			plan->path = NULL;
-			return tally_error_set(err, -ENOMEM, "out of memory");
-		}
-		fd = open(plan->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	} while (fd < 0 && errno == EEXIST);
-	if (fd < 0)
-		return tally_error_set(err, -errno, "%s: %s", plan->path, tally_errno_text(-errno));
-	flock(fd, LOCK_EX | LOCK_NB);
-	plan->fd = fd;
-	return 0;
-}
-
 /* True if the file is this user's and its owner has gone.  Young files may not be locked yet. */
 static bool is_left_behind(int folder, const char *name)
 {
@@ -93,9 +68,11 @@ static bool is_left_behind(int folder, const char *name)
 	return is_left;
 }
 
-static void sweep(const char *path)
+/* Removes what other tallies left in the folder. */
+static void sweep(const struct tally_output_path *path)
 {
-	DIR *folder = opendir(path);
+	int fd = openat(path->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)))
 		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1) &&
@@ -103,6 +80,28 @@ static void sweep(const char *path)
 			unlinkat(dirfd(folder), entry->d_name, 0);
 	if (folder)
 		closedir(folder);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static int make_file(struct simulated_plan *plan, const char *folder, struct tally_error *err)
+{
+	char text[PATH_MAX], name[NAME_MAX + 1];
+	tally_output_path_random(NAME, "", name);
+	if (snprintf(text, sizeof(text), "%s/%s", folder, name) >= (int)sizeof(text))
+		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
+	int fd = tally_output_path_open(&plan->path, text, err);
+	if (fd >= 0) {
+		sweep(&plan->path);
+		fd = tally_output_path_write(&plan->path, O_RDWR, 0600, err);
+	}
+	if (fd < 0) {
+		tally_error_hint(err, "set TMPDIR to a directory of your own");
+		return fd;
+	}
+	flock(fd, LOCK_EX | LOCK_NB);
+	plan->fd = fd;
+	return 0;
 }
 
 static void choose_region(struct vsim_plan *shared, const struct tally_simulated_options *options)
@@ -123,7 +122,6 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 	struct simulated_plan *plan = &simulated->plan;
 	const char *folder = choose_folder(simulated);
 	simulated_plan_discard(simulated);
-	sweep(folder);
 	int result = make_file(plan, folder, err);
 	if (result < 0)
 		return result;
@@ -134,7 +132,8 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 				0);
 	if (map == MAP_FAILED) {
 		code = code ? code : errno;
-		tally_error_set(err, -code, "%s: %s", plan->path, tally_errno_text(-code));
+		tally_error_set(err, -code, "%s: %s", plan->path.path,
+				tally_errno_text(-code));
 		simulated_plan_discard(simulated);
 		return -code;
 	}
@@ -239,9 +238,9 @@ void simulated_plan_discard(struct simulated *simulated)
 	if (plan->shared)
 		munmap(plan->shared, plan_bytes());
 	if (plan->fd >= 0) {
-		unlink(plan->path);
+		unlinkat(plan->path.folder, plan->path.name, 0);
 		close(plan->fd);
 	}
-	free(plan->path);
-	*plan = (struct simulated_plan){ .fd = -1 };
+	tally_output_path_close(&plan->path);
+	*plan = (struct simulated_plan){ .fd = -1, .path = TALLY_OUTPUT_PATH_INIT };
 }

@@ -2,6 +2,7 @@
 #ifndef TALLY_PROVIDER_SIMULATED_STATE_H
 #define TALLY_PROVIDER_SIMULATED_STATE_H
 
+#include "base/output_path.h"
 #include "provider/simulated.h"
 #include "valgrind/vsim_plan.h"
 
@@ -25,7 +26,7 @@ struct simulated_event {
 
 /* The plan's file, and its mappings. */
 struct simulated_plan {
-	char *path;
+	struct tally_output_path path;
 	int fd;
 	struct vsim_plan *shared; /* NULL: there is no plan */
 	uint8_t *rings;           /* NULL: no event records */

@@ -1,5 +1,7 @@
 #include "session/control_fifo.h"
 
+#include "base/output_path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,23 +18,44 @@ static int bad_spec(const char *spec, struct tally_error *err)
 	return -EINVAL;
 }
 
-static int open_fifo(const char *path, struct tally_error *err)
+static int fail(const char *path, int code, struct tally_error *err)
 {
-	struct stat st;
-	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	tally_error_set(err, code, "%s: %s", path, tally_errno_text(code));
+	if (code == -ENOENT)
+		tally_error_hint(err, "create it first: mkfifo %s", path);
+	return code;
+}
+
+static int open_in_folder(const struct tally_output_path *path, struct tally_error *err)
+{
+	struct stat there;
+	int found = tally_output_path_look(path, NULL, &there, err);
+	if (found < 0)
+		tally_error_hint(err, "name a FIFO that you made with mkfifo");
+	if (found <= 0)
+		return found < 0 ? found : fail(path->path, -ENOENT, err);
+	int follow = path->is_open_file ? 0 : O_NOFOLLOW;
+	int fd = openat(path->folder, path->name, O_RDWR | O_NONBLOCK | O_CLOEXEC | follow);
+	if (fd < 0)
+		return fail(path->path, -errno, err);
+	if (!fstat(fd, &there) && S_ISFIFO(there.st_mode))
+		return fd;
+	close(fd);
+	tally_error_set(err, -EINVAL, "%s is not a FIFO", path->path);
+	tally_error_hint(err, "create one with mkfifo");
+	return -EINVAL;
+}
+
+static int open_fifo(const char *name, struct tally_error *err)
+{
+	struct tally_output_path path;
+	int fd = tally_output_path_open(&path, name, err);
 	if (fd < 0) {
-		int code = -errno;
-		tally_error_set(err, code, "%s: %s", path, tally_errno_text(code));
-		if (code == -ENOENT)
-			tally_error_hint(err, "create it first: mkfifo %s", path);
-		return code;
+		tally_error_hint(err, "name a FIFO that you made with mkfifo");
+		return fd;
 	}
-	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) {
-		close(fd);
-		tally_error_set(err, -EINVAL, "%s is not a FIFO", path);
-		tally_error_hint(err, "create one with mkfifo");
-		return -EINVAL;
-	}
+	fd = open_in_folder(&path, err);
+	tally_output_path_close(&path);
 	return fd;
 }
 

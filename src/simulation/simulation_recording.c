@@ -1,6 +1,7 @@
 /* Writes a simulation's perf.data file, and beside it the object with the names. */
 #include "simulation/simulation_state.h"
 
+#include "base/output_path.h"
 #include "base/safe_file.h"
 #include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
@@ -142,29 +143,43 @@ static int make_object(const struct scenario *scenario, struct tally_buffer *out
 
 /* ---- the files ----------------------------------------------------------- */
 
-/* Returns -EINVAL unless the path is a regular file or doesn't exist.  /dev/null is refused as
- * well: root would leave a null.elf beside it. */
-static int check_regular(struct simulation_recording *recording, const char *path)
+/* Returns -EINVAL unless the path is a regular file or doesn't exist (/dev/null is refused as well:
+ * root would leave a null.elf beside it), and -EEXIST for a file that is no recording, such as the
+ * scenario, where a recording is written. */
+static int check_replaced(const struct tally_output_path *path, bool is_recording,
+			  struct tally_error *err)
 {
 	struct stat there;
-	if (stat(path, &there) < 0 || S_ISREG(there.st_mode))
+	int found = tally_output_path_look(path, NULL, &there, err);
+	if (found <= 0)
+		return found;
+	if (path->is_open_file || !S_ISREG(there.st_mode)) {
+		tally_error_set(err, -EINVAL, "%s is not a regular file", path->path);
+		tally_error_hint(err, "-o FILE writes samples to FILE, and the functions' names to "
+				      "FILE.elf");
+		return -EINVAL;
+	}
+	if (!is_recording || !there.st_size ||
+	    tally_perfdata_is_file(path->folder, path->name) > 0)
 		return 0;
-	tally_error_set(recording->stage->err, -EINVAL, "%s is not a regular file", path);
-	tally_error_hint(recording->stage->err,
-			 "-o FILE writes samples to FILE, and the functions' names to FILE.elf");
-	return -EINVAL;
+	tally_error_set(err, -EEXIST, "%s would be replaced, and is not a recording", path->path);
+	tally_error_hint(err, "name another file with -o");
+	return -EEXIST;
 }
 
-/* The file may be the scenario. */
-static int check_is_recording(struct simulation_recording *recording, const char *path)
+/* Returns a descriptor, or -errno with a message. */
+static int open_file(const char *name, bool is_recording, struct tally_error *err)
 {
-	struct stat there;
-	if (stat(path, &there) < 0 || !there.st_size || tally_perfdata_is_file(path) > 0)
-		return 0;
-	tally_error_set(recording->stage->err, -EEXIST,
-			"%s would be replaced, and is not a recording", path);
-	tally_error_hint(recording->stage->err, "name another file with -o");
-	return -EEXIST;
+	struct tally_output_path path;
+	int result = tally_output_path_open(&path, name, err);
+	if (result < 0)
+		return result;
+	result = check_replaced(&path, is_recording, err);
+	if (!result)
+		result = tally_output_path_write(&path, O_RDWR | O_TRUNC,
+						 is_recording ? 0600 : 0666, err);
+	tally_output_path_close(&path);
+	return result;
 }
 
 static int write_object(struct simulation_recording *recording)
@@ -175,18 +190,19 @@ static int write_object(struct simulation_recording *recording)
 		     recording->stage->options->output_path) >= (int)sizeof(relative))
 		return tally_error_set(recording->stage->err, -ENAMETOOLONG,
 				       "the output's path is too long");
-	if (check_regular(recording, relative) < 0)
-		return -EINVAL;
 	if (make_object(recording->stage->scenario, &bytes, &recording->object_loaded_bytes) < 0) {
 		tally_buffer_release(&bytes);
 		return simulation_out_of_memory(recording->stage);
 	}
-	int fd = open(relative, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int code = fd < 0 ? -errno : tally_file_write(fd, bytes.bytes, bytes.length);
+	int fd = open_file(relative, false, recording->stage->err);
+	if (fd < 0) {
+		tally_buffer_release(&bytes);
+		return fd;
+	}
+	int code = tally_file_write(fd, bytes.bytes, bytes.length);
 	if (!code)
 		code = tally_file_sync(fd);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	tally_buffer_release(&bytes);
 	if (code < 0)
 		return tally_error_set(recording->stage->err, code, "%s can't be written: %s",
@@ -216,13 +232,8 @@ int simulation_recording_begin(struct simulation_recording *recording)
 			"with stacks', or leave -o out");
 		return -EINVAL;
 	}
-	if (check_regular(recording, path) < 0 || check_is_recording(recording, path) < 0)
-		return -EINVAL;
-	recording->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (recording->fd < 0)
-		return tally_error_set(recording->stage->err, -errno, "%s can't be written: %s",
-				       path, tally_errno_text(-errno));
-	return write_object(recording);
+	recording->fd = open_file(path, true, recording->stage->err);
+	return recording->fd < 0 ? recording->fd : write_object(recording);
 }
 
 static void describe(struct tally_recorded_event *to, const struct simulation_source *source,
