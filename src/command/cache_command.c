@@ -171,10 +171,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc)
 		return tally_command_misuse(command, "unexpected argument '%s'",
 					    argv[walk.index]);
-	struct tally_disk_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open(&err);
 	if (!cache) {
-		puts("no cache: HOME is unset, its directory can't be created or others may write "
-		     "to it, or TALLY_CACHE_BYTES is 0");
+		printf("no cache: %s\n", err.message);
 		return TALLY_EXIT_OK;
 	}
 	if (request.wants_list || !request.wants_clear)
@@ -190,10 +189,13 @@ const struct tally_command tally_command_cache = {
 	.summary = "list or clear the cache of data about programs and libraries",
 	.usage = "[--list] [--clear]",
 	.details =
-		"Lines and inlined functions of an object are computed once and cached by its "
-		"build-id, in\n"
+		"Symbols, lines and inlined functions of an object are computed once and cached, "
+		"in\n"
 		"$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same "
 		"programs starts at once.\n"
+		"A file that was written anew, or another file, has an entry of its own.  The "
+		"folder must be the user's:\n"
+		"root has no cache with another user's HOME.\n"
 		"The cache may be removed at any time, even while tally runs: tally computes it "
 		"again.\n\n"
 		"TALLY_CACHE_BYTES limits its size, such as 2G (default 512M; 0: no cache).  "

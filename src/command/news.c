@@ -21,7 +21,7 @@ static struct tally_cache_key key_of(enum tally_news fact)
 bool tally_is_news(enum tally_news fact)
 {
 	const struct tally_cache_key key = key_of(fact);
-	struct tally_disk_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open(NULL);
 	struct tally_cache_blob blob;
 	bool is_known = cache && tally_cache_get(cache, &key, &blob);
 	if (is_known)

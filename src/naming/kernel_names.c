@@ -35,10 +35,11 @@ static const uint64_t X86_64_START = 0xffffffff80000000, X86_64_END = 0xffffffff
 enum { STEP_MIN = 4096 /* other architectures */ };
 
 static const char kernel_prefix[] = "[kernel.kallsyms]";
+static const char running_kallsyms[] = "/proc/kallsyms";
 
 uint64_t tally_kernel_running_address(const char *symbol)
 {
-	FILE *file = fopen("/proc/kallsyms", "re");
+	FILE *file = fopen(running_kallsyms, "re");
 	char line[512], name[256];
 	unsigned long long at, found = 0;
 	while (file && !found && fgets(line, sizeof(line), file))
@@ -151,10 +152,19 @@ static bool read_kept(struct tally_names *names, struct tally_name_table *table)
 	return false;
 }
 
+/* A recording only claims a kernel's build-id, and so does the name of a copy of kallsyms.  The
+ * cache gets the running kernel's symbols alone, and knows them by the kernel's own build-id. */
+static bool may_keep(const struct tally_cache_key *key, const char *kallsyms)
+{
+	struct tally_build_id running;
+	return !strcmp(kallsyms, running_kallsyms) && tally_kernel_running_build_id(&running) &&
+	       tally_build_id_equal(&key->id, &running);
+}
+
 /* Notes how far KASLR moved the kernel since the recording, and caches what was read.  Modules move
  * independently, so theirs stay unnamed in that case. */
 static void see_reference(struct tally_names *names, const struct tally_name_table *table,
-			  const struct tally_buffer *kallsyms)
+			  const char *path, const struct tally_buffer *kallsyms)
 {
 	const char *symbol;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
@@ -164,7 +174,7 @@ static void see_reference(struct tally_names *names, const struct tally_name_tab
 	if (!reference || !find_in_kallsyms(kallsyms, symbol, &now))
 		return;
 	names->kernel_shift = (int64_t)(reference->file_offset - now);
-	if (!table->kept && !names->sources.kallsyms && make_key(names, symbol, &key) &&
+	if (!table->kept && make_key(names, symbol, &key) && may_keep(&key, path) &&
 	    !tally_symbols_pack(table->symbols, now, &packed))
 		tally_cache_put(names->cache, &key, "[kernel.kallsyms]", packed.bytes,
 				packed.length);
@@ -178,7 +188,7 @@ static const char *kallsyms_path(const struct tally_names *names, char *path)
 	if (names->sources.kallsyms)
 		return names->sources.kallsyms;
 	if (!names->foreign_machine && running_kernel_is(&names->kernel_build_id))
-		return "/proc/kallsyms";
+		return running_kallsyms;
 	return tally_search_kept_path(&names->objects.search, &names->kernel_build_id, "kallsyms",
 				      path)
 		       ? path
@@ -203,7 +213,7 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 		table->kept = table->symbols;
 		table->symbols = symbols;
 		names->kernel_shift = 0;
-		see_reference(names, table, &text);
+		see_reference(names, table, path, &text);
 	}
 	tally_buffer_release(&text);
 	return result == -ENOMEM ? result : 0;

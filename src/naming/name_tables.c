@@ -371,7 +371,7 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 				 struct tally_object_entry *entry)
 {
 	struct tally_object *debug = tally_objects_debug(entry);
-	const struct tally_cache_key key = {
+	struct tally_cache_key key = {
 		.id = *tally_object_build_id(entry->object),
 		.kind = "symbols",
 		.part = debug ? 1 : 0,
@@ -381,6 +381,9 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 	struct tally_buffer packed = { .maximum = 1 << 30 };
 	tally_object_image(entry->object, &size);
 	bool is_kept = names->cache && size >= KEPT_OBJECT_BYTES;
+	tally_cache_key_add(&key, entry->object);
+	if (debug)
+		tally_cache_key_add(&key, debug);
 	if (is_kept && read_kept_symbols(table, names->cache, &key))
 		return 0;
 	int result = tally_symbols_from_object(entry->object, debug, &table->symbols, NULL);

@@ -88,7 +88,7 @@ void tally_names_init(struct tally_names *names, struct tally_tasks *tasks)
 void tally_names_use_cache(struct tally_names *names)
 {
 	if (!names->cache)
-		names->cache = tally_cache_open();
+		names->cache = tally_cache_open(NULL);
 }
 
 void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources)

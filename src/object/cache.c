@@ -11,9 +11,11 @@
  * - Nothing is flushed to the disk: flushing would cost more than the cache saves.  Each reading
  *   verifies the checksum over header, blob and path, which finds what a crash left behind.
  * - The key is in the header, not only in the name: a renamed file is not taken for another blob.
+ * - A build-id is a claim.  So the key has the identities of the files that the blob was made from,
+ *   too.  A file of another user has none, and nothing of it is cached.
  * - A folder or file that belongs to another user, or that others can write, is not trusted,
  *   because the blobs decide what a report says.  So root with a user's HOME has no cache; it would
- *   leave files that the user can't remove.
+ *   leave files that the user can't remove, or write where the user's links lead.
  * - A file's time is that of its last use (atime is of no use: noatime is common).  When the cache
  *   is too large, the least recently used blobs go.  Each process reads the folder before it stores
  *   its first blob and counts its own blobs from then on.  Several processes together may exceed
@@ -23,6 +25,7 @@
 
 #include "base/environment.h"
 #include "base/number_text.h"
+#include "base/output_path.h"
 #include "base/vector.h"
 
 #include <dirent.h>
@@ -33,17 +36,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CACHE_BLOB_SUFFIX ".blob"
+#define HEX "0123456789abcdef"
+#define KIND_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define CACHE_UNFINISHED_PREFIX ".new-"
 
 enum {
-	CACHE_NAME_MAX = 2 * TALLY_BUILD_ID_MAX + TALLY_CACHE_KIND_MAX + 32,
+	CACHE_NAME_MAX = 2 * TALLY_BUILD_ID_MAX + TALLY_CACHE_KIND_MAX + 64,
 	CACHE_USED_EXACT_S = 3600, /* a blob's time of use is updated no more often */
 };
 
@@ -68,14 +72,15 @@ struct cache_header {
 	char kind[TALLY_CACHE_KIND_MAX + 1];
 	uint8_t id_size;
 	uint8_t id[TALLY_BUILD_ID_MAX];
-	uint8_t reserved[43]; /* 0; pads the header so that the blob is aligned to 64 bytes */
+	uint8_t reserved[27]; /* 0; pads the header so that the blob is aligned to 64 bytes */
+	struct tally_object_identity sources[TALLY_CACHE_SOURCES_MAX];
 	uint64_t checksum;    /* of all bytes before it and behind it */
 };
-_Static_assert(sizeof(struct cache_header) == 128, "the blob is aligned");
+_Static_assert(sizeof(struct cache_header) == 192, "the blob is aligned");
 
 #define BYTES_MAX_DEFAULT (512ull << 20)
 
-enum { LAYOUT = 1, LANES = 4 };
+enum { LAYOUT = 2, LANES = 4 };
 
 static const uint64_t MAGIC = 0x31626f6c62796c74; /* "tlyblob1", in this machine's byte order */
 static const uint64_t MULTIPLIER = 0xd6e8feb86659fd93;
@@ -87,30 +92,60 @@ static bool cache_is_ours(const struct stat *status)
 	return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
+static int no_cache(const char *folder, int code, struct tally_error *err)
+{
+	return tally_error_set(err, code, "%s can't be used: %s", folder, tally_errno_text(code));
+}
+
+/* Returns 0 if the open folder is fit for a cache, and for this user's eyes alone. */
+static int check_folder(int fd, const char *folder, struct tally_error *err)
+{
+	struct stat status;
+	if (fstat(fd, &status) < 0)
+		return no_cache(folder, -errno, err);
+	if (status.st_uid != geteuid())
+		return tally_error_set(err, -EACCES, "%s belongs to another user", folder);
+	if (!cache_is_ours(&status))
+		return tally_error_set(err, -EACCES, "other users may write to %s", folder);
+	if (status.st_mode & (S_IRWXG | S_IRWXO) && fchmod(fd, status.st_mode & S_IRWXU) < 0)
+		return no_cache(folder, -errno, err);
+	return 0;
+}
+
+/* Takes over `fd`. */
+static struct tally_disk_cache *new_cache(int fd, const char *folder, uint64_t bytes_max,
+					  struct tally_error *err)
 {
 	struct tally_disk_cache *cache = calloc(1, sizeof(*cache));
-	struct stat status;
-	if (!cache)
-		return NULL;
-	cache->folder = strdup(folder);
-	cache->bytes_max = bytes_max;
-	atomic_init(&cache->bytes, CACHE_BYTES_UNKNOWN);
-	cache->directory_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!cache->folder || cache->directory_fd < 0 || fstat(cache->directory_fd, &status) < 0 ||
-	    !cache_is_ours(&status)) {
-		tally_cache_close(cache);
+	char *name = strdup(folder);
+	if (!cache || !name)
+		tally_error_set(err, -ENOMEM, "out of memory");
+	if (!cache || !name || check_folder(fd, folder, err) < 0) {
+		close(fd);
+		free(cache);
+		free(name);
 		return NULL;
 	}
+	cache->directory_fd = fd;
+	cache->folder = name;
+	cache->bytes_max = bytes_max;
+	atomic_init(&cache->bytes, CACHE_BYTES_UNKNOWN);
 	return cache;
+}
+
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
+{
+	int fd = open(folder, FOLDER_FLAGS);
+	return fd < 0 ? NULL : new_cache(fd, folder, bytes_max, NULL);
 }
 
 void tally_cache_close(struct tally_disk_cache *cache)
 {
 	if (!cache)
 		return;
-	if (cache->directory_fd >= 0)
-		close(cache->directory_fd);
+	close(cache->directory_fd);
 	free(cache->folder);
 	free(cache);
 }
@@ -124,42 +159,81 @@ static uint64_t bytes_max_from(const char *text)
 	return bytes;
 }
 
-/* Makes a folder, unless it exists, in a folder that belongs to this user. */
-static bool make_folder(const char *above, const char *folder)
+/* Opens a folder in another one, and makes it first if it is missing and the other one is ours.
+ * Follows no link.  Returns a descriptor or -errno. */
+static int open_folder(int above, const char *name)
 {
 	struct stat status;
-	if (stat(folder, &status) == 0)
-		return true;
-	return stat(above, &status) == 0 && cache_is_ours(&status) &&
-	       (mkdir(folder, 0700) == 0 || errno == EEXIST);
+	int fd = openat(above, name, FOLDER_FLAGS);
+	if (fd < 0 && errno == ENOENT && !fstat(above, &status) && cache_is_ours(&status) &&
+	    (!mkdirat(above, name, 0700) || errno == EEXIST))
+		fd = openat(above, name, FOLDER_FLAGS);
+	return fd < 0 ? -errno : fd;
 }
 
-struct tally_disk_cache *tally_cache_open(void)
+/* Finds the folder of all programs' caches by the XDG base directory specification, which says to
+ * ignore a relative path. */
+static bool name_caches(char caches[TALLY_CACHE_PATH_MAX])
 {
-	uint64_t bytes_max = bytes_max_from(tally_environment("TALLY_CACHE_BYTES"));
 	const char *above = tally_environment("XDG_CACHE_HOME");
 	const char *home = tally_environment("HOME");
-	char caches[TALLY_CACHE_PATH_MAX], folder[TALLY_CACHE_PATH_MAX];
-	int length;
-	if (!bytes_max)
-		return NULL;
-	/* The XDG base directory specification says to ignore a relative path. */
+	int length = -1;
 	if (above && *above == '/')
-		length = snprintf(caches, sizeof(caches), "%s", above);
+		length = snprintf(caches, TALLY_CACHE_PATH_MAX, "%s", above);
 	else if (home && *home == '/')
-		length = snprintf(caches, sizeof(caches), "%s/.cache", home);
-	else
+		length = snprintf(caches, TALLY_CACHE_PATH_MAX, "%s/.cache", home);
+	return length > 0 && length < TALLY_CACHE_PATH_MAX;
+}
+
+/* Opens the folder of all programs' caches, and sets its name.  The path's links must be this
+ * user's or root's, and the folder must be this user's: its owner could put another folder in place
+ * of tally's.  Returns a descriptor, or -errno with a message. */
+static int open_caches(char caches[TALLY_CACHE_PATH_MAX], struct tally_error *err)
+{
+	struct tally_output_path path;
+	struct stat status;
+	if (!name_caches(caches))
+		return tally_error_set(err, -ENOENT, "neither XDG_CACHE_HOME nor HOME is set");
+	int fd = tally_output_path_open(&path, caches, err);
+	if (fd < 0)
+		return fd;
+	fd = open_folder(path.folder, path.name);
+	tally_output_path_close(&path);
+	if (fd < 0)
+		return no_cache(caches, fd, err);
+	if (!fstat(fd, &status) && status.st_uid == geteuid())
+		return fd;
+	close(fd);
+	return tally_error_set(err, -EACCES, "%s belongs to another user", caches);
+}
+
+int tally_cache_check_folder(struct tally_error *err)
+{
+	char caches[TALLY_CACHE_PATH_MAX];
+	int fd = open_caches(caches, err);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+struct tally_disk_cache *tally_cache_open(struct tally_error *err)
+{
+	uint64_t bytes_max = bytes_max_from(tally_environment("TALLY_CACHE_BYTES"));
+	char caches[TALLY_CACHE_PATH_MAX], folder[TALLY_CACHE_PATH_MAX + sizeof("/tally")];
+	if (!bytes_max) {
+		tally_error_set(err, -ENOENT, "TALLY_CACHE_BYTES is 0");
 		return NULL;
-	if (length >= (int)sizeof(caches) ||
-	    snprintf(folder, sizeof(folder), "%s/tally", caches) >= (int)sizeof(folder))
+	}
+	int above = open_caches(caches, err);
+	if (above < 0)
 		return NULL;
-	char parent[TALLY_CACHE_PATH_MAX];
-	memcpy(parent, caches, (size_t)length + 1);
-	char *slash = strrchr(parent, '/');
-	*(slash == parent ? slash + 1 : slash) = '\0';
-	if (!make_folder(parent, caches) || !make_folder(caches, folder))
-		return NULL;
-	return tally_cache_open_at(folder, bytes_max);
+	int fd = open_folder(above, "tally");
+	close(above);
+	snprintf(folder, sizeof(folder), "%s/tally", caches);
+	if (fd >= 0)
+		return new_cache(fd, folder, bytes_max, err);
+	no_cache(folder, fd, err);
+	return NULL;
 }
 
 const char *tally_cache_folder(const struct tally_disk_cache *cache)
@@ -215,7 +289,7 @@ static bool kind_is_sound(const char *kind)
 {
 	size_t length = strnlen(kind, TALLY_CACHE_KIND_MAX + 1);
 	return length > 0 && length <= TALLY_CACHE_KIND_MAX &&
-	       strspn(kind, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
+	       strspn(kind, KIND_LETTERS) == length;
 }
 
 /* True if the header is well-formed and its sizes fit a file of `file_bytes`.  Does not verify the
@@ -239,8 +313,20 @@ static void make_header(const struct tally_cache_key *key, struct cache_header *
 					 .id_size = key->id.size };
 	memcpy(header->kind, key->kind, strlen(key->kind));
 	memcpy(header->id, key->id.bytes, key->id.size);
+	memcpy(header->sources, key->sources, sizeof(header->sources));
 }
 
+void tally_cache_key_add(struct tally_cache_key *key, const struct tally_object *object)
+{
+	size_t i = 0;
+	while (i < TALLY_CACHE_SOURCES_MAX && key->sources[i].inode)
+		i++;
+	if (i == TALLY_CACHE_SOURCES_MAX || !tally_object_identity(object, &key->sources[i]))
+		key->id.size = 0;
+}
+
+/* A blob's name is BUILD-ID.KIND.PART.SOURCES.blob; all but the kind are hexadecimal numbers.
+ * SOURCES is a checksum; the header has the sources themselves. */
 static bool name_of(const struct tally_cache_key *key, char name[CACHE_NAME_MAX])
 {
 	char id[2 * TALLY_BUILD_ID_MAX + 1];
@@ -248,9 +334,35 @@ static bool name_of(const struct tally_cache_key *key, char name[CACHE_NAME_MAX]
 	    !kind_is_sound(key->kind))
 		return false;
 	tally_build_id_format(&key->id, id);
-	snprintf(name, CACHE_NAME_MAX, "%s.%s.%llx" CACHE_BLOB_SUFFIX, id, key->kind,
-		 (unsigned long long)key->part);
+	snprintf(name, CACHE_NAME_MAX, "%s.%s.%llx.%016llx" CACHE_BLOB_SUFFIX, id, key->kind,
+		 (unsigned long long)key->part,
+		 (unsigned long long)checksum(0, key->sources, sizeof(key->sources)));
 	return true;
+}
+
+/* Returns what follows a word of these characters and a dot; NULL if the text is NULL or begins
+ * otherwise. */
+static const char *behind_word(const char *text, const char *characters)
+{
+	size_t length = text ? strspn(text, characters) : 0;
+	return length && text[length] == '.' ? text + length + 1 : NULL;
+}
+
+/* True for a blob's name.  Earlier versions of tally had no SOURCES. */
+static bool is_blob_name(const char *name)
+{
+	const char *rest = behind_word(behind_word(behind_word(name, HEX), KIND_LETTERS), HEX);
+	const char *sources = behind_word(rest, HEX);
+	return rest && (!strcmp(rest, CACHE_BLOB_SUFFIX + 1) ||
+			(sources && !strcmp(sources, CACHE_BLOB_SUFFIX + 1)));
+}
+
+/* True for the name of a blob that is being written. */
+static bool is_unfinished_name(const char *name)
+{
+	size_t length = strlen(CACHE_UNFINISHED_PREFIX), digits = 16;
+	return !strncmp(name, CACHE_UNFINISHED_PREFIX, length) &&
+	       strspn(name + length, HEX) == digits && !name[length + digits];
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -349,17 +461,6 @@ static int write_blob(int fd, const struct cache_header *header, const void *byt
 	return status;
 }
 
-static int open_unfinished(const struct tally_disk_cache *cache, char name[CACHE_NAME_MAX])
-{
-	uint64_t random;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -EAGAIN;
-	snprintf(name, CACHE_NAME_MAX, CACHE_UNFINISHED_PREFIX "%016llx",
-		 (unsigned long long)random);
-	int fd = openat(cache->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The cache's folder: lists its files and removes the oldest. */
 
 struct cache_file {
@@ -369,24 +470,17 @@ struct cache_file {
 	bool unfinished;
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), behind = strlen(suffix);
-	return length > behind && !strcmp(name + length - behind, suffix);
-}
-
 /* Gets the cache's next file; skips files that are not the cache's.  Returns 1, or 0 at the end. */
 static int next_file(const struct tally_disk_cache *cache, DIR *directory, struct cache_file *file)
 {
 	const struct dirent *entry;
 	while ((entry = readdir(directory))) {
 		struct stat status;
-		file->unfinished = !strncmp(entry->d_name, CACHE_UNFINISHED_PREFIX,
-					    strlen(CACHE_UNFINISHED_PREFIX));
-		if ((!file->unfinished && !ends_with(entry->d_name, CACHE_BLOB_SUFFIX)) ||
+		file->unfinished = is_unfinished_name(entry->d_name);
+		if ((!file->unfinished && !is_blob_name(entry->d_name)) ||
 		    strlen(entry->d_name) >= sizeof(file->name) ||
 		    fstatat(cache->directory_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(status.st_mode))
+		    !S_ISREG(status.st_mode) || status.st_uid != geteuid())
 			continue;
 		memcpy(file->name, entry->d_name, strlen(entry->d_name) + 1);
 		file->bytes = (uint64_t)status.st_size;
@@ -540,7 +634,7 @@ int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t 
 int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key,
 		    const char *object_path, const void *bytes, size_t size)
 {
-	char name[CACHE_NAME_MAX], unfinished[CACHE_NAME_MAX];
+	char name[CACHE_NAME_MAX], unfinished[NAME_MAX + 1];
 	if (!cache)
 		return -ENOENT;
 	if (!name_of(key, name))
@@ -553,7 +647,8 @@ int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key
 	header.path_size = strnlen(object_path, TALLY_CACHE_PATH_MAX - 1);
 	header.checksum = checksum_of(&header, bytes, object_path);
 
-	int fd = open_unfinished(cache, unfinished);
+	int fd = tally_output_path_temporary(cache->directory_fd, CACHE_UNFINISHED_PREFIX, "",
+					     unfinished);
 	if (fd < 0)
 		return fd;
 	int status = write_blob(fd, &header, bytes, object_path);

@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/input_limits.h"
 #include "base/loaded.h"
+#include "object/cache.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -114,17 +115,19 @@ static void note(const struct tally_debuginfod *server, const struct tally_build
 	tally_input_note(is_last ? TALLY_INPUT_DEBUGINFOD_ALL : TALLY_INPUT_DEBUGINFOD, name);
 }
 
-/* libdebuginfod would keep files in /.cache. */
-static bool has_folder(void)
+/* libdebuginfod would keep files in /.cache, or where another user's links lead.  It knows them by
+ * build-id, so another user must not put files there either. */
+static bool has_folder(struct tally_error *err)
 {
-	return tally_environment("DEBUGINFOD_CACHE_PATH") || tally_environment("XDG_CACHE_HOME") ||
-	       tally_environment("HOME");
+	return tally_environment("DEBUGINFOD_CACHE_PATH") || !tally_cache_check_folder(err);
 }
 
-static int refuse_without_folder(const char *distrust, struct tally_error *err)
+static int refuse_without_folder(const char *distrust, const struct tally_error *why,
+				 struct tally_error *err)
 {
 	tally_error_set(err, -EDESTADDRREQ,
-			"debuginfod servers can't be asked: there is no folder for their files");
+			"debuginfod servers can't be asked: there is no folder for their files: %s",
+			why->message);
 	if (distrust)
 		tally_error_hint(err,
 				 "the caller's is not used, because %s; view the recording with "
@@ -152,8 +155,9 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 					      "or set DEBUGINFOD_URLS");
 		return -EDESTADDRREQ;
 	}
-	if (!has_folder())
-		return refuse_without_folder(distrust, err);
+	struct tally_error why = TALLY_ERROR_NONE;
+	if (!has_folder(&why))
+		return refuse_without_folder(distrust, &why, err);
 	struct tally_debuginfod *server = calloc(1, sizeof(*server));
 	if (!server)
 		return tally_error_set(err, -ENOMEM, "out of memory");

@@ -61,6 +61,8 @@ struct tally_object {
 	size_t segment_count;
 	struct tally_build_id build_id;
 	struct tally_object_file file;
+	bool has_identity;
+	struct tally_object_identity identity;
 	struct inflation *inflation; /* a pointer, so that const objects can add to it */
 };
 
@@ -200,9 +202,10 @@ static uint64_t time_ns(const struct timespec *time)
 
 static struct tally_object_file file_of(int fd, const struct stat *status)
 {
-	const unsigned overlay = 0x794c7630; /* OVERLAYFS_SUPER_MAGIC */
+	const unsigned overlay = 0x794c7630, fuse = 0x65735546; /* linux/magic.h */
 	unsigned generation = 0;
-	struct statfs system;
+	struct statfs system = { 0 };
+	int unknown = fstatfs(fd, &system);
 	if (ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
 		generation = 0;
 	return (struct tally_object_file){
@@ -213,7 +216,8 @@ static struct tally_object_file file_of(int fd, const struct stat *status)
 		.size = (uint64_t)status->st_size,
 		.written_ns = time_ns(&status->st_mtim),
 		.changed_ns = time_ns(&status->st_ctim),
-		.is_layered = !fstatfs(fd, &system) && system.f_type == overlay,
+		.is_layered = (unsigned)system.f_type == overlay,
+		.is_served = unknown || (unsigned)system.f_type == fuse,
 	};
 }
 
@@ -253,6 +257,20 @@ bool tally_object_is_mappable(int fd, const char *path)
 	return !fstat(fd, &status) && is_mappable(&status, path);
 }
 
+static void identify(struct tally_object *object, bool is_own)
+{
+	const struct tally_object_file *file = &object->file;
+	object->has_identity = is_own && !file->is_served;
+	if (object->has_identity)
+		object->identity = (struct tally_object_identity){
+			.device = (uint64_t)file->major << 32 | file->minor,
+			.inode = file->inode,
+			.generation = file->generation,
+			.size = file->size,
+			.changed_ns = file->changed_ns,
+		};
+}
+
 static int open_file(int fd, const char *path, bool copies, struct tally_object **out,
 		     struct tally_error *err)
 {
@@ -283,8 +301,10 @@ static int open_file(int fd, const char *path, bool copies, struct tally_object 
 	if (rc < 0)
 		return tally_error_set(err, rc, "can't read %s: %s", path, tally_errno_text(rc));
 	rc = open_image(path, image, size, true, out, err); /* a copy is a mapping, too */
-	if (!rc)
+	if (!rc) {
 		(*out)->file = file_of(fd, &status);
+		identify(*out, is_mappable(&status, path) && !(status.st_mode & S_IWOTH));
+	}
 	return rc;
 }
 
@@ -407,6 +427,18 @@ const struct tally_build_id *tally_object_build_id(const struct tally_object *ob
 const struct tally_object_file *tally_object_file(const struct tally_object *object)
 {
 	return &object->file;
+}
+
+bool tally_object_identity(const struct tally_object *object, struct tally_object_identity *out)
+{
+	*out = object->identity;
+	return object->has_identity;
+}
+
+void tally_object_identify_by(struct tally_object *object, const struct tally_object *from)
+{
+	object->identity = from->identity;
+	object->has_identity = from->has_identity;
 }
 
 /* Loaders map whole pages.  glibc before 2.26 and the kernel map a file's first segment as long as

@@ -79,8 +79,24 @@ struct tally_object_file {
 	uint64_t written_ns, changed_ns; /* st_mtim, st_ctim: CLOCK_REALTIME */
 	/* of an overlay: mappings are recorded with the inode of the layer */
 	bool is_layered;
+	/* of FUSE: a process, of any user, may say what it likes of owner, size and times */
+	bool is_served;
 };
 const struct tally_object_file *tally_object_file(const struct tally_object *object);
+
+/* Tells a file's content from any other, also from another file that claims its build-id.  The
+ * kernel chooses the inode and the time of the change, not the file's writer. */
+struct tally_object_identity {
+	uint64_t device, inode, generation, size, changed_ns;
+};
+
+/* Gets the identity of the file that an object was opened from.  Returns false unless the file
+ * belongs to root or this user, and the kernel says so (not a FUSE server), and not everyone may
+ * write it; false for an image in memory. */
+bool tally_object_identity(const struct tally_object *object, struct tally_object_identity *out);
+
+/* Gives an image in memory the identity of the object that it was made from. */
+void tally_object_identify_by(struct tally_object *object, const struct tally_object *from);
 
 /* Reads what identifies an ELF file, without opening it as an object.  Returns 0, -ENOEXEC or
  * -errno.  `id` has size 0 if there is none. */

@@ -214,6 +214,10 @@ static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scra
 		return -ENOMEM;
 	lines->is_refused |= scratch->is_exhausted;
 	lines->program.path = tally_object_path(lines->object);
+	struct tally_object_identity identity;
+	lines->program.is_changeable =
+		lines->file.supplement &&
+		!tally_object_identity(lines->file.supplement->object, &identity);
 	for (size_t i = 0; i < lines->file.units.count; i++)
 		if (lines->file.units.items[i].dwo_name) {
 			tally_dwarf_package_open(&lines->program.package, lines->program.path);
@@ -430,13 +434,16 @@ static bool has_debug_information(const struct tally_object *object)
 
 static struct tally_cache_key key_of(const struct tally_lines *lines)
 {
-	return (struct tally_cache_key){ .id = *tally_object_build_id(lines->object),
-					 .kind = "lines",
-					 .version = TALLY_LINES_CACHE_VERSION };
+	struct tally_cache_key key = { .id = *tally_object_build_id(lines->object),
+				       .kind = "lines",
+				       .version = TALLY_LINES_CACHE_VERSION };
+	tally_cache_key_add(&key, lines->object);
+	if (lines->source != lines->object)
+		tally_cache_key_add(&key, lines->source);
+	return key;
 }
 
-/* Returns the size of the file that the answers come from.  It detects another file of the same
- * build-id, which may contain more or less. */
+/* Returns the size of the file that the answers come from. */
 static uint64_t source_size(const struct tally_lines *lines)
 {
 	size_t size;
@@ -519,7 +526,9 @@ void tally_lines_keep(struct tally_lines *lines)
 	for (uint32_t i = 0; units && others && i < lines->unit_count; i++) {
 		const struct tally_lines_slot *slot = &lines->units[i];
 		if (slot->state == TALLY_LINES_COMPILED)
-			units[i] = slot->compiled.is_partial ? NULL : &slot->compiled;
+			units[i] = slot->compiled.is_partial || slot->compiled.is_changeable
+					   ? NULL
+					   : &slot->compiled;
 		else if (tally_lines_blob_unit(&lines->blob, i, &others[i]))
 			units[i] = &others[i];
 	}

@@ -2,6 +2,7 @@
 #include "symbol/lines_unit.h"
 
 #include "base/binary_search.h"
+#include "object/object.h"
 #include "symbol/lines_cache.h"
 
 #include <dwarf.h>
@@ -651,6 +652,11 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 	/* Without the split file, the skeleton's own functions must do; -fsplit-dwarf-inlining puts
 	 * some there. */
 	out->is_partial = out->is_partial || !split.unit;
+	const struct tally_object *companion = split.unit == &split.packed
+						       ? program->package.file.object
+						       : split.file.object;
+	struct tally_object_identity identity;
+	out->is_changeable |= split.unit && !tally_object_identity(companion, &identity);
 	int rc = lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
 			    split.unit && split.unit != &split.packed);
 	scratch->abbrevs.is_used = false; /* another file may get the same address */
@@ -661,7 +667,8 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
 			struct tally_lines_program *program, struct tally_lines_unit *out)
 {
-	*out = (struct tally_lines_unit){ .is_partial = program->missing != NULL };
+	*out = (struct tally_lines_unit){ .is_partial = program->missing != NULL,
+					  .is_changeable = program->is_changeable };
 	scratch->arena = &out->arena;
 	if (read_lines(scratch, unit) < 0 || walk_functions(scratch, unit, program, out) < 0)
 		return -ENOMEM;

@@ -27,6 +27,7 @@ struct tally_lines_program {
 	struct tally_dwarf_package package;
 	const char *path;   /* of the object */
 	const char *missing; /* path of dwz's common file, if it was not found; NULL */
+	bool is_changeable;  /* dwz's common file is not this user's or root's */
 };
 
 /* Returns how many bytes all names of a file of this size may have.  Names may overlap in a crafted
@@ -78,6 +79,8 @@ struct tally_lines_unit {
 	struct tally_arena arena; /* owns the arrays of a compiled unit */
 	bool is_partial; /* something that belongs to it wasn't found or read: don't cache it */
 	bool is_refused; /* it was not read whole, because the file exceeds its budget */
+	/* a file that belongs to it is not this user's or root's: don't cache it */
+	bool is_changeable;
 };
 
 struct tally_lines_blob;

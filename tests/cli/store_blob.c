@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 		key.id.bytes[i] = (uint8_t)strtoul(argv[5], NULL, 0);
 	size_t size = strtoull(argv[3], NULL, 0);
 	void *bytes = calloc(1, size + 1);
-	struct tally_disk_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open(NULL);
 	int status = tally_cache_put(cache, &key, argv[4], bytes, size);
 	tally_cache_close(cache);
 	free(bytes);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MANY = 40, WRITERS = 4, NOBODY = 65534 };
+enum { MANY = 40, WRITERS = 4, NOBODY = 65534, HEADER_BYTES = 192 };
 
 static const struct tally_cache_key SYMBOLS = {
 	.id = { .size = 20, .bytes = { 0xde, 0xad, 1,  2,  3,  4,  5,  6,  7,  8,
@@ -120,17 +121,20 @@ static void what_was_stored_is_read_again(void **state)
 static void another_key_is_a_miss(void **state)
 {
 	struct tally_disk_cache *cache = open_cache(state);
-	struct tally_cache_key keys[] = { SYMBOLS, SYMBOLS, SYMBOLS, SYMBOLS };
+	struct tally_cache_key keys[] = { SYMBOLS, SYMBOLS, SYMBOLS, SYMBOLS, SYMBOLS, SYMBOLS };
+	const size_t count = sizeof(keys) / sizeof(keys[0]);
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	keys[0].id.bytes[19]++;
 	keys[1].id.size = 19;
 	keys[2].kind = "lines";
 	keys[3].part = 1;
-	for (size_t i = 0; i < 4; i++)
+	keys[4].sources[0].inode = 7;
+	keys[5].sources[0] = (struct tally_object_identity){ .inode = 7, .changed_ns = 1 };
+	for (size_t i = 0; i < count; i++)
 		assert_true(misses(cache, &keys[i]));
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < count; i++)
 		assert_int_equal(tally_cache_put(cache, &keys[i], OBJECT, &i, sizeof(i)), 0);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < count; i++)
 		assert_true(holds(cache, &keys[i], &i, sizeof(i)));
 	assert_true(holds(cache, &SYMBOLS, "blob", 4));
 	tally_cache_close(cache);
@@ -184,7 +188,7 @@ static void damage_is_a_miss(void **state)
 	only_file(state, path);
 	int fd = open(path, O_RDWR);
 	ssize_t size = read(fd, file, sizeof(file));
-	assert_int_equal(size, 128 + sizeof(blob) + strlen(OBJECT));
+	assert_int_equal(size, HEADER_BYTES + sizeof(blob) + strlen(OBJECT));
 	for (ssize_t i = 0; i < size; i++) {
 		for (unsigned bit = 0; bit < 8; bit++) {
 			uint8_t wrong = (uint8_t)(file[i] ^ 1u << bit);
@@ -209,14 +213,14 @@ static void damage_is_a_miss(void **state)
 
 static void a_renamed_file_is_no_other_blob(void **state)
 {
-	char from[512], to[600];
+	char from[512], to[700];
 	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key other = SYMBOLS;
 	other.part = 0x1f;
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	only_file(state, from);
-	snprintf(to, sizeof(to), "%s/%.40s.symbols.1f.blob", (char *)*state,
-		 strrchr(from, '/') + 1);
+	const char *part = strstr(from, ".symbols.0") + strlen(".symbols.");
+	snprintf(to, sizeof(to), "%.*s1f%.50s", (int)(part - from), from, part + 1);
 	assert_int_equal(rename(from, to), 0);
 	assert_true(misses(cache, &SYMBOLS));
 	assert_true(misses(cache, &other));
@@ -263,17 +267,93 @@ static void what_others_could_have_written_is_not_believed(void **state)
 	tally_cache_close(cache);
 }
 
+/* ---- whose file it is ---------------------------------------------------- */
+
+/* Copies this program to the folder. */
+static void copy_program(void **state, const char *name, uid_t owner, mode_t mode, char path[600])
+{
+	char command[1400];
+	snprintf(path, 600, "%s/%s", (char *)*state, name);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s", (int)getpid(), path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(path, mode), 0);
+	assert_true(owner == geteuid() || !chown(path, owner, owner));
+}
+
+static struct tally_cache_key key_of(const char *path)
+{
+	struct tally_object *object;
+	struct tally_cache_key key = { .kind = "lines" };
+	assert_int_equal(tally_object_open(AT_FDCWD, path, &object, NULL), 0);
+	key.id = *tally_object_build_id(object);
+	assert_int_not_equal(key.id.size, 0);
+	tally_cache_key_add(&key, object);
+	tally_object_unref(object);
+	return key;
+}
+
+/* The same bytes, build-id and size each time. */
+static void a_key_is_of_one_file_at_one_time(void **state)
+{
+	char path[600], other[600], again[4000];
+	copy_program(state, "program", geteuid(), 0755, path);
+	copy_program(state, "other", geteuid(), 0755, other);
+	struct tally_cache_key key = key_of(path), same = key_of(path), others = key_of(other);
+	assert_memory_equal(&key, &same, sizeof(key));
+	assert_memory_not_equal(&key, &others, sizeof(key));
+	snprintf(again, sizeof(again), "cat %s >%s.copy; cat %s.copy >%s; touch -r %s %s", path,
+		 path, path, path, other, path);
+	assert_int_equal(system(again), 0);
+	struct tally_cache_key later = key_of(path);
+	assert_memory_not_equal(&key, &later, sizeof(key));
+}
+
+static void nothing_is_cached_of_what_others_may_write(void **state)
+{
+	char path[600];
+	struct tally_disk_cache *cache = open_cache(state);
+	copy_program(state, "writable", geteuid(), 0757, path);
+	struct tally_cache_key key = key_of(path);
+	assert_int_equal(tally_cache_put(cache, &key, OBJECT, "blob", 4), -EINVAL);
+	assert_true(misses(cache, &key));
+	if (geteuid() == 0) {
+		copy_program(state, "others", NOBODY, 0755, path);
+		key = key_of(path);
+		assert_int_equal(tally_cache_put(cache, &key, OBJECT, "blob", 4), -EINVAL);
+	}
+	tally_cache_close(cache);
+}
+
+/* A key has room for an object and its debug file. */
+static void more_files_than_a_key_can_name_are_not_cached(void **state)
+{
+	char path[600];
+	struct tally_object *object;
+	copy_program(state, "program", geteuid(), 0755, path);
+	struct tally_cache_key key = key_of(path);
+	assert_int_equal(tally_object_open(AT_FDCWD, path, &object, NULL), 0);
+	tally_cache_key_add(&key, object);
+	assert_int_not_equal(key.id.size, 0);
+	tally_cache_key_add(&key, object);
+	assert_int_equal(key.id.size, 0);
+	tally_object_unref(object);
+}
+
 /* ---- bounded ------------------------------------------------------------- */
 
 static void use_at(void **state, uint64_t part, int64_t seconds_ago)
 {
-	char path[600];
+	char pattern[600];
+	glob_t found;
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 					   { .tv_sec = time(NULL) - seconds_ago } };
-	snprintf(path, sizeof(path),
-		 "%s/dead0102030405060708090a0b0c0d0e0f101112.symbols.%llx.blob", (char *)*state,
+	snprintf(pattern, sizeof(pattern),
+		 "%s/dead0102030405060708090a0b0c0d0e0f101112.symbols.%llx.*.blob", (char *)*state,
 		 (unsigned long long)part);
-	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_int_equal(found.gl_pathc, 1);
+	assert_int_equal(utimensat(AT_FDCWD, found.gl_pathv[0], times, 0), 0);
+	globfree(&found);
 }
 
 static void what_was_not_used_for_longest_goes(void **state)
@@ -296,6 +376,61 @@ static void what_was_not_used_for_longest_goes(void **state)
 	static uint8_t large[25001];
 	assert_int_equal(tally_cache_put(cache, &key, OBJECT, large, sizeof(large)), -EFBIG);
 	tally_cache_close(cache);
+}
+
+/* Neither the limit nor --clear removes a file that tally did not write. */
+static void only_files_of_the_cache_are_removed(void **state)
+{
+	static const char *const others[] = { "keep.blob", "notes.txt", ".new-file", "dead.blob",
+					      "dead.symbols.x.blob", "dead.symbols.0.blob.old",
+					      ".new-0123456789abcdef.c", "g.symbols.0.0.blob",
+					      "dead.Symbols.0.0.blob", "dead.symbols.0.0.0.blob" };
+	static const char *const written[] = { "dead.symbols.0.blob", "dead.lines.1f.0a.blob" };
+	const size_t count = sizeof(others) / sizeof(others[0]);
+	const struct timespec times[2] = { { 0 }, { 0 } };
+	struct tally_disk_cache *cache = tally_cache_open_at(*state, 1000);
+	uint64_t files, bytes;
+	char path[600];
+	for (size_t i = 0; i < count + 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", (char *)*state,
+			 i < count ? others[i] : written[i - count]);
+		int fd = open(path, O_CREAT | O_WRONLY, 0600);
+		assert_int_equal(ftruncate(fd, 1000), 0);
+		assert_int_equal(futimens(fd, times), 0);
+		close(fd);
+	}
+	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0); /* makes room */
+	assert_int_equal(files_in(*state), count + 1);
+	assert_int_equal(tally_cache_clear(cache, &files, &bytes), 0);
+	assert_int_equal(files, 1);
+	assert_int_equal(files_in(*state), count);
+	tally_cache_close(cache);
+}
+
+static void the_folder_is_for_this_user_alone(void **state)
+{
+	char link[300], folder[400];
+	struct stat status;
+	assert_int_equal(chmod(*state, 0755), 0);
+	tally_cache_close(open_cache(state));
+	assert_int_equal(stat(*state, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+	snprintf(link, sizeof(link), "%s/link", (char *)*state);
+	assert_int_equal(symlink(*state, link), 0);
+	assert_null(tally_cache_open_at(link, 1 << 20));
+	/* The caches' folder may be a link of the user, but not tally's folder in it. */
+	setenv("XDG_CACHE_HOME", link, 1);
+	unsetenv("TALLY_CACHE_BYTES");
+	struct tally_disk_cache *cache = tally_cache_open(NULL);
+	assert_non_null(cache);
+	tally_cache_close(cache);
+	snprintf(folder, sizeof(folder), "%s/tally", (char *)*state);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(symlink(*state, folder), 0);
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_null(tally_cache_open(&err));
+	assert_non_null(strstr(err.message, "link/tally can't be used"));
+	unsetenv("XDG_CACHE_HOME");
 }
 
 /* A new process does not know the cache's size until it stores something. */
@@ -393,7 +528,7 @@ static void a_blob_outlives_its_file(void **state)
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "newer", 5), 0);
 	assert_int_equal(tally_cache_clear(cache, &files, &bytes), 0);
 	assert_int_equal(files, 1);
-	assert_int_equal(bytes, 128 + 5 + strlen(OBJECT));
+	assert_int_equal(bytes, HEADER_BYTES + 5 + strlen(OBJECT));
 	assert_memory_equal(blob.bytes, "old", 3);
 	tally_cache_blob_release(&blob);
 	assert_int_equal(files_in(*state), 0);
@@ -455,7 +590,7 @@ static void a_folder_that_can_only_be_read_is_read(void **state)
 
 static void expect_folder(const char *expected, uint64_t bytes_max)
 {
-	struct tally_disk_cache *cache = tally_cache_open();
+	struct tally_disk_cache *cache = tally_cache_open(NULL);
 	assert_non_null(cache);
 	assert_string_equal(tally_cache_folder(cache), expected);
 	assert_int_equal(tally_cache_bytes_max(cache), bytes_max);
@@ -493,13 +628,13 @@ static void the_environment_says_where(void **state)
 	setenv("TALLY_CACHE_BYTES", "many", 1);
 	expect_folder(expected, 512 << 20);
 	setenv("TALLY_CACHE_BYTES", "0", 1);
-	assert_null(tally_cache_open());
+	assert_null(tally_cache_open(NULL));
 	unsetenv("TALLY_CACHE_BYTES");
 	setenv("XDG_CACHE_HOME", "/nowhere/at/all", 1);
-	assert_null(tally_cache_open());
+	assert_null(tally_cache_open(NULL));
 	unsetenv("XDG_CACHE_HOME");
 	unsetenv("HOME");
-	assert_null(tally_cache_open());
+	assert_null(tally_cache_open(NULL));
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
@@ -514,6 +649,11 @@ int main(void)
 		IN_FOLDER(damage_is_a_miss),
 		IN_FOLDER(a_renamed_file_is_no_other_blob),
 		IN_FOLDER(what_others_could_have_written_is_not_believed),
+		IN_FOLDER(a_key_is_of_one_file_at_one_time),
+		IN_FOLDER(nothing_is_cached_of_what_others_may_write),
+		IN_FOLDER(more_files_than_a_key_can_name_are_not_cached),
+		IN_FOLDER(only_files_of_the_cache_are_removed),
+		IN_FOLDER(the_folder_is_for_this_user_alone),
 		IN_FOLDER(what_was_not_used_for_longest_goes),
 		IN_FOLDER(the_limit_holds_for_each_new_process),
 		IN_FOLDER(what_writers_left_is_removed_later),

@@ -384,6 +384,7 @@ static void cached_answers_are_the_same_and_need_no_file(void **state)
 	tally_lines_keep(first.lines);
 	struct tally_cache_key key = { .id = *tally_object_build_id(first.object), .kind = "lines",
 				       .version = TALLY_LINES_CACHE_VERSION };
+	tally_cache_key_add(&key, first.object);
 	struct tally_cache_blob blob;
 	bool is_kept = tally_cache_get(cache, &key, &blob);
 	if (is_kept) {
