@@ -324,7 +324,7 @@ if gcc -O2 -w ended.c -o ended -pthread 2>err; then
 		[ -s "/proc/$pid/maps" ] || break
 		sleep 0.05
 	done
-	"$TALLY" record -q -o ended.data -p "$pid" --duration 0.3 >out 2>err
+	"$TALLY" record -q -o ended.data -p "$pid" --duration 2 >out 2>err
 	kill "$pid"
 	wait "$pid" 2>/dev/null
 	check "a process whose main thread has ended has its mappings" check_stacks ended ';thread;burn'
