@@ -148,13 +148,12 @@ static void shrink_columns(struct table *table)
 static const char *only_command(const struct table *table)
 {
 	const struct tally_profile *profile = table->profile;
-	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		const struct tally_class *class =
-			&profile->classes.items[profile->rows.rows.items[i].class];
-		if (class->event == table->options->event)
-			return tally_strings_text(&profile->recording->tasks.strings, class->comm);
-	}
-	return "";
+	struct tally_numbers rows = tally_event_rows(&profile->by_event, table->options->event);
+	if (!rows.count)
+		return "";
+	const struct tally_row *first = &profile->rows.rows.items[rows.items[0]];
+	return tally_strings_text(&profile->recording->tasks.strings,
+				  profile->classes.items[first->class].comm);
 }
 
 /* Puts where a share of 10 % may really be: " (10% may be 8.8 to 11.2%)". */

@@ -84,6 +84,8 @@ struct tally_recorded_event {
 	double scale;     /* 0: unknown */
 	const char *cpus; /* "0-3": the CPUs on which the event's PMU counts; NULL: unknown */
 	struct tally_sample_layout layout; /* set by the reader, ignored by the writer */
+	/* the reader's: 1 + index of the event before with the same tracepoint; 0: none */
+	uint32_t alike;
 };
 
 struct tally_recorded_build_id {

@@ -312,13 +312,10 @@ int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, c
 
 static struct tally_recorded_event *unnamed_tracepoint(struct tally_perfdata *data, uint64_t id)
 {
-	for (size_t i = 0; i < data->event_count; i++) {
-		struct tally_recorded_event *event = &data->events[i];
-		if (event->attr.type == TALLY_TYPE_TRACEPOINT && event->attr.config == id &&
-		    !event->is_named)
-			return event;
-	}
-	return NULL;
+	uint64_t *last = tally_map_get(&data->unnamed_tracepoints, id);
+	while (last && *last && data->events[*last - 1].is_named)
+		*last = data->events[*last - 1].alike;
+	return last && *last ? &data->events[*last - 1] : NULL;
 }
 
 /* Without memory for the name, an event keeps the name made from its attribute. */

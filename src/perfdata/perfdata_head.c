@@ -187,6 +187,15 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 		*index = data->event_count;
 	}
 	data->names_known++;
+	uint64_t *last = event.attr.type == TALLY_TYPE_TRACEPOINT
+				 ? tally_map_put(&data->unnamed_tracepoints, event.attr.config, NULL)
+				 : NULL;
+	if (event.attr.type == TALLY_TYPE_TRACEPOINT && !last)
+		return -ENOMEM;
+	if (last) {
+		event.alike = (uint32_t)*last;
+		*last = data->event_count + 1;
+	}
 	memset(data->event_cache, 0, sizeof(data->event_cache));
 	data->time_places[data->event_count] = time_places_of(data, &event.attr);
 	if (!data->event_count)

@@ -523,6 +523,7 @@ void tally_perfdata_close(struct tally_perfdata *data)
 	tally_block_drop(&data->blocks, data->slurped);
 	tally_blocks_release(&data->blocks);
 	tally_map_release(&data->event_by_id);
+	tally_map_release(&data->unnamed_tracepoints);
 	tally_map_release(&data->tracepoint_by_id);
 	tally_vector_release(&data->build_ids);
 	tally_vector_release(&data->tracepoints);

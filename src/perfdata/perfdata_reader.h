@@ -124,6 +124,8 @@ struct tally_perfdata {
 	bool times_agree; /* all events have the first one's places */
 	struct tally_field_places id_places; /* the first event's: all events agree on them */
 	struct tally_map event_by_id; /* id → index */
+	/* tracepoint → 1 + index of the last event of it that may lack a name; others by `alike` */
+	struct tally_map unnamed_tracepoints;
 	/* indexed by the id's low bits */
 	struct { uint64_t id; uint32_t index_plus_1; } event_cache[TALLY_EVENT_ID_CACHE];
 	struct tally_feature_bytes features[TALLY_FEATURE_MAX];

@@ -43,6 +43,7 @@ static void release(struct tally_profile *profile)
 	tally_recording_close(profile->recording);
 	tally_vector_release(&profile->classes);
 	tally_row_table_release(&profile->rows);
+	tally_event_rows_release(&profile->by_event);
 	tally_place_table_release(&profile->places);
 	tally_facts_release(&profile->facts);
 	tally_map_release(&profile->merged_threads);
@@ -173,6 +174,7 @@ int tally_profile_new(struct tally_recording *recording,
 	     (chosen.arranges_waits && tally_profile_arrange_waits(profile, &chosen) < 0) ||
 	     (chosen.joins_runtimes && tally_profile_join_runtimes(profile, &leaves) < 0) ||
 	     (chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
+	     tally_event_rows_make(profile, &profile->by_event) < 0 ||
 	     (!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
@@ -195,12 +197,12 @@ void tally_profile_free(struct tally_profile *profile)
 void tally_profile_totals(const struct tally_profile *profile, uint32_t event, uint64_t *samples,
 			  uint64_t *period)
 {
+	struct tally_numbers rows = tally_event_rows(&profile->by_event, event);
 	*samples = *period = 0;
-	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		const struct tally_row *row = &profile->rows.rows.items[i];
-		bool counts = profile->classes.items[row->class].event == event;
-		*samples += counts ? row->samples : 0;
-		*period += counts ? row->period : 0;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct tally_row *row = &profile->rows.rows.items[rows.items[i]];
+		*samples += row->samples;
+		*period += row->period;
 	}
 }
 
@@ -216,12 +218,13 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 			      size_t *threads)
 {
 	struct tally_map comm_set = { 0 }, thread_set = { 0 };
+	struct tally_numbers rows = tally_event_rows(&profile->by_event, event);
 	uint32_t last = UINT32_MAX;
 	int result = 0;
-	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		uint32_t number = profile->rows.rows.items[i].class;
+	for (size_t i = 0; i < rows.count; i++) {
+		uint32_t number = profile->rows.rows.items[rows.items[i]].class;
 		const struct tally_class *class = &profile->classes.items[number];
-		if (number == last || class->event != event)
+		if (number == last)
 			continue;
 		last = number;
 		if (!tally_map_put(&comm_set, class->comm, NULL) ||
@@ -230,10 +233,8 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 	}
 	*comms = comm_set.count;
 	*threads = thread_set.count;
-	for (size_t i = 0; i < profile->merged_threads.capacity; i++) {
-		const struct tally_map_slot *slot = &profile->merged_threads.slots[i];
-		*threads += slot->used && slot->key >> 32 == event;
-	}
+	if (event < profile->by_event.events)
+		*threads += profile->by_event.merged_threads[event];
 	/* not counting the one that stands for merged threads */
 	*threads -= profile->merged_threads.count && thread_set.count;
 	tally_map_release(&comm_set);

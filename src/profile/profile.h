@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "naming/place_table.h"
 #include "recording/recording.h"
+#include "profile/event_rows.h"
 #include "profile/row_table.h"
 #include "profile/sample_facts.h"
 #include "profile/stacks.h"
@@ -81,6 +82,7 @@ struct tally_profile {
 	struct tally_recording *recording;
 	struct { struct tally_class *items; size_t count, capacity; } classes;
 	struct tally_row_table rows;     /* stacks consist of `places`, leaf first */
+	struct tally_event_rows by_event;
 	struct tally_place_table places;
 	struct tally_place_name *names;  /* by place: its frames in recording->names */
 	/* set of (event, thread) of samples whose threads are merged */

@@ -81,7 +81,7 @@ struct tally_report_builder {
 	struct tally_place_keys *keys_of_place;
 	struct { uint32_t *items; size_t count, capacity; } key_lists;
 	struct tally_key_functions *functions_of_key;
-	uint32_t *root_of_class;    /* TALLY_REPORT_NONE: of another event */
+	uint32_t *root_of_class;    /* by the class's place among those of the event */
 	struct { struct tally_report_root *items; size_t count, capacity; } roots;
 	/* the event's rows, by root; in the profile's order within a root */
 	uint32_t *rows;

@@ -420,17 +420,15 @@ static int make_roots(struct tally_report_builder *builder)
 	const struct tally_profile *profile = builder->profile;
 	struct tally_map index = { 0 };
 	int result = 0;
-	builder->root_of_class = malloc((profile->classes.count + 1) *
-					sizeof(*builder->root_of_class));
+	struct tally_numbers classes = tally_event_classes(&profile->by_event,
+							   builder->options->event);
+	builder->root_of_class = malloc((classes.count + 1) * sizeof(*builder->root_of_class));
 	if (!builder->root_of_class)
 		return -ENOMEM;
-	for (size_t i = 0; !result && i < profile->classes.count; i++) {
-		const struct tally_class *class = &profile->classes.items[i];
+	for (size_t i = 0; !result && i < classes.count; i++) {
+		const struct tally_class *class = &profile->classes.items[classes.items[i]];
 		bool added = false;
 		uint64_t *slot;
-		builder->root_of_class[i] = TALLY_REPORT_NONE;
-		if (class->event != builder->options->event)
-			continue;
 		struct tally_report_root root = root_of(builder, class);
 		result = set_facts(builder, class->facts, &root);
 		if (result)
@@ -455,17 +453,17 @@ static int make_roots(struct tally_report_builder *builder)
 static int sort_rows_by_root(struct tally_report_builder *builder)
 {
 	const struct tally_profile *profile = builder->profile;
-	size_t count = profile->rows.rows.count;
+	struct tally_numbers rows = tally_event_rows(&profile->by_event, builder->options->event);
+	const uint32_t *positions = profile->by_event.positions;
 	builder->root_rows = calloc(builder->roots.count + 2, sizeof(*builder->root_rows));
-	builder->rows = malloc((count + 1) * sizeof(*builder->rows));
+	builder->rows = malloc((rows.count + 1) * sizeof(*builder->rows));
 	if (!builder->root_rows || !builder->rows)
 		return -ENOMEM;
 	/* by root: index for the next row; in the end, the end of its rows */
 	size_t *next = builder->root_rows + 1;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];
-		if (root != TALLY_REPORT_NONE)
-			next[root]++;
+	for (size_t i = 0; i < rows.count; i++) {
+		uint32_t class = profile->rows.rows.items[rows.items[i]].class;
+		next[builder->root_of_class[positions[class]]]++;
 	}
 	size_t sum = 0;
 	for (size_t root = 0; root < builder->roots.count; root++) {
@@ -473,10 +471,10 @@ static int sort_rows_by_root(struct tally_report_builder *builder)
 		next[root] = sum;
 		sum += here;
 	}
-	for (size_t i = 0; i < count; i++) {
-		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];
-		if (root != TALLY_REPORT_NONE)
-			builder->rows[next[root]++] = (uint32_t)i;
+	for (size_t i = 0; i < rows.count; i++) {
+		uint32_t class = profile->rows.rows.items[rows.items[i]].class;
+		uint32_t root = builder->root_of_class[positions[class]];
+		builder->rows[next[root]++] = rows.items[i];
 	}
 	return 0;
 }
