@@ -299,9 +299,36 @@ static void short_runs_get_no_verdict(void **state)
 	assert_false(tally_count_verdict(&table, text, sizeof(text)));
 }
 
+/* Counters near the end of their 64 bits, on several CPUs. */
+static void sums_beyond_64_bits_end_and_say_so(void **state)
+{
+	(void)state;
+	struct tally_total total = { 0 };
+	const struct tally_reading half = { 1ull << 63, 10, 10 };
+	double value = 0;
+	tally_total_add(&total, half);
+	assert_true(total.raw == 1ull << 63 && !total.is_saturated);
+	tally_total_add(&total, half);
+	assert_true(total.raw == UINT64_MAX && total.is_saturated && !total.was_scaled);
+	assert_true(tally_total_value(&total, &value));
+	assert_true(value == 0x1p64);
+	/* scaled, too: it ran for half of the time */
+	tally_total_add(&total, (struct tally_reading){ 1ull << 63, 10, 5 });
+	assert_true(total.raw == UINT64_MAX && total.is_saturated && total.was_scaled);
+	assert_true(tally_total_value(&total, &value));
+	assert_true(value == 0x1p65);
+	/* times end as well */
+	total = (struct tally_total){ 0 };
+	for (unsigned i = 0; i < 3; i++)
+		tally_total_add(&total, (struct tally_reading){ 1, UINT64_MAX, UINT64_MAX });
+	assert_true(total.enabled_ns == UINT64_MAX && total.running_ns == UINT64_MAX);
+	assert_true(tally_total_value(&total, &value) && value == 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_beyond_64_bits_end_and_say_so),
 		cmocka_unit_test(estimate_is_value_times_enabled_over_running),
 		cmocka_unit_test(unscaled_sums_are_exact),
 		cmocka_unit_test(each_cpu_is_scaled_by_its_own_share),
