@@ -272,7 +272,10 @@ static int read_input(const char *path, int fd, struct tally_buffer *content, bo
 {
 	uint8_t *bytes;
 	size_t size;
+	struct stat status;
 	*is_held = fd == STDIN_FILENO;
+	if (!*is_held && !fstat(fd, &status) && S_ISDIR(status.st_mode))
+		return 1; /* of perf record --threads */
 	int kind = read_text(fd, *is_held, content, err);
 	if (kind == -EFBIG)
 		name_recording(path, err);

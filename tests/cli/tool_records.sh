@@ -35,6 +35,10 @@ for options in "" -z; do
 		check "its header $options" same_header "folder$options"
 		"$TALLY" report "folder$options" >out 2>&1
 		check "its report $options" grep -q "samples of cpu-clock" out
+		"$TALLY" fold "folder$options" >out 2>err
+		check "its stacks $options" grep -q "^workload\|^record_workload" out
+		"$TALLY" diff "folder$options" "folder$options" >out 2>err
+		check "its difference from itself $options" grep -q "samples" out
 	else
 		skip "a directory $options" "perf can't record --threads -a"
 	fi
