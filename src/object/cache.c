@@ -353,8 +353,8 @@ static bool is_blob_name(const char *name)
 {
 	const char *rest = behind_word(behind_word(behind_word(name, HEX), KIND_LETTERS), HEX);
 	const char *sources = behind_word(rest, HEX);
-	return rest && (!strcmp(rest, CACHE_BLOB_SUFFIX + 1) ||
-			(sources && !strcmp(sources, CACHE_BLOB_SUFFIX + 1)));
+	return rest && (!strcmp(rest, &CACHE_BLOB_SUFFIX[1]) ||
+			(sources && !strcmp(sources, &CACHE_BLOB_SUFFIX[1])));
 }
 
 /* True for the name of a blob that is being written. */
