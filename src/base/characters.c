@@ -1,7 +1,5 @@
 #include "base/characters.h"
 
-#include <stddef.h>
-
 unsigned tally_character_decode(const char *text, uint32_t *character)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -40,6 +38,8 @@ bool tally_character_is_plain(uint32_t c)
 		{ 0x2066, 0x206f }, /* isolates; deprecated marks */
 		{ 0xd800, 0xdfff }, { 0xfdd0, 0xfdef }, { 0xfeff, 0xfeff },
 	};
+	if (c >= ' ' && c < 0x7f)
+		return true;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (c >= others[i].first && c <= others[i].last)
 			return false;

@@ -8,6 +8,7 @@
 #define TALLY_BASE_CHARACTERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Decodes the UTF-8 character at `text`.  Returns its length in bytes, 1 to 4; 0 if there is none
@@ -19,5 +20,15 @@ unsigned tally_character_decode(const char *text, uint32_t *character);
  * paragraphs, marks of the direction of text, the byte order mark, and code points that are no
  * characters. */
 bool tally_character_is_plain(uint32_t character);
+
+/* Returns how many of the text's first bytes, at most `limit`, are plain characters of ASCII: those
+ * need no decoding, and names consist of little else. */
+static inline size_t tally_plain_ascii(const char *text, size_t limit)
+{
+	size_t n = 0;
+	while (n < limit && (unsigned char)(text[n] - ' ') < 0x7f - ' ')
+		n++;
+	return n;
+}
 
 #endif

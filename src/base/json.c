@@ -25,7 +25,14 @@ static void escape(struct tally_buffer *out, uint32_t c)
 static void quote(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_char(out, '"');
-	while (*text) {
+	for (size_t plain; *text;) {
+		for (plain = 0; tally_plain_ascii(text + plain, 1) && text[plain] != '"' &&
+				text[plain] != '\\';)
+			plain++;
+		tally_buffer_append(out, text, plain);
+		text += plain;
+		if (!*text)
+			break;
 		uint32_t c = 0;
 		unsigned length = tally_character_decode(text, &c);
 		if (!length)

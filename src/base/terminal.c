@@ -13,6 +13,14 @@ static size_t clean(const char *text, size_t length, bool is_name, char *out, si
 {
 	size_t n = 0;
 	for (const char *end = text + length; text < end && n + 1 < size;) {
+		size_t left = (size_t)(end - text), room = size - n - 1;
+		size_t plain = tally_plain_ascii(text, left < room ? left : room);
+		if (plain) {
+			memmove(out + n, text, plain);
+			n += plain;
+			text += plain;
+			continue;
+		}
 		uint32_t c = 0;
 		unsigned bytes = tally_character_decode(text, &c);
 		bool is_kept = bytes && (size_t)(end - text) >= bytes &&

@@ -156,7 +156,8 @@ static int name_files(const struct record_request *request, struct tally_recorde
 						    .jit_files = &naming->jit_files,
 						    .files = &naming->files };
 	for (size_t i = 0; i < request->files.count; i++) {
-		const char *path = request->files.items[i];
+		char path[PATH_MAX + NAME_MAX];
+		record_output_file(request, i, path);
 		struct tally_buffer section = { 0 };
 		size_t places, known;
 		if (i && tally_recorder_watch(recorder, signals, -1, 0) < 0)

@@ -290,6 +290,12 @@ int record_output_next(struct record_request *request, const struct tally_record
 	return 0;
 }
 
+const char *record_output_file(const struct record_request *request, size_t i,
+			       char path[PATH_MAX + NAME_MAX])
+{
+	return path_of(request, request->files.items[i], path);
+}
+
 const char *record_output_path(const struct record_request *request)
 {
 	return *request->named_output ? request->named_output : request->output;
@@ -314,7 +320,7 @@ int record_output_sync(const struct record_request *request, struct tally_error 
 		return 0;
 	int result = request->output_fd >= 0 ? tally_file_sync(request->output_fd) : 0;
 	for (size_t i = 0; !result && i < request->files.count; i++) {
-		path = path_of(request, request->files.items[i], other);
+		path = record_output_file(request, i, other);
 		result = sync_file(request->place.folder, request->files.items[i]);
 	}
 	if (result < 0) {

@@ -121,6 +121,9 @@ int record_output_name(struct record_request *request, struct tally_error *err);
 int record_output_sync(const struct record_request *request, struct tally_error *err);
 /* Returns the name of the last file. */
 const char *record_output_path(const struct record_request *request);
+/* Writes the path of complete file `i` (request->files). */
+const char *record_output_file(const struct record_request *request, size_t i,
+			       char path[PATH_MAX + NAME_MAX]);
 /* If the recording did not begin, removes its file and restores the last recording. */
 void record_output_close(struct record_request *request, bool began);
 
