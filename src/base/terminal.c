@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Copies `length` bytes of text. */
-static size_t clean(const char *text, size_t length, bool is_name, char *out, size_t size)
+/* Copies `length` bytes of text; `kept` has the control characters that may stay. */
+static size_t clean(const char *text, size_t length, const char *kept, char *out, size_t size)
 {
 	size_t n = 0;
 	for (const char *end = text + length; text < end && n + 1 < size;) {
@@ -25,7 +25,7 @@ static size_t clean(const char *text, size_t length, bool is_name, char *out, si
 		unsigned bytes = tally_character_decode(text, &c);
 		bool is_kept = bytes && (size_t)(end - text) >= bytes &&
 			       (tally_character_is_plain(c) ||
-				(!is_name && (c == '\n' || c == '\t')));
+				(c && c < ' ' && strchr(kept, (int)c)));
 		if (is_kept && n + bytes >= size)
 			break;
 		if (is_kept)
@@ -42,19 +42,19 @@ static size_t clean(const char *text, size_t length, bool is_name, char *out, si
 
 void tally_terminal_clean(const char *text, char *out, size_t size)
 {
-	clean(text, strlen(text), false, out, size);
+	clean(text, strlen(text), "\n\t", out, size);
 }
 
 void tally_terminal_clean_name(const char *name, char *out, size_t size)
 {
-	clean(name, strlen(name), true, out, size);
+	clean(name, strlen(name), "", out, size);
 }
 
 void tally_put_name_bytes(struct tally_buffer *out, const char *name, size_t length)
 {
 	char *room = tally_buffer_room(out, length);
 	if (room)
-		out->length += clean(name, length, true, room, length + 1);
+		out->length += clean(name, length, "", room, length + 1);
 }
 
 void tally_put_name(struct tally_buffer *out, const char *name)
@@ -63,13 +63,23 @@ void tally_put_name(struct tally_buffer *out, const char *name)
 		tally_put_name_bytes(out, name, strlen(name));
 }
 
-void tally_clean_name_from(struct tally_buffer *out, size_t start)
+static void clean_from(struct tally_buffer *out, size_t start, const char *kept)
 {
 	if (out->length <= start)
 		return;
-	char *name = out->bytes + start;
+	char *text = out->bytes + start;
 	size_t length = out->length - start;
-	out->length = start + clean(name, length, true, name, length + 1);
+	out->length = start + clean(text, length, kept, text, length + 1);
+}
+
+void tally_clean_name_from(struct tally_buffer *out, size_t start)
+{
+	clean_from(out, start, "");
+}
+
+void tally_clean_line_from(struct tally_buffer *out, size_t start)
+{
+	clean_from(out, start, "\t");
 }
 
 void tally_put_name_right(struct tally_buffer *out, const char *name, size_t width)

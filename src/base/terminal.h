@@ -24,6 +24,8 @@ void tally_put_name_right(struct tally_buffer *out, const char *name, size_t wid
 
 /* Cleans a name that was appended as it is: the bytes from `start` on. */
 void tally_clean_name_from(struct tally_buffer *out, size_t start);
+/* The same for a line of text: tabs stay, as in the kernel's print formats. */
+void tally_clean_line_from(struct tally_buffer *out, size_t start);
 
 /* True if `fd` is a terminal that understands escapes: TERM is set, not empty and not "dumb". */
 bool tally_terminal_knows_escapes(int fd);

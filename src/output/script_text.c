@@ -414,7 +414,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 		size_t before = out->length;
 		tally_trace_text_put(&script->trace, raw->event,
 				     (size_t)(head - script->events.items), sample, out);
-		tally_clean_name_from(out, before);
+		tally_clean_line_from(out, before);
 	}
 	put_spot(script, TALLY_SPOT_BEFORE, &cell, out);
 	if (head->shows_stacks) {

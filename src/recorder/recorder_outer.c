@@ -340,8 +340,12 @@ static void learn_outer(struct tally_recorder_outer *outer, struct outer_task *t
 	};
 	size_t count = tally_user_stack_walk(tasks, objects, attr, sample, &walk, all->addresses,
 					     TALLY_USER_FRAMES_MAX, &end);
-	if (end == TALLY_UNWIND_TRUNCATED && task->top <= snapshot->base + snapshot->size) {
-		task->top = 0; /* the stack goes on behind the supposed end */
+	/* The stack goes on behind the supposed end; or that is farther away than snapshots reach, as
+	 * when the task was sampled at the beginning of a deep recursion, or on another stack. */
+	bool is_useless = task->top <= snapshot->base + snapshot->size ||
+			  task->top - snapshot->base > MAX_BYTES;
+	if (end == TALLY_UNWIND_TRUNCATED && is_useless) {
+		task->top = 0;
 		task->is_too_long = task->span == SPAN_MAX;
 		task->span = task->span < SPAN_MAX / 2 ? 2 * task->span : SPAN_MAX;
 	}
@@ -692,7 +696,7 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 		    append_certain(frames, task, 0, &evidence))
 			return completed(task, frames);
 	}
-	return result;
+	return task->is_too_long ? TALLY_RECORDER_OUTER_FULL : result;
 }
 
 bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct tally_sample *sample,

@@ -168,7 +168,7 @@ func main() {
 	fmt.Println(s)
 }
 G
-if have go && GOCACHE=$scratch/gocache GOFLAGS=-mod=mod timeout 100 go build -o go.program go.go >out 2>&1 && record go.program; then
+if have_go && GOCACHE=$scratch/gocache GOFLAGS=-mod=mod timeout 100 go build -o go.program go.go >out 2>&1 && record go.program; then
 	check "Go: the same" agree go.program.data
 else
 	skip "Go: the same" "no go"

@@ -177,7 +177,7 @@ func main() {
 }
 END_GO
 export GO111MODULE=off GOFLAGS= GOCACHE=${GOCACHE:-$(eval echo ~"$(id -un)")/.cache/go-build}
-if have go && go build -ldflags '-s -w' -o gone spin.go 2>err; then
+if have_go && go build -ldflags '-s -w' -o gone spin.go 2>err; then
 	check "a stripped Go program has Go's own names" are gone main.half
 	check "… with whole stacks" fold_is '^gone;runtime.goexit;runtime.main;main.main;main.stage;main.half$'
 	silent() { timeout 60 "$TALLY" report --stdio -i hot.data 2>err >out && ! grep -E 'names|incomplete' err; }

@@ -21,6 +21,8 @@ done_testing() { echo "1..$number"; exit 0; }
 # An ordinary user's PATH lacks ldconfig.
 libraries() { PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null; }
 have() { command -v "$1" >/dev/null 2>&1; }
+# gccgo's go makes other programs.
+have_go() { have go && ! go version | grep -q gccgo; }
 # Prints the beginning and the end of a file.
 excerpt() {
 	local lines

@@ -219,7 +219,7 @@ LANGUAGES = (
              (f"gfortran -O2 -fno-inline -g {FOREIGN}f90 -o program",), "{here}/program",
              paths("leaf multiplying", "MAIN__", "__work_MOD_spend", "__work_MOD_{}")),
     language("crystal", "Crystal", (f"crystal build {FOREIGN}cr -o program",),
-             "{here}/program", paths("leaf sorting", "__crystal_main", r"\*spend.*", r"\*{}.*")),
+             "{here}/program", paths("leaf sorting", "__crystal_main", r"\*spend.*", "...", r"\*{}.*")),
     language("nim", "Nim",
              (f"nim c -d:release --hints:off --nimcache:{{here}} -o:program {FOREIGN}nim",),
              "{here}/program", {"sorting": ("NimMain", "main__truth.*", "sorting__truth.*")}),

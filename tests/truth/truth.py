@@ -167,18 +167,16 @@ def find(tool):
     asks = {"go": "version", "nginx": "-v", "fpc": "-iV", "erl": "-version"}
     asks.update(dict.fromkeys(["luajit", "lua5.4"], "-v"))
     for path in places(tool):
-        if (
-            path
-            and os.access(path, os.X_OK)
-            and subprocess.run(
-                [path, asks.get(tool, "--version")],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            ).returncode
-            == 0
-        ):
+        if not path or not os.access(path, os.X_OK):
+            continue
+        said = subprocess.run(
+            [path, asks.get(tool, "--version")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        if not said.returncode and not (tool == "go" and b"gccgo" in said.stdout):
             return str(path)
     return None
 
