@@ -64,6 +64,7 @@ struct tally_lines {
 	uint64_t name_bytes_left;
 	const char *missing; /* a companion file that some unit lacked, or NULL */
 	bool is_refused; /* some of the file was not read, because it exceeds its budget */
+	bool has_no_memory; /* for `named` */
 };
 
 struct tally_lines_wanted {
@@ -583,6 +584,7 @@ static const char *name_of(struct tally_lines *lines, const struct tally_lines_u
 		lines->name_bytes_left -= *allowed ? length : 0;
 		lines->is_refused |= !*allowed;
 	}
+	lines->has_no_memory |= name && !allowed;
 	return allowed && *allowed ? name : NULL;
 }
 
@@ -641,6 +643,8 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 			set_call(unit, blob, its, &frames[i + 1]);
 		node = its->parent;
 	}
+	if (lines->has_no_memory)
+		return -ENOMEM;
 	*answer = (struct tally_line_answer){ frames, count };
 	return 0;
 }
