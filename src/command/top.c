@@ -441,8 +441,8 @@ static int hint(struct top_request *top)
 	char clean[TALLY_BROWSER_TEXT_BYTES];
 	int result = top->is_hinted ? 0 : tally_live_jit_hint(&top->sums, &text);
 	if (!result && text.length) {
-		tally_terminal_clean_name(tally_buffer_string(&text), clean, sizeof(clean));
-		clean[strcspn(clean, "\n")] = '\0';
+		text.bytes[strcspn(text.bytes, "\n")] = '\0'; /* the first line */
+		tally_terminal_clean_name(text.bytes, clean, sizeof(clean));
 		top->is_hinted = true;
 		if (top->stdio)
 			tally_say("hint: %s", clean);
