@@ -24,7 +24,7 @@ check "… a smaller one, too" eval '(umask 077; outputs 600 own.data)'
 sh -c 'while :; do :; done' &
 pid=$!
 check "outputs of a running process's recording are private" eval \
-	'tally record -q -e cpu-clock -o running.data -p $pid --duration 0.2 2>>err && outputs 600 running.data'
+	'tally record -q -e cpu-clock -o running.data -p $pid --duration 1 2>>err && outputs 600 running.data'
 if tally record -q -a -e cpu-clock -o all.data -- sh -c "$busy" 2>err; then
 	check "… those of a recording of all processes, too" outputs 600 all.data
 	check "… and what is made from them" eval 'tally flamegraph -i out.folded -o again.svg 2>>err && [ "$(stat -c %a again.svg)" = 600 ]'
