@@ -40,7 +40,7 @@ echo "$total in all; $alike" >>out
 [ "$total" = "$(sed -n 's/^tally: \([0-9,]*\) samples in .*/\1/p' out | tr -d ,)" ] && [ "$alike" = yes ]
 check "no sample is lost or doubled; each file has its names and is readable for perf"
 rm -f tally.data*
-mkdir apart && run 0 ./tally record --switch-output=100ms -o apart/few -e cpu-clock -F 2000 -- ./shares 500 && lacks 'no names' &&
+mkdir apart && run 0 ./tally record --switch-output=100ms -o apart/few -e cpu-clock -F 2000 -- ./shares 500 && ! has 'no names' &&
 	[ -z "$(ls few.[0-9]* 2>/dev/null)" ] && [ "$(ls apart/few.[0-9]* | wc -l)" -ge 2 ]
 check "… also in another folder, where they are named"
 run 0 ./tally record --switch-output=8K --switch-max-files 2 -z 0 -e cpu-clock -F 4000 -o few -- ./shares 1000 &&
