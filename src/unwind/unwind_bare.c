@@ -615,21 +615,37 @@ struct surroundings {
 	uint8_t code[BEFORE_BYTES + AHEAD_BYTES];
 };
 
+/* Reads from `address` on, and returns true if the code reaches beyond pc. */
+static bool read_from(struct tally_unwind_walk *walk, uint64_t address, uint64_t pc,
+		      struct surroundings *around)
+{
+	around->address = address;
+	around->before = (size_t)(pc - address);
+	around->size = read_code(walk, address, around->code, around->before + AHEAD_BYTES);
+	return around->size > around->before;
+}
+
+/* Reads as much of the code before pc as there is.  A mapping begins with a page; a file's segment may
+ * begin within one. */
 static void read_surroundings(struct tally_unwind_walk *walk, struct surroundings *around)
 {
-	uint64_t pc = tally_unwind_lookup_address(walk);
-	/* Pages before pc may be unmapped: read as many as there are. */
-	around->size = 0;
-	for (around->before = BEFORE_BYTES; around->before >= 2 * PROLOGUE_BYTES;
-	     around->before /= 2) {
-		around->size = read_code(walk, pc - around->before, around->code,
-					 around->before + AHEAD_BYTES);
-		around->address = pc - around->before;
-		if (around->size > around->before)
+	enum { PAGE = 4096 };
+	uint64_t pc = tally_unwind_lookup_address(walk), unreadable = pc - BEFORE_BYTES,
+		 readable = pc;
+	for (uint64_t at = unreadable; at < pc; at = (at / PAGE + 1) * PAGE) {
+		if (read_from(walk, at, pc, around))
 			return;
+		unreadable = at;
 	}
-	around->before = 0;
-	around->size = 0;
+	while (readable - unreadable > 1) {
+		uint64_t middle = unreadable + (readable - unreadable) / 2;
+		if (read_from(walk, middle, pc, around))
+			readable = middle;
+		else
+			unreadable = middle;
+	}
+	if (!read_from(walk, readable, pc, around))
+		around->size = around->before = 0;
 }
 
 /* True for sub $n,%rsp where compilers put a function: at a multiple of 16. */

@@ -199,6 +199,62 @@ if gcc -O2 -fno-omit-frame-pointer -w jit.c -o jit 2>err; then
 	check "… that calls by pointer" check_stacks pointers ';main;run_jit;j_outer;j_middle;j_leaf'
 fi
 
+# A function in the first bytes of a mapping, which left an old return address below its frame.  "old":
+# the sampled code follows its beginning; "jumps": it jumps there through a register.
+cat >first.c <<'C'
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+__attribute__((noipa)) void *after_call(void) { return __builtin_return_address(0); }
+__attribute__((noipa)) void run_jit(void (*f)(void *, void *, void *), void *old, void *to, void *end)
+{
+	f(old, to, end);
+	__asm__ volatile("");
+}
+int main(int argc, char **argv)
+{
+	/* push %rbp; mov %rsp,%rbp; push %rdi */
+	static const unsigned char begin[] = { 0x55, 0x48, 0x89, 0xe5, 0x57 };
+	static const unsigned char jump[] = { 0xff, 0xe6 }; /* jmp *%rsi */
+	/* mov $50000,%ecx; 1: imul $77,%rax,%rax; dec %ecx; jnz 1b; jmp *%rdx */
+	static const unsigned char spin[] = { 0xb9, 0x50, 0xc3, 0, 0, 0x48, 0x6b, 0xc0, 0x4d, 0xff,
+					      0xc9, 0x75, 0xf8, 0xff, 0xe2 };
+	static const unsigned char end[] = { 0xc9, 0xc3 }; /* leave; ret */
+	enum { SPIN = 700, END = 1000, SIZE = 4096 };
+	unsigned char *code = mmap(0, SIZE, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(code, 0x90, SIZE);
+	memcpy(code, begin, sizeof(begin));
+	if (!strcmp(argv[1], "jumps"))
+		memcpy(code + sizeof(begin), jump, sizeof(jump));
+	memcpy(code + SPIN, spin, sizeof(spin));
+	memcpy(code + END, end, sizeof(end));
+	char name[64];
+	sprintf(name, "/tmp/perf-%d.map", (int)getpid());
+	FILE *map = fopen(name, "w");
+	fprintf(map, "%lx %x j_first\n", (long)code, SIZE);
+	fclose(map);
+	void *old = after_call();
+	for (double until = now() + 0.3; now() < until;)
+		run_jit((void (*)(void *, void *, void *))code, old, code + SPIN, code + END);
+	return 0;
+}
+C
+if gcc -O2 -fno-omit-frame-pointer -w first.c -o first 2>err; then
+	for mode in old jumps; do
+		"$TALLY" record -q -o $mode.data -- ./first $mode >out 2>err
+		check "the first function of a mapping has its frame, mode $mode" check_stacks $mode ';main;run_jit;j_first'
+	done
+fi
+
 # The first function of a program, longer than most.
 cat >start.S <<S
 	.text

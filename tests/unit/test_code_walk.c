@@ -860,6 +860,25 @@ static void plain_walks_end_where_functions_may(void **state)
 	assert_false(tally_code_walk_plainly(beginning, sizeof(beginning), 0x100a, 7, &frame));
 }
 
+/* The frame at a jump through a register, which leads to code that has no beginning of its own. */
+static void frames_at_jumps_are_found(void **state)
+{
+	struct tally_code_frame frame;
+	(void)state;
+	/* push %rbp; mov %rsp,%rbp; push %rdi; jmp *%rsi */
+	static const uint8_t linked[] = { 0x55, 0x48, 0x89, 0xe5, 0x57, 0xff, 0xe6 };
+	/* push %rdi; jz over the jump; jmp *%rsi; push %rdi; jmp *%rsi */
+	static const uint8_t differing[] = { 0x57, 0x74, 0x02, 0xff, 0xe6, 0x57, 0xff, 0xe6 };
+	static const uint8_t none[] = { 0x55, 0x48, 0x89, 0xe5, 0xc9, 0xc3 };
+	assert_true(tally_code_walk_to_jump(linked, sizeof(linked), &frame));
+	assert_true(frame.is_linked);
+	assert_int_equal(frame.return_at, 16);
+	assert_true(tally_code_walk_to_jump(differing, 5, &frame));
+	assert_int_equal(frame.return_at, 8);
+	assert_false(tally_code_walk_to_jump(differing, sizeof(differing), &frame));
+	assert_false(tally_code_walk_to_jump(none, sizeof(none), &frame));
+}
+
 static void find_starts(const struct library *library, struct tally_code_starts *starts)
 {
 	struct tally_section text;
@@ -988,6 +1007,7 @@ int main(void)
 		cmocka_unit_test(ends_of_a_start_are_the_next_one),
 		cmocka_unit_test(functions_are_likely_to_begin_behind_others),
 		cmocka_unit_test(plain_walks_end_where_functions_may),
+		cmocka_unit_test(frames_at_jumps_are_found),
 		cmocka_unit_test(beginnings_are_found_without_symbols),
 		cmocka_unit_test(lengths_are_the_disassemblers),
 	};
