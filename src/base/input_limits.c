@@ -2,6 +2,7 @@
 
 #include "base/environment.h"
 #include "base/number_text.h"
+#include "base/strings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -196,11 +197,12 @@ int tally_input_limits_check(struct tally_error *err)
 
 /* ---- refusing ------------------------------------------------------------ */
 
-const char *tally_input_hint(enum tally_input input, char out[TALLY_INPUT_HINT])
+const char *tally_input_hint(enum tally_input input, uint64_t limit, char out[TALLY_INPUT_HINT])
 {
-	const struct tally_input_row *row = &tally_input_rows[input];
-	snprintf(out, TALLY_INPUT_HINT, "TALLY_LIMITS=%s=%lluG raises the limit", row->name,
-		 (unsigned long long)(row->bytes < GIB(1) ? 1 : 2 * (row->bytes >> 30)));
+	uint64_t next = limit < GIB(1) / 2 ? 1 : limit < UINT64_MAX / 4 ? 2 * limit >> 30
+									: limit >> 30;
+	snprintf(out, TALLY_INPUT_HINT, "TALLY_LIMITS=%s=%lluG raises the limit",
+		 tally_input_rows[input].name, (unsigned long long)next);
 	return out;
 }
 
@@ -213,27 +215,21 @@ int tally_input_refuse(struct tally_error *err, enum tally_input input, uint64_t
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	tally_error_set(err, -EFBIG, "%s %s", what, tally_size_text(limit, size));
-	tally_error_hint(err, "%s", tally_input_hint(input, hint));
+	tally_error_hint(err, "%s", tally_input_hint(input, limit, hint));
 	return -EFBIG;
 }
 
-/* Refusals, by kind of input.  They are the process's: a reader deep below a command has no other
- * way to its end. */
+/* Names that were refused, by kind of input.  They are the process's: a reader deep below a command
+ * has no other way to its end. */
 static struct {
 	pthread_mutex_t lock;
-	struct { size_t count; char name[256]; } notes[TALLY_INPUTS];
+	struct tally_strings names[TALLY_INPUTS];
 } refused = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void tally_input_note(enum tally_input input, const char *name)
 {
-	const size_t room = sizeof(refused.notes[input].name);
 	pthread_mutex_lock(&refused.lock);
-	if (!refused.notes[input].count) {
-		snprintf(refused.notes[input].name, room, "%s", name);
-		refused.notes[input].count = 1;
-	} else if (strncmp(refused.notes[input].name, name, room - 1) != 0) {
-		refused.notes[input].count++;
-	}
+	tally_strings_intern(&refused.names[input], name);
 	pthread_mutex_unlock(&refused.lock);
 }
 
@@ -241,10 +237,13 @@ size_t tally_input_noted(enum tally_input *input, const char **name)
 {
 	size_t count = 0;
 	pthread_mutex_lock(&refused.lock);
-	while (*input < TALLY_INPUTS && !(count = refused.notes[*input].count))
-		*input = (enum tally_input)(*input + 1);
-	if (count)
-		*name = refused.notes[*input].name;
+	for (; *input < TALLY_INPUTS; *input = (enum tally_input)(*input + 1)) {
+		const struct tally_strings *names = &refused.names[*input];
+		*name = names->count ? tally_strings_text(names, 0) : "a file";
+		count = names->count ? names->count : names->failed;
+		if (count)
+			break;
+	}
 	pthread_mutex_unlock(&refused.lock);
 	return count;
 }

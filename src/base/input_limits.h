@@ -64,8 +64,9 @@ uint64_t tally_input_limit(enum tally_input input);
 uint64_t tally_input_limit_unpacked(enum tally_input input, uint64_t stored);
 
 enum { TALLY_INPUT_HINT = 128 };
-/* Writes how to raise a limit, such as "TALLY_LIMITS=text=8G raises the limit", and returns `out`. */
-const char *tally_input_hint(enum tally_input input, char out[TALLY_INPUT_HINT]);
+/* Writes how to raise a limit of `limit` bytes, such as "TALLY_LIMITS=text=8G raises the limit", and
+ * returns `out`. */
+const char *tally_input_hint(enum tally_input input, uint64_t limit, char out[TALLY_INPUT_HINT]);
 
 /* Sets an error for input above `limit` bytes: the formatted text with the limit behind it ("it is
  * larger than" → "it is larger than 4.0 GiB"), and the hint.  Returns -EFBIG.  `err` may be NULL. */
@@ -76,12 +77,11 @@ int tally_input_refuse(struct tally_error *err, enum tally_input input, uint64_t
 int tally_input_limits_check(struct tally_error *err);
 
 /* Notes that `name` was refused.  The first name of each kind of input is kept, and the number of
- * notes with other names.  Thread-safe. */
+ * different names.  Thread-safe. */
 void tally_input_note(enum tally_input input, const char *name);
 
 /* Gets the next note: `*input` is where to begin, and is set to the noted kind.  Returns the number
- * of refused inputs of that kind, or 0 after the last note.  `*name` stays valid until the next
- * tally_input_note(). */
+ * of refused inputs of that kind, or 0 after the last note.  `*name` stays valid. */
 size_t tally_input_noted(enum tally_input *input, const char **name);
 
 #endif

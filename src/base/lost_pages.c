@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 /* Signals are the process's, and so is this. */
 static struct {
 	atomic_size_t count;
+	atomic_bool is_told;
 	size_t page_bytes;
 	char path[PATH_MAX];
 } lost;
@@ -91,6 +91,11 @@ void tally_lost_pages_survive(void)
 	lost.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);
+}
+
+bool tally_lost_pages_tell(void)
+{
+	return !atomic_exchange(&lost.is_told, true);
 }
 
 size_t tally_lost_pages(const char **path)

@@ -11,6 +11,7 @@
 #ifndef TALLY_BASE_LOST_PAGES_H
 #define TALLY_BASE_LOST_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Handles SIGBUS from now on.  Only programs may call it, libraries may not. */
@@ -19,5 +20,8 @@ void tally_lost_pages_survive(void);
 /* Returns the number of pages lost so far.  Sets *path, unless `path` is NULL, to the file of the
  * first one, or to "a mapped file" if it is unknown; valid as long as the process. */
 size_t tally_lost_pages(const char **path);
+
+/* True for the first caller that tells the user of lost pages: nothing is told twice. */
+bool tally_lost_pages_tell(void);
 
 #endif

@@ -12,7 +12,8 @@
  * so that taskset(1) and cpusets count. */
 unsigned tally_cpus_allowed(void);
 
-/* pthread_create(3), but the new thread blocks all signals: existing threads get them.  Its stack
+/* pthread_create(3), but the new thread blocks all signals that others may send: existing threads get
+ * them.  Its stack
  * has TALLY_STACK_BYTES, whatever the limit (ulimit -s).  Returns 0 or -errno. */
 int tally_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
 

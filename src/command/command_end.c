@@ -18,7 +18,7 @@ static void say_refused(const struct tally_command *command, enum tally_input in
 		snprintf(more, sizeof(more), " (and %s more)", tally_number(count - 1));
 	tally_error_set(&err, -EFBIG, "%s%s was left out: it is above the limit for %s", name, more,
 			row->what);
-	tally_error_hint(&err, "%s", tally_input_hint(input, hint));
+	tally_error_hint(&err, "%s", tally_input_hint(input, tally_input_limit(input), hint));
 	tally_command_fail(command, &err);
 }
 
@@ -33,7 +33,7 @@ int tally_command_end(const struct tally_command *command, int status)
 		say_refused(command, input, name, count);
 		failures++;
 	}
-	if (tally_lost_pages(&name)) {
+	if (tally_lost_pages(&name) && tally_lost_pages_tell()) {
 		tally_error_set(&err, -EIO,
 				"%s can't be read any more: it was truncated meanwhile, or its disk "
 				"fails; the result may be wrong",

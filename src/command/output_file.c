@@ -12,9 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Others may not read what this process writes, not even where it replaces a file that they could. */
+static bool is_private;
+
 static void forbid(mode_t bits)
 {
 	umask(umask(077) | bits);
+	is_private |= bits & (S_IRGRP | S_IROTH);
 }
 
 /* With ENABLE_ON_EXEC an event belongs to a command that its recorder started.  Tracepoints name
@@ -38,7 +42,7 @@ void tally_output_protect(const struct tally_recording *recording)
 {
 	struct stat file;
 	bool is_anothers = recording->path && !stat(recording->path, &file) &&
-			   S_ISREG(file.st_mode) && file.st_uid != geteuid();
+			   file.st_uid != geteuid();
 	if (is_anothers || !is_of_command(recording))
 		forbid(077);
 }
@@ -76,7 +80,7 @@ static int write_in_place(const struct tally_output_path *path, const struct tal
 	return result < 0 ? failed_to_write(path->path, result, err) : 0;
 }
 
-/* `old`: the file to replace, or -1. */
+/* `old`: the file to replace, whose mode is kept, or -1. */
 static int write_anew(const char *path, int old, const struct tally_buffer *text,
 		      struct tally_error *err)
 {
@@ -101,7 +105,7 @@ static int replace(const struct tally_output_path *path, const struct tally_buff
 	if (old < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", path->path,
 				       tally_errno_text(errno));
-	int result = write_anew(path->path, old, text, err);
+	int result = write_anew(path->path, is_private ? -1 : old, text, err);
 	close(old);
 	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
 }

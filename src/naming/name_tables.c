@@ -122,10 +122,11 @@ static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t f
 	char path[32];
 	int found = perf_map_texts(names, file, most, &text);
 	names->perf_map_bytes += text.length;
+	const bool is_of_all = found == -EFBIG && left < one;
 	if (found == -EFBIG || (found > 0 && has_too_many_lines(&text, (size_t)one))) {
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map",
 			 names->tasks->files.items[file].pid);
-		tally_input_note(left < one ? TALLY_INPUT_PERF_MAPS : TALLY_INPUT_PERF_MAP, path);
+		tally_input_note(is_of_all ? TALLY_INPUT_PERF_MAPS : TALLY_INPUT_PERF_MAP, path);
 		found = 0;
 	}
 	if (found > 0 && !text.failed &&

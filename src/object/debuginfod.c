@@ -95,17 +95,12 @@ static int find(struct tally_debuginfod *server, const struct tally_build_id *id
 	sigemptyset(&action.sa_mask);
 	wrote_too_much = 0;
 	sigaction(SIGXFSZ, &action, &action_before);
-	sigset_t limit, mask_before; /* threads block signals */
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	pthread_sigmask(SIG_UNBLOCK, &limit, &mask_before);
 	is_limited = is_limited && !setrlimit(RLIMIT_FSIZE, &during);
 	int fd = kind == TALLY_DEBUGINFOD_DEBUG
 			 ? server->find_debuginfo(server->client, id->bytes, id->size, path)
 			 : server->find_executable(server->client, id->bytes, id->size, path);
 	if (is_limited)
 		setrlimit(RLIMIT_FSIZE, &before);
-	pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 	sigaction(SIGXFSZ, &action_before, NULL);
 	server->is_too_large |= wrote_too_much;
 	return fd;

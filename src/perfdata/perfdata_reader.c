@@ -336,9 +336,11 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 		result = step(data, record);
 	if (result == 0 && data->source.failure)
 		result = data->source.failure;
-	if (result == 0 && tally_lost_pages(&lost) != data->lost_before)
+	if (result == 0 && tally_lost_pages(&lost) != data->lost_before) {
+		tally_lost_pages_tell();
 		return tally_error_set(err, -EIO, "can't read %s: it was truncated meanwhile, or its "
 						  "disk fails", lost);
+	}
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "no memory to read the recording");
 	if (result < 0)

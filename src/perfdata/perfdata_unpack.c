@@ -111,7 +111,8 @@ static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure 
 	else if (failure == TALLY_UNPACK_BOMB)
 		tally_perfdata_note_damage(data, true, data->unpacker.offset,
 					   "compressed data unpacks to more than recordings do; %s",
-					   tally_input_hint(TALLY_INPUT_COMPRESSED, hint));
+					   tally_input_hint(TALLY_INPUT_COMPRESSED,
+							    tally_input_limit(TALLY_INPUT_COMPRESSED), hint));
 }
 
 /* Unpacks more bytes behind those that are left. */

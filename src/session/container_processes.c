@@ -82,20 +82,24 @@ static int add_named(struct search *search, const char *id)
 	return tally_vector_push(&search->named, one);
 }
 
-/* Reads a file of JSON.  NULL: there is none, or it can't be read. */
-static struct tally_json_document *read_json(struct search *search, int folder, const char *path)
+/* Reads a file of JSON.  Returns 0 or -ENOMEM; *document is NULL if there is none, or it can't be
+ * read. */
+static int read_json(struct search *search, int folder, const char *path,
+		     struct tally_json_document **document)
 {
 	struct tally_buffer text = { 0 };
-	struct tally_json_document *document = NULL;
 	size_t used;
-	if (!tally_buffer_read_file(&text, folder, path, NAMES_FILE_MAX)) {
-		int result = tally_json_read(tally_buffer_string(&text), text.length, &document,
-					     &used, NULL);
+	*document = NULL;
+	int result = tally_buffer_read_file(&text, folder, path, NAMES_FILE_MAX);
+	if (!result) {
+		result = tally_json_read(tally_buffer_string(&text), text.length, document, &used,
+					 NULL);
 		search->no_json |= result == -ENOENT;
-		document = result < 0 ? NULL : document;
+		if (result < 0)
+			*document = NULL;
 	}
 	tally_buffer_release(&text);
-	return document;
+	return result == -ENOMEM ? result : 0;
 }
 
 /* Docker: {"ID": "0123…", "Name": "/web", …} */
@@ -103,12 +107,12 @@ static int read_docker_name(struct search *search, int folder, const char *id)
 {
 	char path[NAME_MAX + 32];
 	snprintf(path, sizeof(path), "%s/config.v2.json", id);
-	struct tally_json_document *document = read_json(search, folder, path);
+	struct tally_json_document *document;
+	int result = read_json(search, folder, path, &document);
 	if (!document)
-		return 0;
+		return result;
 	const char *name = tally_json_string(
 		document, tally_json_member(document, tally_json_root(document), "Name"));
-	int result = 0;
 	if (name && !strcmp(name + (*name == '/'), search->name))
 		result = add_named(search, id);
 	tally_json_release(document);
@@ -131,11 +135,11 @@ static int read_docker(struct search *search, const char *path)
 /* podman: [{"id": "0123…", "names": ["web"], …}, …] */
 static int read_podman_file(struct search *search, const char *path)
 {
-	struct tally_json_document *document = read_json(search, AT_FDCWD, path);
+	struct tally_json_document *document;
+	int result = read_json(search, AT_FDCWD, path, &document);
 	if (!document)
-		return 0;
+		return result;
 	const struct tally_json_value *all = tally_json_root(document);
-	int result = 0;
 	for (size_t i = 0; i < tally_json_count(document, all) && !result; i++) {
 		const struct tally_json_value *one = tally_json_item(document, all, i);
 		const struct tally_json_value *names = tally_json_member(document, one, "names");
@@ -238,7 +242,8 @@ static enum match match_of(const struct search *search, const char *path)
 {
 	const char *leaf = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *name = search->name;
 	char id[ID_LENGTH + 1];
-	if (!*leaf || strstr(leaf, "conmon-") || begins(leaf, "lxc.monitor"))
+	if (!*leaf || begins(leaf, "libpod-conmon-") || begins(leaf, "crio-conmon-") ||
+	    begins(leaf, "lxc.monitor"))
 		return MATCH_NONE;
 	if (is_path(path, name) || is_between(leaf, "lxc.payload.", "", name) ||
 	    is_between(leaf, "machine-", ".scope", name) ||
@@ -438,9 +443,9 @@ static int read_procs(void *context, int fd, const char *path)
 {
 	struct tally_pid_list *out = context;
 	struct tally_buffer text = { 0 };
-	int result = 0;
 	(void)path;
-	if (!tally_buffer_read_file(&text, fd, "cgroup.procs", PROCS_MAX)) {
+	int result = tally_buffer_read_file(&text, fd, "cgroup.procs", PROCS_MAX);
+	if (!result) {
 		const char *at = tally_buffer_string(&text);
 		for (char *end; !result; at = end) {
 			long pid = strtol(at, &end, 10);
@@ -452,7 +457,7 @@ static int read_procs(void *context, int fd, const char *path)
 		}
 	}
 	tally_buffer_release(&text);
-	return result < 0 ? result : 0;
+	return result == -ENOMEM ? result : 0;
 }
 
 static int by_number(const void *a, const void *b)

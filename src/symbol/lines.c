@@ -268,6 +268,14 @@ struct work {
 	atomic_bool out_of_memory;
 };
 
+/* Takes what a thread has read from the budget that all share. */
+static void spend(struct tally_lines *lines, uint64_t spent)
+{
+	uint64_t left = atomic_load(&lines->budget);
+	while (!atomic_compare_exchange_weak(&lines->budget, &left, left > spent ? left - spent : 0))
+		;
+}
+
 static void *run(void *context)
 {
 	struct work *work = context;
@@ -276,7 +284,8 @@ static void *run(void *context)
 		atomic_store(&work->out_of_memory, true);
 		return NULL;
 	}
-	scratch->dwarf.budget = atomic_load(&work->lines->budget);
+	const uint64_t budget = atomic_load(&work->lines->budget);
+	scratch->dwarf.budget = budget;
 	size_t at;
 	while ((at = atomic_fetch_add(&work->next, 1)) < work->count &&
 	       !atomic_load(&work->out_of_memory)) {
@@ -290,8 +299,7 @@ static void *run(void *context)
 			atomic_store(&work->out_of_memory, true);
 		}
 	}
-	if (atomic_load(&work->lines->budget) > scratch->dwarf.budget)
-		atomic_store(&work->lines->budget, scratch->dwarf.budget);
+	spend(work->lines, budget - scratch->dwarf.budget);
 	tally_lines_scratch_release(scratch);
 	free(scratch);
 	return NULL;

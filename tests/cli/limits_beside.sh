@@ -48,7 +48,7 @@ python3 -c 'for i in range(200000): print("%x 10 function_%d" % (0x10000000 + 16
 TALLY_LIMITS=perf-map=1M within 100 "$TALLY" report -i map.data && failed &&
 	says "/tmp/perf-$pid.map was left out" && says 'TALLY_LIMITS=perf-map=1G raises the limit'
 check "a perf map above the limit is left out"
-TALLY_LIMITS=perf-maps=1M within 100 "$TALLY" report -i map.data && failed && says 'TALLY_LIMITS=perf-maps=8G raises the limit'
+TALLY_LIMITS=perf-maps=1M within 100 "$TALLY" report -i map.data && failed && says 'TALLY_LIMITS=perf-maps=1G raises the limit'
 check "all perf maps together have a limit"
 truncate -s 6G /tmp/perf-$pid.map
 within 600 "$TALLY" report -i map.data && failed && says 'TALLY_LIMITS=perf-map=1G'
@@ -97,7 +97,7 @@ rm -f out
 python3 dump.py jit-1.dump 3000 1000
 recording dump.data "$PWD/jit-1.dump"
 TALLY_LIMITS=jit-dump=1M within 100 "$TALLY" report -i dump.data && failed && says 'jit-1.dump was left out' &&
-	says 'TALLY_LIMITS=jit-dump=2G'
+	says 'TALLY_LIMITS=jit-dump=1G'
 check "a dump above the limit is left out"
 names=()
 for i in 1 2 3 4 5 6; do
@@ -106,7 +106,7 @@ for i in 1 2 3 4 5 6; do
 done
 recording dumps.data "${names[@]}"
 TALLY_LIMITS=jit-dumps=1M within 100 "$TALLY" report -i dumps.data && failed &&
-	says 'jit-4.dump (and 2 more) was left out' && says 'TALLY_LIMITS=jit-dumps=4G'
+	says 'jit-4.dump (and 2 more) was left out' && says 'TALLY_LIMITS=jit-dumps=1G'
 check "all dumps together have a limit"
 
 # ---- objects
@@ -191,7 +191,7 @@ if libraries | grep -q 'libdebuginfod\.so\.1'; then
 		until [ -s port ]; do sleep 0.05; done
 		TALLY_LIMITS=debuginfod=8M within 200 "$TALLY" report --debuginfod="http://127.0.0.1:$(cat port)" -i gone.data && failed &&
 			says "debuginfod's file of 00112233445566778899aabbccddeeff00112233 was left out" &&
-			says 'TALLY_LIMITS=debuginfod=4G' && [ -z "$(find .cache cache -size +1M 2>/dev/null)" ]
+			says 'TALLY_LIMITS=debuginfod=1G' && [ -z "$(find .cache cache -size +1M 2>/dev/null)" ]
 		check "an answer of debuginfod above the limit is dropped ($how)"
 		kill $server
 		wait $server 2>/dev/null

@@ -7,6 +7,7 @@
 #include "base/input_limits.h"
 #include "base/lost_pages.h"
 #include "base/number_text.h"
+#include "base/threads.h"
 #include "base/unpack.h"
 #include "naming/packed_names.h"
 #include "naming/packed_stacks.h"
@@ -119,6 +120,7 @@ static void the_first_refusal_of_a_kind_is_kept(void **state)
 	tally_input_note(TALLY_INPUT_OBJECT, "first");
 	tally_input_note(TALLY_INPUT_OBJECT, "second");
 	tally_input_note(TALLY_INPUT_OBJECT, "first");
+	tally_input_note(TALLY_INPUT_OBJECT, "second");
 	tally_input_note(TALLY_INPUT_JIT_DUMP, "third");
 	input = 0;
 	assert_int_equal(tally_input_noted(&input, &name), 2);
@@ -181,6 +183,34 @@ static void a_file_is_ours_if_others_cannot_write(void **state)
 	assert_false(tally_file_is_ours(&status));
 }
 
+static void *read_byte(void *bytes)
+{
+	return (void *)(uintptr_t)*(const volatile uint8_t *)bytes;
+}
+
+/* A thread that blocks SIGBUS would end the process. */
+static void threads_survive_lost_pages(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	FILE *file = tmpfile();
+	pthread_t thread;
+	void *result = file;
+	(void)state;
+	tally_lost_pages_survive();
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), (off_t)page), 0);
+	void *bytes = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+	assert_true(bytes != MAP_FAILED);
+	assert_int_equal(ftruncate(fileno(file), 0), 0);
+	size_t before = tally_lost_pages(NULL);
+	assert_int_equal(tally_thread_start(&thread, read_byte, bytes), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_null(result);
+	assert_int_equal(tally_lost_pages(NULL), before + 1);
+	munmap(bytes, page);
+	fclose(file);
+}
+
 static void a_lost_page_reads_as_zeros_and_is_counted(void **state)
 {
 	enum { PAGES = 3 };
@@ -205,6 +235,8 @@ static void a_lost_page_reads_as_zeros_and_is_counted(void **state)
 	assert_int_equal(bytes[page + 1], 0);
 	assert_int_equal(bytes[page + 2], 0);
 	assert_int_equal(tally_lost_pages(NULL), 2);
+	assert_true(tally_lost_pages_tell());
+	assert_false(tally_lost_pages_tell());
 	munmap((void *)(uintptr_t)bytes, PAGES * page);
 	unlink(path);
 	close(fd);
@@ -332,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_copy_has_the_bytes_and_no_holes),
 		cmocka_unit_test(a_file_is_ours_if_others_cannot_write),
 		cmocka_unit_test(a_lost_page_reads_as_zeros_and_is_counted),
+		cmocka_unit_test(threads_survive_lost_pages),
 		cmocka_unit_test(a_dump_ends_where_its_records_end),
 		cmocka_unit_test(what_unpacks_to_more_is_too_large_not_damaged),
 		cmocka_unit_test(a_section_of_little_makes_no_large_parts),
