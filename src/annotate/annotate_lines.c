@@ -3,6 +3,7 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,7 +194,12 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 			"state is shown\n",
 			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
-		tally_buffer_text(out, "source not found: ");
+		const struct tally_source_file *file = tally_source_file(view->sources, absent.path);
+		int code = file ? file->error : -ENOMEM;
+		if (code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EIO)
+			tally_buffer_printf(out, "source not read (%s): ", tally_errno_text(code));
+		else
+			tally_buffer_text(out, "source not found: ");
 		tally_put_name(out, absent.path);
 		and_others(&absent, out);
 		tally_buffer_char(out, '\n');

@@ -162,6 +162,7 @@ const struct tally_source_file *tally_source_file(struct tally_source_files *fil
 		result = read_regular(files, &file, below);
 	if (result < 0 && result != -EPERM)
 		result = read_regular(files, &file, path);
+	file.error = result;
 	if (!result)
 		find_lines(&file);
 	if (result == -EPERM && !files->left_out_count++)

@@ -23,6 +23,7 @@ struct tally_source_file {
 	struct tally_buffer text;
 	uint32_t *starts; /* offsets of lines, and of the end */
 	uint32_t count;   /* lines; 0: the file could not be read */
+	int error;        /* -errno, or 0 */
 	int64_t time_ns;  /* modification time, ns since the Epoch */
 };
 

@@ -52,12 +52,8 @@ int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct 
 		result = compress_all(&library, bytes, size, out);
 	if (handle)
 		dlclose(handle);
-	if (result == -ENOENT) {
-		tally_error_set(err, result,
-				"nothing can be compressed: libz.so.1 is not installed");
-		tally_error_hint(err, "on Debian: apt-get install zlib1g");
-	} else if (result < 0) {
-		tally_error_set(err, result, "out of memory");
-	}
-	return result;
+	if (result == -ENOENT)
+		return tally_loaded_refuse(err, result, "nothing can be compressed", "libz.so.1",
+					   "zlib1g");
+	return result < 0 ? tally_error_set(err, result, "out of memory") : result;
 }

@@ -203,10 +203,8 @@ int tally_json_read(const char *text, size_t length, struct tally_json_document 
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!load(document)) {
 		tally_json_release(document);
-		tally_error_set(err, -ENOENT,
-				"JSON can't be read: libjansson.so.4 is not installed");
-		tally_error_hint(err, "on Debian: apt-get install libjansson4");
-		return -ENOENT;
+		return tally_loaded_refuse(err, -ENOENT, "JSON can't be read", "libjansson.so.4",
+					   "libjansson4");
 	}
 	document->root = document->library.loadb(text, length, JSON_DISABLE_EOF_CHECK, &error);
 	if (!document->root) {

@@ -2,11 +2,50 @@
 
 #include "base/environment.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 
 enum { HOW = RTLD_NOW | RTLD_LOCAL };
+
+/* The last library that is there, but could not be loaded. */
+static _Thread_local struct { char name[64], problem[192]; } failed;
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* dlopen(3).  It says only by its text that the file is missing; the missing file may be one that the
+ * library needs. */
+static void *open_library(const char *path)
+{
+	void *handle = dlopen(path, HOW);
+	const char *text = handle ? NULL : dlerror();
+	if (!text || (!strncmp(text, path, strlen(path)) && strstr(text, strerror(ENOENT))))
+		return handle;
+	snprintf(failed.name, sizeof(failed.name), "%s", last_part(path));
+	snprintf(failed.problem, sizeof(failed.problem), "%s", text);
+	return NULL;
+}
+
+const char *tally_loaded_problem(const char *library)
+{
+	return *failed.name && !strncmp(failed.name, library, strlen(library)) ? failed.problem : NULL;
+}
+
+int tally_loaded_refuse(struct tally_error *err, int code, const char *text, const char *library,
+			const char *package)
+{
+	const char *problem = tally_loaded_problem(library);
+	if (problem)
+		return tally_error_set(err, code, "%s: %s", text, problem);
+	tally_error_set(err, code, "%s: %s is not installed", text, library);
+	tally_error_hint(err, "on Debian: apt-get install %s", package);
+	return code;
+}
 
 static void *open_in(const char *above, const char *folder, int length, const char *name)
 {
@@ -14,7 +53,7 @@ static void *open_in(const char *above, const char *folder, int length, const ch
 	if (snprintf(path, sizeof(path), "%s%.*s/%s", above, length, folder, name) >=
 	    (int)sizeof(path))
 		return NULL;
-	return dlopen(path, HOW);
+	return open_library(path);
 }
 
 /* Without a merged /usr, some libraries are in /lib/TRIPLE and others in /usr/lib/TRIPLE. */
@@ -31,5 +70,5 @@ static void *open_beside_libc(const char *name)
 
 void *tally_loaded_open(const char *name)
 {
-	return tally_environment_distrust() ? open_beside_libc(name) : dlopen(name, HOW);
+	return tally_environment_distrust() ? open_beside_libc(name) : open_library(name);
 }

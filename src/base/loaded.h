@@ -3,6 +3,8 @@
 #ifndef TALLY_BASE_LOADED_H
 #define TALLY_BASE_LOADED_H
 
+#include "base/error.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +14,15 @@
  * (which TALLY_LIBLLVM may be otherwise) can choose another one.  Returns the handle, which the
  * caller may close by dlclose(3), or NULL. */
 void *tally_loaded_open(const char *name);
+
+/* Returns why this thread could not load the library whose name begins with `library` although it is
+ * installed, such as the loader's "libz.so.1: failed to map segment"; NULL: it is not installed. */
+const char *tally_loaded_problem(const char *library);
+
+/* Sets the error "TEXT: LIBRARY is not installed" with a hint to install Debian's `package`, or with
+ * tally_loaded_problem().  Returns the code.  `err` may be NULL. */
+int tally_loaded_refuse(struct tally_error *err, int code, const char *text, const char *library,
+			const char *package);
 
 /* Sets `*function`, a pointer to a function, to the library's function `name`.  Returns false if it
  * has none, or if `handle` is NULL (no library). */

@@ -171,16 +171,19 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	struct unpacking unpacking = { .bytes = bytes, .size = size, .attempt = try_zstd };
 	const uint8_t *magic = ZSTD;
 	size_t magic_length = sizeof(ZSTD);
+	const char *library = "";
 	bool is_there = true;
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
-		unpacking.handle = tally_loaded_open("liblzma.so.5");
+		library = "liblzma.so.5";
+		unpacking.handle = tally_loaded_open(library);
 		unpacking.attempt = try_xz;
 		magic = XZ;
 		magic_length = sizeof(XZ);
 		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode",
 					     &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
-		unpacking.handle = tally_loaded_open("libz.so.1");
+		library = "libz.so.1";
+		unpacking.handle = tally_loaded_open(library);
 		unpacking.attempt = try_gzip;
 		magic = GZIP;
 		magic_length = sizeof(GZIP);
@@ -192,7 +195,9 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
 		return -EBADMSG;
 	}
-	int rc = is_there ? run(&unpacking, magic, magic_length, size_max, out, out_size) : -ENOPKG;
+	int rc = tally_loaded_problem(library) ? -ENOMEM : -ENOPKG;
+	if (is_there)
+		rc = run(&unpacking, magic, magic_length, size_max, out, out_size);
 	if (unpacking.handle)
 		dlclose(unpacking.handle);
 	return rc;

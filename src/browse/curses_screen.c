@@ -233,10 +233,8 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!load(library)) {
 		free(curses);
-		tally_error_set(err, -ENOENT,
-				"reports can't be browsed: libncursesw.so.6 is not installed");
-		tally_error_hint(err, "on Debian: apt-get install libncursesw6; --stdio for text");
-		return -ENOENT;
+		return tally_loaded_refuse(err, -ENOENT, "reports can't be browsed",
+					   "libncursesw.so.6", "libncursesw6; --stdio for text");
 	}
 	library->set_escdelay(25);
 	if (!library->newterm(NULL, stdout, stdin)) {

@@ -164,10 +164,8 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 	*server = (struct tally_debuginfod){ .progress = progress, .context = context };
 	if (!load(server)) {
 		tally_debuginfod_close(server);
-		tally_error_set(err, -ENOPKG,
-				"debuginfod servers can't be asked: " LIBRARY " is not installed");
-		tally_error_hint(err, "on Debian: apt-get install libdebuginfod1");
-		return -ENOPKG;
+		return tally_loaded_refuse(err, -ENOPKG, "debuginfod servers can't be asked", LIBRARY,
+					   "libdebuginfod1");
 	}
 	/* libdebuginfod takes its settings only from the environment. */
 	bool is_set = (!urls || !setenv("DEBUGINFOD_URLS", urls, 1)) &&

@@ -35,13 +35,9 @@ static int load(struct library *library, struct tally_error *err)
 		     tally_loaded_find(handle, "pfm_get_event_info", &library->get_event_info) &&
 		     tally_loaded_find(handle, "pfm_get_event_attr_info",
 				       &library->get_event_attr_info);
-	if (!found) {
-		tally_error_set(
-			err, -ELIBACC,
-			"vendors' names of events need libpfm.so.4, which is not installed");
-		tally_error_hint(err, "on Debian: apt-get install libpfm4");
-		return -ELIBACC;
-	}
+	if (!found)
+		return tally_loaded_refuse(err, -ELIBACC, "vendors' names of events can't be used",
+					   "libpfm.so.4", "libpfm4");
 	pfm_err_t code = library->initialize();
 	if (code != PFM_SUCCESS && code != PFM_ERR_NOTSUPP)
 		return tally_error_set(err, -EIO, "libpfm: %s", library->strerror(code));

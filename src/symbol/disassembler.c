@@ -140,14 +140,15 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 			"code of this kind of machine (ELF's number %u) can't be disassembled",
 			machine);
 	void *handle = load_library();
-	if (!handle) {
-		const char *asked = tally_environment("TALLY_LIBLLVM");
-		tally_error_set(err, -ENOENT, "code can't be disassembled: %s",
-				asked ? "the libLLVM that TALLY_LIBLLVM names can't be loaded"
-				      : "libLLVM is not installed");
+	if (!handle && tally_environment("TALLY_LIBLLVM")) {
+		tally_error_set(err, -ENOENT, "code can't be disassembled: the libLLVM that "
+					      "TALLY_LIBLLVM names can't be loaded");
 		tally_error_hint(err, "on Debian: apt-get install libllvm14 (or a later one)");
 		return -ENOENT;
 	}
+	if (!handle)
+		return tally_loaded_refuse(err, -ENOENT, "code can't be disassembled", "libLLVM",
+					   "libllvm14 (or a later one)");
 	struct tally_disassembler *disassembler = calloc(1, sizeof(*disassembler));
 	if (!disassembler)
 		return tally_error_set(err, -ENOMEM, "out of memory");

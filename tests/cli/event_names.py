@@ -48,7 +48,10 @@ def printed_names(path):
 
 
 def problems_of(path, folder):
-    for name, count in printed_names(path).items():
+    names = printed_names(path)
+    if not names and run("script", path)[1].strip():
+        yield "no view prints a name"
+    for name, count in names.items():
         for view in views(path, folder) + [["diff"]]:
             arguments = ["diff", "--event", name, path, path] if view == ["diff"] else [*view, name] + ([path] if view[0] != "annotate" else [])
             status, out, err = run(*arguments)

@@ -4,6 +4,7 @@
     hostile_arguments.py        $TALLY is the binary; prints TAP; works in the current folder
 """
 import os
+import re
 import shutil
 import subprocess
 
@@ -51,13 +52,13 @@ def commands(recording, counts):
     yield ["flamegraph", "-o", recording, recording]
     yield ["flamegraph", "--title", NAME, "-o", "t.html", recording]
     yield ["diff", recording, recording]
-    yield ["diff", "--format", "markdown", recording, recording]
+    yield ["diff", "--markdown", recording, recording]
     yield ["diff", "--fail-if", NAME + " > 1", recording, recording]
     yield ["diff", recording, "none" + NAME]
     yield ["pack", recording]
     yield ["pack", "none" + NAME]
     yield ["compare", counts, counts]
-    yield ["compare", "--format", "markdown", counts, counts]
+    yield ["compare", "--markdown", counts, counts]
     yield ["compare", "--fail-if", NAME + " > 1%", counts, counts]
     yield ["compare", counts, recording]
     yield ["compare", counts, "none" + NAME]
@@ -95,6 +96,10 @@ def main():
     for arguments in commands("recording" + NAME, "counts" + NAME):
         done = subprocess.run([TALLY, *arguments], capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL, env=environment)
         problems = text_problems("messages", done.stderr) + text_problems("output", done.stdout.replace(b"\r\n", b"\n"))
+        if done.returncode not in (0, 1, 2, 126, 127):
+            problems.append(f"status {done.returncode}")
+        if re.search(rb"Sanitizer|runtime error:", done.stderr):
+            problems.append("a sanitizer's message")
         if not done.stdout and not done.stderr and "-o" not in arguments:
             problems.append("there is neither output nor a message")
         number += 1

@@ -9,6 +9,7 @@ one line and plain; JSON gives them back as they are; XML is well-formed.
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,10 @@ def pprof_problems(what, data):
 
 def run(*arguments):
     done = subprocess.run([TALLY, *arguments], capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
-    return done.stdout, done.stderr
+    problems = [] if done.returncode in (0, 1) else [f"status {done.returncode}"]
+    if re.search(rb"Sanitizer|runtime error:", done.stderr):
+        problems.append("a sanitizer's message")
+    return done.stdout, done.stderr, problems
 
 
 def views(path, folder):
@@ -136,7 +140,7 @@ def views(path, folder):
                       ["annotate", "--stdio", hostile_name("inflate"), "-i"], ["report", "--stdio", "-e", hostile_name("none").replace("\0", "")],
                       ["report", "--stdio", "--comm", "nothing"], ["report", "--stdio", "-S", "nothing"], ["timeline", "--stdio", "--comm", "nothing"]):
         yield [*arguments, path], None, text_problems
-    for arguments in (["diff", path, path], ["diff", "--format", "markdown", path, path], ["diff", "--event", "1", path, path]):
+    for arguments in (["diff", path, path], ["diff", "--markdown", path, path], ["diff", "--event", "1", path, path]):
         yield arguments, None, text_problems
     yield ["script", "--csv", path], None, lambda what, data: text_problems(what, data, "\r\n")
     # JSON has the whole names
@@ -165,12 +169,12 @@ def main():
             for arguments, target, problems_of in views(path, folder):
                 if target and os.path.exists(target):
                     os.unlink(target)
-                out, err = run(*arguments)
+                out, err, problems = run(*arguments)
                 what = " ".join(arguments).replace(path, "FILE").replace(folder, "DIR")
                 what = "".join(c if is_plain(c) else "?" for c in what)[:90]
                 if target:
                     out = open(target, "rb").read() if os.path.exists(target) else b""
-                problems = text_problems("messages", err)
+                problems += text_problems("messages", err)
                 if out:
                     problems += problems_of("output", out)
                 elif not err:

@@ -6,7 +6,7 @@
 cd "$scratch" || exit 1
 export PYTHONPATH=$SOURCE/tests/cli PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$scratch/cache HOME=$scratch
 pid=$((4100000 + $$ % 90000)) # larger than those of this machine's processes
-trap 'rm -rf "$scratch" /tmp/perf-$pid.map' EXIT
+trap 'rm -rf "$scratch" /tmp/perf-$pid.map; [ -z "${server:-}" ] || kill $server 2>/dev/null' EXIT
 
 # FILE [PATH [BUILD_ID]]…: a recording with samples in made code, and in each file that is mapped.
 cat >recording.py <<'PY'
@@ -195,6 +195,7 @@ if libraries | grep -q 'libdebuginfod\.so\.1'; then
 		check "an answer of debuginfod above the limit is dropped ($how)"
 		kill $server
 		wait $server 2>/dev/null
+		server=
 	done
 else
 	skip "debuginfod's answers" "libdebuginfod is not installed"
