@@ -52,6 +52,10 @@ const struct tally_input_row tally_input_rows[TALLY_INPUTS] = {
 		.name = "object-sections", .bytes = GIB(4), .free_bytes = MIB(64), .ratio = 64,
 		.what = "compressed sections of one object, unpacked",
 	},
+	[TALLY_INPUT_DWARF] = {
+		.name = "dwarf", .bytes = GIB(1024), .free_bytes = MIB(1), .ratio = 16,
+		.what = "debug information that is read for lines, as often as it is read",
+	},
 	[TALLY_INPUT_MINIDEBUGINFO] = {
 		.name = "minidebuginfo", .bytes = MIB(256),
 		.what = "an object's .gnu_debugdata, unpacked",

@@ -1,6 +1,7 @@
 /* Warnings about what limits the trust in a recording. */
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
+#include "base/input_limits.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "perfdata/off_cpu_event.h"
@@ -39,6 +40,7 @@ static void warn_partial(const struct tally_names_gaps *gaps, struct tally_buffe
 static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 		       struct tally_buffer *out)
 {
+	char hint[TALLY_INPUT_HINT];
 	if (gaps->changed_files == 1)
 		tally_buffer_printf(
 			out,
@@ -85,11 +87,14 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->partial_objects)
 		warn_partial(gaps, out);
 	if (gaps->refused_objects)
-		tally_buffer_printf(out,
-				    "debug information of %s%s%s is not read whole: its units share too "
-				    "much\n",
-				    gaps->refused_object, gaps->refused_objects > 1 ? " and " : "",
-				    gaps->refused_objects > 1 ? "others" : "");
+		tally_buffer_printf(
+			out,
+			"debug information of %s%s%s is not read whole: its units share too much; "
+			"%s\n",
+			gaps->refused_object, gaps->refused_objects > 1 ? " and " : "",
+			gaps->refused_objects > 1 ? "others" : "",
+			tally_input_hint(TALLY_INPUT_DWARF,
+					 tally_input_rows[TALLY_INPUT_DWARF].bytes / 2, hint));
 	if (gaps->nameless.listed)
 		tally_buffer_printf(
 			out,

@@ -1,6 +1,7 @@
 /* Values of attributes: skips them, reads them, and interprets them in their unit. */
 #include "symbol/dwarf_reader.h"
 
+#include "base/input_limits.h"
 #include "object/object.h"
 
 #include <dwarf.h>
@@ -336,9 +337,10 @@ static int compare_codes(const void *a, const void *b)
 /* Honest files take up to four times their size. */
 void tally_dwarf_allow(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file)
 {
-	enum { TIMES = 16 };
+	uint64_t size = 0;
 	for (unsigned i = 0; i < TALLY_DWARF_SECTIONS; i++)
-		scratch->budget += TIMES * file->sections[i].size;
+		size += file->sections[i].size;
+	scratch->budget += tally_input_limit_unpacked(TALLY_INPUT_DWARF, size);
 	if (file->supplement)
 		tally_dwarf_allow(scratch, file->supplement);
 }

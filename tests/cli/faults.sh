@@ -102,7 +102,7 @@ expect
 
 # --- limits ------------------------------------------------------------------------------------------------------
 is_full=no
-stacks="64" blocks="1" descriptors="5 12 24" megabytes="16 24 32"
+stacks="64" blocks="1" descriptors="5 12 24 48 64" megabytes="16 24 32"
 [ "${1-}" != full ] || { is_full=yes stacks="32 64 128 256 1024" blocks="0 1 8 64" descriptors=$(seq 3 40) megabytes=$(seq 10 2 60); }
 for kb in $stacks; do
 	: >out
@@ -133,6 +133,30 @@ else
 		faulty '[Mm]emory|allocate|map segment|not enough|shared libraries' bash -c "ulimit -v $((mb << 10)) && exec \"\$@\"" -
 		check "$mb MB of memory are enough, or a message says that they are not"
 	done
+fi
+
+# A cgroup's limit: the kernel kills the recorder.  Version 1 or 2, in this process's own cgroup.
+memory_cgroup() {
+	local folder
+	for folder in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		[ "$folder" = /sys/fs/cgroup ] && ! grep -qw memory $folder/cgroup.subtree_control 2>/dev/null && continue
+		cgroup=$folder/tally-test-$$
+		mkdir "$cgroup" 2>/dev/null || continue
+		{ echo $((6 << 20)) >"$cgroup/memory.limit_in_bytes" || echo $((6 << 20)) >"$cgroup/memory.max"; } 2>/dev/null && return
+		rmdir "$cgroup"
+	done
+	cgroup=
+	return 1
+}
+if memory_cgroup; then
+	trap 'rmdir "$cgroup"; rm -rf "$scratch"' EXIT
+	rm -f small*
+	run 137 bash -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$cgroup" ./tally record -z 0 -e cpu-clock -F 20000 -m 16M -g -o small -- \
+		bash -c 'echo $$ >"'"${cgroup%/*}"'/cgroup.procs"; while :; do :; done' || has 'emory'
+	./tally script -i small >/dev/null 2>>out || [ ! -e small ]
+	check "a recorder that a cgroup's limit of memory ends leaves a readable file, or none"
+else
+	skip "a recorder that a cgroup's limit of memory ends leaves a readable file, or none" "no cgroup of memory can be made"
 fi
 
 unprivileged=(setpriv --reuid=$((20000 + $$ % 40000)) --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)

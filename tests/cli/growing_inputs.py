@@ -1069,6 +1069,16 @@ def sequences(n, folder):
     return with_dwarf(n, folder, dwarf(unit(dies), lines=u32(len(body)) + body))
 
 
+def packed(n, folder):
+    """Names that the recording itself carries."""
+    path = symbols(n, folder)
+    subprocess.run([os.environ["TALLY"], "pack", "-o", os.path.join(folder, "packed"), path], check=True, stderr=subprocess.DEVNULL)
+    for name in os.listdir(folder):
+        if name != "packed":
+            os.unlink(os.path.join(folder, name))
+    return os.path.join(folder, "packed")
+
+
 INPUTS = {
     "recording": [falling_maps, nested_maps, shuffled_maps, inner_maps, maps_and_samples, files, inodes, tasks, same_named_tasks, threads, comms, forks,
                   fork_chain, made_forks, exits, namespaces, cgroups, kernel_symbols, text_pokes, switches, lost, events, nameless_events, ids,
@@ -1080,7 +1090,7 @@ INPUTS = {
                mangled_at_one_place, nested_symbols, dead_symbols, source_symbols, many_sections, functions, units, units_of_one_line_program,
                units_of_one_abbreviation_table, units_of_overlapping_abbreviations, units_of_two_abbreviation_tables, wide_abbreviation, wide_root,
                units_of_one_range_list, units_of_one_empty_range_list, functions_of_one_range_list, functions_of_one_empty_range_list,
-               functions_of_overlapping_names, deep_inlining, wide_inlining, references, source_files, sequences],
+               functions_of_overlapping_names, deep_inlining, wide_inlining, references, source_files, sequences, packed],
     "text": [folded_lines, same_folded_lines, folded_comms, folded_tasks, folded_deep, folded_recursion, folded_prefixes, folded_wide,
              folded_no_weights, folded_blanks, d_names, perf_script, perf_script_deep, perf_script_headers, perf_script_long_line]
     + [long_name(kind) for kind in NAMES],

@@ -62,7 +62,7 @@ QUICK = {
     "symbols_at_one_place": "fold", "nested_symbols": "script", "units_of_one_line_program": "script", "units_of_one_range_list": "fold",
     "units_of_two_abbreviation_tables": "script", "functions_of_overlapping_names": "fold", "deep_inlining": "script", "folded_lines": "flamegraph",
     "folded_deep": "flamegraph", "d_names": "fold", "long_name_namespaces": "flamegraph", "long_name_rust": "flamegraph", "perf_script": "fold",
-    "perf_map_nested": "fold", "jit_again": "fold",
+    "perf_map_nested": "fold", "jit_again": "fold", "packed": "report -j",
 }
 
 

@@ -38,6 +38,27 @@ write_file(out, [event], records, common_features([event]))
 PY
 recording() { python3 recording.py "$pid" "$@"; }
 
+# ---- debug information and sources
+
+mkdir dwarf && python3 -c 'import growing_inputs, os; growing_inputs.functions(300, os.path.abspath("dwarf"))' && mv dwarf/r.data dwarf.data
+within 100 "$TALLY" report -g -i dwarf.data --sort srcline && [ "$status" = 0 ] && ! says 'not read whole'
+check "debug information below the limit is read"
+TALLY_LIMITS=dwarf=1K within 100 "$TALLY" report -g -i dwarf.data --sort srcline && says 'is not read whole' && says 'TALLY_LIMITS=dwarf=1024G raises the limit'
+check "… and above it not, which a warning says"
+if have gcc; then
+	printf 'volatile long x;\nint main(void) { for (long i = 0; i < 30000000; i++) x += i; return 0; }\n' >source.c
+	yes '/* a line */' | head -n 1000 >>source.c
+	if gcc -g -O1 source.c -o source 2>err && "$TALLY" record -q -e cpu-clock -o source.data ./source >out 2>err; then
+		TALLY_LIMITS=source=1K within 100 "$TALLY" annotate --stdio -i source.data && failed && says 'source.c was left out' &&
+			says 'TALLY_LIMITS=source=1G raises the limit'
+		check "a source above the limit is left out"
+	else
+		skip "a source above the limit is left out" "$(head -n 1 err)"
+	fi
+else
+	skip "a source above the limit is left out" "needs gcc"
+fi
+
 # ---- perf maps
 
 recording map.data
@@ -193,6 +214,10 @@ if libraries | grep -q 'libdebuginfod\.so\.1'; then
 			says "debuginfod's file of 00112233445566778899aabbccddeeff00112233 was left out" &&
 			says 'TALLY_LIMITS=debuginfod=1G' && [ -z "$(find .cache cache -size +1M 2>/dev/null)" ]
 		check "an answer of debuginfod above the limit is dropped ($how)"
+		rm -rf .cache cache
+		TALLY_LIMITS=debuginfod-all=8M within 200 "$TALLY" report --debuginfod="http://127.0.0.1:$(cat port)" -i gone.data && failed &&
+			says 'TALLY_LIMITS=debuginfod-all=1G'
+		check "… and one above the limit of all ($how)"
 		kill $server
 		wait $server 2>/dev/null
 		server=

@@ -80,6 +80,10 @@ fifo() { others 'mkfifo tmp/out' && refused "$1" tmp/out "another user\|not a re
 check "… nor is a FIFO opened" each fifo
 their_fifo() { others 'mkfifo theirs/out' && refused "$1" theirs/out "another user\|not a regular file"; }
 check "… nor in the user's own folder" each their_fifo
+socket() {
+	others "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"tmp/out\")'" && refused "$1" tmp/out "another user\|not a regular file"
+}
+check "… nor is a socket replaced" each socket
 
 # stat writes in place.
 hard() {

@@ -348,9 +348,16 @@ static void tables_of_little_are_not_large(void **state)
 	tally_own_feature_add(&section, TALLY_OWN_STACKS, zeros, sizeof(zeros));
 	assert_int_equal(tally_packed_stacks_read(section.bytes, section.length, &stacks), -EFBIG);
 	assert_null(stacks);
-	tally_buffer_release(&section);
 	getrusage(RUSAGE_SELF, &usage);
 	assert_true(usage.ru_maxrss < 700 << 10); /* this program's own arrays are a part of it */
+	setenv("TALLY_LIMITS", "tables=8G", 1);
+	tally_buffer_clear(&section);
+	tally_own_feature_begin(&section);
+	tally_own_feature_add(&section, TALLY_OWN_STRINGS, zeros, sizeof(zeros));
+	assert_int_not_equal(tally_packed_names_read(section.bytes, section.length, &names), -EFBIG);
+	tally_packed_names_free(names);
+	tally_buffer_release(&section);
+	unsetenv("TALLY_LIMITS");
 }
 
 int main(void)
