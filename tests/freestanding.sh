@@ -18,7 +18,7 @@ targets=(
 	"armv6 --target=armv6-none-eabi -DTALLY_NO_ATOMIC64"
 )
 
-mapfile -t files < <(ls "$root"/src/abi/*.c "$root"/src/filter/*.c "$root"/src/engine/*.c | grep -v '/layout\.c$')
+mapfile -t files < <(ls "$root"/src/engine/abi/*.c "$root"/src/engine/filter/*.c "$root"/src/engine/engine/*.c | grep -v '/layout\.c$')
 if ! command -v "$clang" >/dev/null || ! command -v "$lld" >/dev/null || ! command -v "$nm" >/dev/null; then
 	echo "1..0 # SKIP needs clang, lld and llvm-nm"
 	exit 0
@@ -41,7 +41,7 @@ for target in "${targets[@]}"; do
 	mkdir "$work/$name"
 	# shellcheck disable=SC2086 # flags are words
 	(cd "$work/$name" && "$clang" $flags -std=gnu17 -O1 -Wall -Wextra -Werror -Wno-missing-field-initializers \
-		-ffreestanding -nostdlib -nostdlibinc -I"$root/src" -I"$root/include" -c "${files[@]}") >"$work/log" 2>&1
+		-ffreestanding -nostdlib -nostdlibinc -I"$root/src/engine" -I"$root/include" -c "${files[@]}") >"$work/log" 2>&1
 	status=$?
 	[ $status = 0 ] || sed 's/^/# /' "$work/log" | head -40
 	result $status "$name: every file compiles without a library"

@@ -1,38 +1,76 @@
 #!/usr/bin/env python3
-"""Checks every #include below src/ and hosts/: none may point upwards (docs/architecture.md, The floors).
-TAP.
+"""Checks every #include below src/ (docs/architecture.md, The wings): none may point upwards, neither
+between wings nor between the rooms of one.  Also: include guards have their file's name, and the file
+names that comments mention exist.  TAP.
 """
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-FLOORS = {
-    "abi": 1, "base": 1, "filter": 1,
-    "engine": 2, "object": 2, "machine": 2, "tracepoint": 2, "event": 2,
-    "sim": 3, "valgrind": 3, # hosts
-    "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
-    "provider": 4, "task": 4,
-    "naming": 5, "recording": 6, "profile": 7, "report": 8,
-    "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
-    "library": 9, "output": 9, "export": 9, "stat": 9,
-    "annotate": 10, "diff": 10, "flamegraph": 10, "timeline": 10, "browse": 10,
-    "command": 11,
+# From top to bottom.  A wing's rooms have floors: a room may include those on lower ones.
+WINGS = {
+    "command": {},
+    "library": {},
+    "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "export": 1, "stat": 1, "output": 1},
+    "read": {"diff": 5, "timeline": 5, "report": 4, "profile": 3, "recording": 2, "naming": 1},
+    "measure": {"simulation": 3, "recorder": 3, "counting": 2, "session": 1, "provider": 0},
+    "file": {"perfdata": 0},
+    "code": {"task": 2, "symbol": 1, "unwind": 1, "object": 0},
+    "event": {"counts": 0, "event": 0, "machine": 0, "tracepoint": 0},
+    "engine": {"hosts": 2, "engine": 1, "filter": 0, "abi": 0},
+    "base": {},
 }
+ORDER = list(WINGS)
+WING_OF = {room: wing for wing, rooms in WINGS.items() for room in rooms or [wing]}
+WING_OF.update(sim="engine", valgrind="engine", skeleton="engine") # hosts
 FREESTANDING = {"abi", "filter", "engine"}
 # Headers of the language, not of a library.
 LANGUAGE = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h"}
 HOSTS_USE = {"engine", "abi", "filter"}
+# The rooms that may use the hosts: `tally sim` plays scenarios, and the simulated PMU's tool shares headers with its
+# provider.
+HOSTS_USERS = {"simulation", "provider"}
 
-upward, unknown, names, hosted = [], [], {}, []
-files = sorted(path for path in (root / "src").rglob("*.[ch]"))
+
+def room_of(path):
+    """Returns (wing, room), and for a host its name as the room."""
+    parts = path.relative_to(root / "src").parts
+    if parts[0] not in WINGS or len(parts) < 2:
+        return None
+    if not WINGS[parts[0]]:
+        return parts[0], parts[0]
+    if parts[1] not in WINGS[parts[0]]:
+        return None
+    return parts[0], parts[2] if parts[1] == "hosts" else parts[1]
+
+
+def floor(room):
+    return WINGS[WING_OF[room]].get(room, 2 if room in ("sim", "valgrind", "skeleton") else 0)
+
+
+upward, unknown, names, hosted, guards, gone = [], [], {}, [], [], []
+files = sorted((root / "src").rglob("*.[ch]"))
+known = {path.name for folder in ("src", "include", "tests", "bench", "man", "examples") for path in (root / folder).rglob("*.*")}
 for path in files:
-    room = path.relative_to(root / "src").parts[0]
-    if room not in FLOORS:
+    place = room_of(path)
+    names.setdefault(path.name, []).append(str(path))
+    if not place:
         unknown.append(str(path))
         continue
-    names.setdefault(path.name, []).append(str(path))
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    wing, room = place
+    is_host = room in ("sim", "valgrind", "skeleton")
+    text = path.read_text()
+    guard = re.search(r"^#ifndef (\w+_H)$", text, re.M)
+    if path.suffix == ".h" and guard and not is_host:
+        expected = f"TALLY_{room}_{path.stem}_H".upper()
+        if guard.group(1) != expected:
+            guards.append(f"{path}: the guard is {guard.group(1)}, not {expected}")
+    for comment in re.findall(r"/\*.*?\*/", text, re.S):
+        for name in re.findall(r"\b[a-z][a-z0-9_]*/([a-z][a-z0-9_]*\.[ch])\b", comment):
+            if name not in known and not re.search(r"(kernel|asm|linux|arch|glibc|sysdeps|runtime|uapi|include|lib|tools|drivers|asm-generic)/[\w./-]*" + name, comment):
+                gone.append(f"{path}: a comment mentions {name}, which is not there")
+    for number, line in enumerate(text.splitlines(), 1):
         system = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
         # layout.c compares our definitions with the system's header, using only asserts.
         if system and room in FREESTANDING and system.group(1) not in LANGUAGE and path.name != "layout.c":
@@ -43,29 +81,33 @@ for path in files:
         other = include.group(1).split("/")[0]
         if other in ("tally", room):
             continue
-        if other not in FLOORS or FLOORS[other] >= FLOORS[room]:
-            upward.append(f"{path}:{number}: {room} (floor {FLOORS[room]}) includes {include.group(1)}")
+        where = f"{path}:{number}: {room} includes {include.group(1)}"
+        if is_host: # it brings the engine to a target, and uses no other host
+            if other not in HOSTS_USE:
+                hosted.append(where)
+        elif other not in WING_OF:
+            upward.append(where)
         elif room in FREESTANDING and other not in FREESTANDING:
-            upward.append(f"{path}:{number}: {room} is freestanding, but includes {include.group(1)}")
+            upward.append(where + ", but is freestanding")
+        elif other in ("sim", "valgrind"):
+            if room not in HOSTS_USERS:
+                hosted.append(where)
+        elif WING_OF[other] == wing:
+            if floor(other) >= floor(room):
+                upward.append(where + " on its own floor or above")
+        elif ORDER.index(WING_OF[other]) < ORDER.index(wing):
+            upward.append(f"{where}, a wing above {wing}")
 
-# A host brings the engine to a target.  It uses no other room except its own files, and no other
-# host.
-for path in sorted((root / "hosts").rglob("*.[ch]")):
-    host = path.relative_to(root / "hosts").parts[0]
-    names.setdefault(path.name, []).append(str(path))
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-        if include and "/" in include.group(1) and include.group(1).split("/")[0] not in HOSTS_USE | {"tally", host}:
-            hosted.append(f"{path}:{number}: the host {host} includes {include.group(1)}")
-
-twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1 and not paths[0].endswith(".build")]
-
-print("1..4")
-for number, (bad, what) in enumerate(((upward, "no include runs up the house"),
-                                      (unknown, "every folder of src is a room of the design"),
-                                      (twice, "file names are unique in the tree"),
-                                      (hosted, "hosts use the engine, abi and filter alone")), 1):
+twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1]
+CHECKS = ((upward, "no include runs up the house"),
+          (unknown, "every folder of src is a wing or a room of the design"),
+          (twice, "file names are unique in the tree"),
+          (hosted, "hosts use the engine, abi and filter alone, and only providers and scenarios use hosts"),
+          (guards, "include guards have the names of their files"),
+          (gone, "comments mention files that exist"))
+print(f"1..{len(CHECKS)}")
+for number, (bad, what) in enumerate(CHECKS, 1):
     for line in bad:
         print(f"# {line}")
     print(f"{'not ok' if bad else 'ok'} {number} - {what}")
-sys.exit(1 if upward or unknown or twice or hosted else 0)
+sys.exit(any(bad for bad, _ in CHECKS))

@@ -63,7 +63,7 @@ for path in sorted((root / "docs").glob("*.md")):
         missing += [f"docs/{path.name}:{number}: {token}" for token in re.findall(r"`([^`]+)`", line) if is_missing(token)]
 
 design = (root / "docs/architecture.md").read_text()
-unsaid = [str(path) for path in sorted((root / "src/engine").glob("*.c")) if f"`{path.name}`" not in design]
+unsaid = [str(path) for path in sorted((root / "src/engine/engine").glob("*.c")) if f"`{path.name}`" not in design]
 
 wrong = [reason for reason in lineage if reason]
 if not clauses or len(lineage) < 100 or len(rows) < 50:

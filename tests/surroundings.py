@@ -26,7 +26,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 CHARACTER = re.compile(r"'(?:[^'\\]|\\.)'")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 texts = {}
-for path in sorted([*(root / "src").rglob("*.[ch]"), *(root / "hosts").rglob("*.[ch]")]):
+for path in sorted((root / "src").rglob("*.[ch]")):
     texts[str(path.relative_to(root))] = CHARACTER.sub("0", COMMENT.sub("", path.read_text()))
 
 HOME_OF = {"variables": "src/base/environment.c", "libraries": "src/base/loaded.c"}

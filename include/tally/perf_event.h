@@ -2,7 +2,7 @@
  * perf_event_open(2), after include/uapi/linux/perf_event.h of Linux 6.18.
  *
  * The definitions are tally's own, so that the same code serves engine, tool and foreign recordings
- * on any host, even without Linux headers; src/abi/layout.c asserts them against the system's.  The
+ * on any host, even without Linux headers; src/engine/abi/layout.c asserts them against the system's.  The
  * kernel's bit-fields are one word of flags here.  C99, C++, freestanding. */
 #ifndef TALLY_PERF_EVENT_H
 #define TALLY_PERF_EVENT_H

@@ -2,7 +2,7 @@
  *
  * The same decoder reads records from a live ring (tally/ring.h), a file or a pipe (tally/data.h).
  * Nothing is copied: decoded structs point into the record's bytes.  The functions are in libtally,
- * or in the program of those who build src/abi themselves.  They keep no state, so any thread may
+ * or in the program of those who build src/engine/abi themselves.  They keep no state, so any thread may
  * call them.  C99, C++. */
 #ifndef TALLY_RECORD_H
 #define TALLY_RECORD_H

@@ -17,7 +17,7 @@ from make_recording import CPU, IDENTIFIER, IP, PERIOD, RAW, TID, TIME, Event, e
 
 EVENTS_PER_FORMAT = 12
 
-# perf prints these wrongly, the kernel and tally don't: src/tracepoint/print_parse.c.
+# perf prints these wrongly, the kernel and tally don't: src/event/tracepoint/print_parse.c.
 BETTER = {
     "timer:timer_start",             # a & (b | c | d)
     "btrfs:raid56_read",             # a - b + c

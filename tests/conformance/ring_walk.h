@@ -1,6 +1,6 @@
 /* Access to rings for the clauses: an event with its buffer, and its records one by one.
  *
- * src/abi decodes each record from a copy.  So a record may lie across the buffer's end, and may be
+ * src/engine/abi decodes each record from a copy.  So a record may lie across the buffer's end, and may be
  * overwritten during the decoding. */
 #ifndef TALLY_CONFORMANCE_RING_WALK_H
 #define TALLY_CONFORMANCE_RING_WALK_H

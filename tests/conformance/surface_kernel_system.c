@@ -39,7 +39,7 @@ static int write_text(const char *path, const char *text)
 	return code;
 }
 
-/* Opens tracefs in the same way as src/machine/tracefs.c: at its mount point, or as a mount of its
+/* Opens tracefs in the same way as src/event/machine/tracefs.c: at its mount point, or as a mount of its
  * own that has no path and lasts as long as this process.  Returns a descriptor or -errno. */
 int kernel_tracefs_open(void)
 {
