@@ -12,7 +12,7 @@ root = pathlib.Path(sys.argv[1])
 WINGS = {
     "command": {},
     "library": {},
-    "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "export": 1, "stat": 1, "output": 1},
+    "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "export": 1, "stat": 1, "output": 0},
     "read": {"diff": 5, "timeline": 5, "report": 4, "profile": 3, "recording": 2, "naming": 1},
     "measure": {"simulation": 3, "recorder": 3, "counting": 2, "session": 1, "provider": 0},
     "file": {"perfdata": 0},
@@ -51,7 +51,9 @@ def floor(room):
 
 upward, unknown, names, hosted, guards, gone = [], [], {}, [], [], []
 files = sorted((root / "src").rglob("*.[ch]"))
-known = {path.name for folder in ("src", "include", "tests", "bench", "man", "examples") for path in (root / folder).rglob("*.*")}
+known, declared, defined = {}, {}, {}
+for path in files:
+    known.setdefault(path.name, []).append(path)
 for path in files:
     place = room_of(path)
     names.setdefault(path.name, []).append(str(path))
@@ -61,15 +63,22 @@ for path in files:
     wing, room = place
     is_host = room in ("sim", "valgrind", "skeleton")
     text = path.read_text()
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    if path.suffix == ".h":
+        for name in re.findall(r"^[a-z][\w *]*?\b(tally_\w+)\([^;{}]*\)[^;{}()]*(?:__attribute__\s*\(\(.*?\)\))?;", code, re.M):
+            declared[name] = room
+    else:
+        for name in re.findall(r"^[a-z][\w *]*?\b(tally_\w+)\([^;{}]*\)\s*\{", code, re.M):
+            defined[name] = room
     guard = re.search(r"^#ifndef (\w+_H)$", text, re.M)
     if path.suffix == ".h" and guard and not is_host:
-        expected = f"TALLY_{room}_{path.stem}_H".upper()
+        expected = (f"TALLY_{path.stem}_H" if path.stem.startswith(room) else f"TALLY_{room}_{path.stem}_H").upper()
         if guard.group(1) != expected:
             guards.append(f"{path}: the guard is {guard.group(1)}, not {expected}")
     for comment in re.findall(r"/\*.*?\*/", text, re.S):
-        for name in re.findall(r"\b[a-z][a-z0-9_]*/([a-z][a-z0-9_]*\.[ch])\b", comment):
-            if name not in known and not re.search(r"(kernel|asm|linux|arch|glibc|sysdeps|runtime|uapi|include|lib|tools|drivers|asm-generic)/[\w./-]*" + name, comment):
-                gone.append(f"{path}: a comment mentions {name}, which is not there")
+        for folder, name in re.findall(r"\b([a-z]+)/([a-z][a-z0-9_]*\.[ch])\b", comment):
+            if folder in WING_OF and not any(WING_OF.get(folder) and there.parent.name == folder for there in known.get(name, ())):
+                gone.append(f"{path}: a comment mentions {folder}/{name}, which is not there")
     for number, line in enumerate(text.splitlines(), 1):
         system = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
         # layout.c compares our definitions with the system's header, using only asserts.
@@ -98,13 +107,16 @@ for path in files:
         elif ORDER.index(WING_OF[other]) < ORDER.index(wing):
             upward.append(f"{where}, a wing above {wing}")
 
+astray = [f"{name} is declared in {room}, defined in {defined[name]}" for name, room in sorted(declared.items())
+          if name in defined and defined[name] != room]
 twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1]
 CHECKS = ((upward, "no include runs up the house"),
           (unknown, "every folder of src is a wing or a room of the design"),
           (twice, "file names are unique in the tree"),
           (hosted, "hosts use the engine, abi and filter alone, and only providers and scenarios use hosts"),
           (guards, "include guards have the names of their files"),
-          (gone, "comments mention files that exist"))
+          (gone, "comments mention files that exist"),
+          (astray, "functions are defined in the room that declares them"))
 print(f"1..{len(CHECKS)}")
 for number, (bad, what) in enumerate(CHECKS, 1):
     for line in bad:

@@ -22,7 +22,7 @@ for path in (root / "tests/unit").glob("test_*.c"):
 
 CLAUSE = re.compile(r"[A-H]\d+\.[a-z0-9_]+")
 UNIT = re.compile(r"([a-z0-9_]+)\.([a-z0-9_]+)")
-FILE = re.compile(r"(?:src|tests|hosts|docs|include|examples|scripts|bench)/[\w./-]*\w")
+FILE = re.compile(r"(?:src|tests|docs|include|examples|scripts|bench)/[\w./-]*\w")
 
 
 def is_missing(token):

@@ -2,8 +2,8 @@
  *
  * Help, usage errors and completion come from the option tables.
  */
-#ifndef TALLY_COMMAND_COMMAND_H
-#define TALLY_COMMAND_COMMAND_H
+#ifndef TALLY_COMMAND_H
+#define TALLY_COMMAND_H
 
 #include "command/options.h"
 

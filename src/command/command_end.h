@@ -1,6 +1,6 @@
 /* What a command says at its end: which inputs it refused, and which files changed under it. */
-#ifndef TALLY_COMMAND_COMMAND_END_H
-#define TALLY_COMMAND_COMMAND_END_H
+#ifndef TALLY_COMMAND_END_H
+#define TALLY_COMMAND_END_H
 
 struct tally_command;
 

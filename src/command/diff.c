@@ -4,7 +4,7 @@
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
-#include "diff/diff_view.h"
+#include "output/diff_view.h"
 #include "output/pager.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
 #include "output/branch_text.h"
 #include "perfdata/graft.h"
 #include "report/jit_hint.h"
-#include "naming/packed_names.h"
 #include "profile/profile.h"
 #include "recording/trace_text.h"
 #include "task/jit.h"

@@ -1,4 +1,4 @@
-#include "timeline/timeline.h"
+#include "output/timeline.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "command/command.h"

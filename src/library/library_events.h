@@ -1,6 +1,6 @@
 /* The common beginning of libtally's functions that open events. */
-#ifndef TALLY_LIBRARY_LIBRARY_EVENTS_H
-#define TALLY_LIBRARY_LIBRARY_EVENTS_H
+#ifndef TALLY_LIBRARY_EVENTS_H
+#define TALLY_LIBRARY_EVENTS_H
 
 #include "base/arena.h"
 #include "base/weight_sum.h"

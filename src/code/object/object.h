@@ -4,8 +4,8 @@
  * (libelf does the parsing).  An object is immutable once open; ref/unref are not atomic: one
  * thread owns it.
  */
-#ifndef TALLY_OBJECT_OBJECT_H
-#define TALLY_OBJECT_OBJECT_H
+#ifndef TALLY_OBJECT_H
+#define TALLY_OBJECT_H
 
 #include "base/error.h"
 

@@ -4,8 +4,8 @@
  * Pure: tables are built from an object or from text.  Lookups take addresses in the object
  * ("st_value" addresses), or raw addresses for the kernel and JITs.  Immutable once built.
  */
-#ifndef TALLY_SYMBOL_SYMBOL_H
-#define TALLY_SYMBOL_SYMBOL_H
+#ifndef TALLY_SYMBOL_H
+#define TALLY_SYMBOL_H
 
 #include "base/error.h"
 

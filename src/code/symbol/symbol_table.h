@@ -1,7 +1,7 @@
 /* Builds a table of symbols: shared by elf_symbols.c, plt.c, kallsyms.c and perf_map.c.  Internal
  * to this folder. */
-#ifndef TALLY_SYMBOL_SYMBOL_TABLE_H
-#define TALLY_SYMBOL_SYMBOL_TABLE_H
+#ifndef TALLY_SYMBOL_TABLE_H
+#define TALLY_SYMBOL_TABLE_H
 
 #include "base/arena.h"
 #include "symbol/symbol.h"

@@ -7,8 +7,8 @@
  * Paths and command names are interned in `strings`, files in `files`.  Ids are small numbers, and
  * stable unless files are forgotten (objects.h).  Not thread-safe.
  */
-#ifndef TALLY_TASK_TASKS_H
-#define TALLY_TASK_TASKS_H
+#ifndef TALLY_TASKS_H
+#define TALLY_TASKS_H
 
 #include "abi/record.h"
 #include "base/map.h"

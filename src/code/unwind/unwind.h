@@ -5,8 +5,8 @@
  * and allocates memory only for a function that it meets for the first time.  A table or a cache
  * may be used by one thread only.  unwind.c explains unwinding.
  */
-#ifndef TALLY_UNWIND_UNWIND_H
-#define TALLY_UNWIND_UNWIND_H
+#ifndef TALLY_UNWIND_H
+#define TALLY_UNWIND_H
 
 #include "base/error.h"
 

@@ -9,8 +9,8 @@
  * The key is the region's address in the process and the space, which is the number of a set of
  * mappings.  A process whose mappings change gets another number, so nothing must ever be removed.
  */
-#ifndef TALLY_UNWIND_UNWIND_CACHE_H
-#define TALLY_UNWIND_UNWIND_CACHE_H
+#ifndef TALLY_UNWIND_CACHE_H
+#define TALLY_UNWIND_CACHE_H
 
 #include "unwind/unwind_rule.h"
 

@@ -1,7 +1,7 @@
 /* Keeps the last whole stack of a thread, so that the next walk ends where it meets it.  Internal
  * to src/unwind; unwind_chain.c explains it. */
-#ifndef TALLY_UNWIND_UNWIND_CHAIN_H
-#define TALLY_UNWIND_UNWIND_CHAIN_H
+#ifndef TALLY_UNWIND_CHAIN_H
+#define TALLY_UNWIND_CHAIN_H
 
 #include "unwind/unwind_walk.h"
 

@@ -1,6 +1,6 @@
 /* The registers of a machine, in DWARF's numbering.  Internal to src/unwind. */
-#ifndef TALLY_UNWIND_UNWIND_MACHINE_H
-#define TALLY_UNWIND_UNWIND_MACHINE_H
+#ifndef TALLY_UNWIND_MACHINE_H
+#define TALLY_UNWIND_MACHINE_H
 
 #include "unwind/unwind.h"
 

@@ -1,7 +1,7 @@
 /* Rules in the form that a step needs, and the functions compiled to them.  Internal to
  * src/unwind. */
-#ifndef TALLY_UNWIND_UNWIND_RULE_H
-#define TALLY_UNWIND_UNWIND_RULE_H
+#ifndef TALLY_UNWIND_RULE_H
+#define TALLY_UNWIND_RULE_H
 
 #include "base/arena.h"
 #include "base/map.h"

@@ -1,6 +1,6 @@
 /* The rules of one object.  Internal to src/code/unwind (and for tests that make their own sections). */
-#ifndef TALLY_UNWIND_UNWIND_TABLE_H
-#define TALLY_UNWIND_UNWIND_TABLE_H
+#ifndef TALLY_UNWIND_TABLE_H
+#define TALLY_UNWIND_TABLE_H
 
 #include "unwind/code_starts.h"
 #include "unwind/function_index.h"

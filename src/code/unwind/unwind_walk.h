@@ -1,7 +1,7 @@
 /* A walk up a stack, frame by frame: the state that the ways of taking a step share.  Internal to
  * src/unwind. */
-#ifndef TALLY_UNWIND_UNWIND_WALK_H
-#define TALLY_UNWIND_UNWIND_WALK_H
+#ifndef TALLY_UNWIND_WALK_H
+#define TALLY_UNWIND_WALK_H
 
 #include "unwind/unwind_machine.h"
 #include "unwind/unwind_table.h"

@@ -12,8 +12,8 @@
  * in front inverts it); the value is in "" or ''.  CPUs, as numbers or masks, compare with ==, !=
  * and & to a list: CPUS{0-3,7}. Every event has `cpu` (CPU) and `comm` (COMM), unless its fields
  * have these names. && binds stronger than ||; ! and parentheses as usual. */
-#ifndef TALLY_FILTER_FILTER_H
-#define TALLY_FILTER_FILTER_H
+#ifndef TALLY_FILTER_H
+#define TALLY_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* A compiled filter: steps that produce one truth value, and jumps that skip steps which can't
  * change it. */
-#ifndef TALLY_FILTER_FILTER_PROGRAM_H
-#define TALLY_FILTER_FILTER_PROGRAM_H
+#ifndef TALLY_FILTER_PROGRAM_H
+#define TALLY_FILTER_PROGRAM_H
 
 #include "filter/filter.h"
 

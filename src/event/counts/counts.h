@@ -2,8 +2,8 @@
  *
  * Each figure comes with its source, the share of the time for which it was counted, and, if there
  * is no figure, the reason.  Pure: nothing here opens, reads or prints. */
-#ifndef TALLY_COUNTS_COUNTS_H
-#define TALLY_COUNTS_COUNTS_H
+#ifndef TALLY_COUNTS_H
+#define TALLY_COUNTS_H
 
 #include "abi/attr.h"
 

@@ -4,8 +4,8 @@
  *     cycles:u  {a,b}:S  L1-dcache-load-misses  r1a8
  *     cpu/event=0x3c,umask=1,period=1000,name=foo/
  *     mem:0x1000/8:rw  sched:sched_switch  sched:*  sched_switch */
-#ifndef TALLY_EVENT_EVENT_H
-#define TALLY_EVENT_EVENT_H
+#ifndef TALLY_EVENT_H
+#define TALLY_EVENT_H
 
 #include "abi/attr.h"
 #include "base/arena.h"

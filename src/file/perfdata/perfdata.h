@@ -3,8 +3,8 @@
  * The core of the reader does no I/O: it takes bytes (a mapped file, or what came through a pipe)
  * and gives decompressed records one by one in file order.  `order.h` orders them by time.
  */
-#ifndef TALLY_PERFDATA_PERFDATA_H
-#define TALLY_PERFDATA_PERFDATA_H
+#ifndef TALLY_PERFDATA_H
+#define TALLY_PERFDATA_H
 
 #include "abi/record.h"
 #include "base/arena.h"

@@ -4,8 +4,8 @@
  * An event that can't be counted does not affect others; its row says why.  See the comment at the
  * top of counting.c.  Events of kind TOOL are never opened; the caller fills their rows.
  */
-#ifndef TALLY_SESSION_COUNTING_H
-#define TALLY_SESSION_COUNTING_H
+#ifndef TALLY_COUNTING_H
+#define TALLY_COUNTING_H
 
 #include "base/arena.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* A whole `stat`: runs, intervals, waiting, signals; produces reports. */
-#ifndef TALLY_SESSION_STAT_RUN_H
-#define TALLY_SESSION_STAT_RUN_H
+#ifndef TALLY_COUNTING_STAT_RUN_H
+#define TALLY_COUNTING_STAT_RUN_H
 
 #include "counts/counts.h"
 #include "session/control_fifo.h"

@@ -3,8 +3,8 @@
  *
  * Handles are not descriptors, but small non-negative numbers of the provider.  The calls mirror
  * perf_event_open(2) and the operations on its descriptors. */
-#ifndef TALLY_PROVIDER_PROVIDER_H
-#define TALLY_PROVIDER_PROVIDER_H
+#ifndef TALLY_PROVIDER_H
+#define TALLY_PROVIDER_H
 
 #include "abi/attr.h"
 #include "abi/record.h"

@@ -4,8 +4,8 @@
  * tasks before they run, drains rings when it gets a CPU, and reads the counts at the end.  It
  * misses what it would miss on a real machine.
  */
-#ifndef TALLY_SESSION_SIMULATION_H
-#define TALLY_SESSION_SIMULATION_H
+#ifndef TALLY_SIMULATION_H
+#define TALLY_SIMULATION_H
 
 #include "counts/counts.h"
 #include "event/event.h"

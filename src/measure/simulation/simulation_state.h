@@ -1,6 +1,6 @@
 /* Shared by the simulation's files.  Calls go down: simulation.c, _sampling, _recording, _stage. */
-#ifndef TALLY_SESSION_SIMULATION_STATE_H
-#define TALLY_SESSION_SIMULATION_STATE_H
+#ifndef TALLY_SIMULATION_STATE_H
+#define TALLY_SIMULATION_STATE_H
 
 #include "base/buffer.h"
 #include "perfdata/perfdata.h"

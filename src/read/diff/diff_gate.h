@@ -5,8 +5,8 @@
  * any.  The figure is the compared measure: percent, with differences in points, or times, or
  * samples.
  */
-#ifndef TALLY_PROFILE_DIFF_GATE_H
-#define TALLY_PROFILE_DIFF_GATE_H
+#ifndef TALLY_DIFF_GATE_H
+#define TALLY_DIFF_GATE_H
 
 #include "base/error.h"
 #include "counts/condition.h"

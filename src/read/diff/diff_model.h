@@ -1,6 +1,6 @@
 /* The rows of `tally diff`: the changes between two sides' stacks. */
-#ifndef TALLY_PROFILE_DIFF_MODEL_H
-#define TALLY_PROFILE_DIFF_MODEL_H
+#ifndef TALLY_DIFF_MODEL_H
+#define TALLY_DIFF_MODEL_H
 
 #include "diff/share_difference.h"
 #include "diff/stack_match.h"

@@ -30,8 +30,8 @@
  *
  * Pure, thread-safe.
  */
-#ifndef TALLY_PROFILE_SHARE_DIFFERENCE_H
-#define TALLY_PROFILE_SHARE_DIFFERENCE_H
+#ifndef TALLY_DIFF_SHARE_DIFFERENCE_H
+#define TALLY_DIFF_SHARE_DIFFERENCE_H
 
 #include "profile/share_error.h"
 

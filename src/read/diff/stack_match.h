@@ -17,8 +17,8 @@
  * The heaviest command that only the old side has is matched with the new side's, if both have more
  * than half of their side's weight.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_STACK_MATCH_H
-#define TALLY_PROFILE_STACK_MATCH_H
+#ifndef TALLY_DIFF_STACK_MATCH_H
+#define TALLY_DIFF_STACK_MATCH_H
 
 #include "profile/stacks.h"
 

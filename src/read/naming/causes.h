@@ -3,8 +3,8 @@
  * A clock's sample, and one of a hardware event with skid, has the address of the next instruction
  * to run.  Lines and inlined functions are those of the instruction before, which took the time
  * (unwind/code_cause.h).  A sample never leaves its function by this. */
-#ifndef TALLY_PROFILE_CAUSES_H
-#define TALLY_PROFILE_CAUSES_H
+#ifndef TALLY_NAMING_CAUSES_H
+#define TALLY_NAMING_CAUSES_H
 
 #include "naming/function_code.h"
 

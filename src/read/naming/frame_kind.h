@@ -1,6 +1,6 @@
 /* The kind of code that a frame is in, by the name of its object. */
-#ifndef TALLY_PROFILE_FRAME_KIND_H
-#define TALLY_PROFILE_FRAME_KIND_H
+#ifndef TALLY_NAMING_FRAME_KIND_H
+#define TALLY_NAMING_FRAME_KIND_H
 
 #include <stdbool.h>
 

@@ -9,8 +9,8 @@
  * (text_pokes.h), and the whole code of some functions that the kernel generated.  If none of these
  * sources is available, the recording may carry the code (packed_code.h).
  */
-#ifndef TALLY_PROFILE_FUNCTION_CODE_H
-#define TALLY_PROFILE_FUNCTION_CODE_H
+#ifndef TALLY_NAMING_FUNCTION_CODE_H
+#define TALLY_NAMING_FUNCTION_CODE_H
 
 #include "naming/names.h"
 

@@ -1,6 +1,6 @@
 /* Which kernel was recorded, judged by the records of its maps. */
-#ifndef TALLY_PROFILE_KERNEL_IDENTITY_H
-#define TALLY_PROFILE_KERNEL_IDENTITY_H
+#ifndef TALLY_NAMING_KERNEL_IDENTITY_H
+#define TALLY_NAMING_KERNEL_IDENTITY_H
 
 #include "abi/arch.h"
 #include "abi/record.h"

@@ -1,7 +1,7 @@
 /* Kernel modules, read from their own files: lines, inlined functions, and names that kallsyms
  * doesn't have.  Used in this room only.  One thread at a time may use the modules of a table. */
-#ifndef TALLY_PROFILE_KERNEL_MODULES_H
-#define TALLY_PROFILE_KERNEL_MODULES_H
+#ifndef TALLY_NAMING_KERNEL_MODULES_H
+#define TALLY_NAMING_KERNEL_MODULES_H
 
 #include "object/module.h"
 #include "naming/name_tables.h"

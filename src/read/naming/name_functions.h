@@ -1,7 +1,7 @@
 /* Interning functions: the common part of single lookups (names.c) and lookups of many places
  * (names_resolve.c).  Used in this room only. */
-#ifndef TALLY_PROFILE_NAME_FUNCTIONS_H
-#define TALLY_PROFILE_NAME_FUNCTIONS_H
+#ifndef TALLY_NAMING_NAME_FUNCTIONS_H
+#define TALLY_NAMING_NAME_FUNCTIONS_H
 
 #include "naming/names.h"
 

@@ -1,7 +1,7 @@
 /* The tables behind names: a mapped file's symbols, lines and inlined functions, read on the first
  * access to the file.  Used in this room only. */
-#ifndef TALLY_PROFILE_NAME_TABLES_H
-#define TALLY_PROFILE_NAME_TABLES_H
+#ifndef TALLY_NAMING_NAME_TABLES_H
+#define TALLY_NAMING_NAME_TABLES_H
 
 #include "object/cache.h"
 #include "naming/kernel_identity.h"

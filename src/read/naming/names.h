@@ -4,8 +4,8 @@
  * looking up an address in its task's maps at the time of the sample.  Functions are interned; a
  * table of symbols is built once for each file with sampled addresses.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_NAMES_H
-#define TALLY_PROFILE_NAMES_H
+#ifndef TALLY_NAMING_NAMES_H
+#define TALLY_NAMING_NAMES_H
 
 #include "base/buffer.h"
 #include "naming/frame_kind.h"

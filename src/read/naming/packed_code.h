@@ -2,8 +2,8 @@
  * be annotated on machines that have neither their program nor its source. docs/file-format.md has
  * the layout (parts 6 and 9).  Pure: bytes in, tables out; the bytes are untrusted.  Not
  * thread-safe. */
-#ifndef TALLY_PROFILE_PACKED_CODE_H
-#define TALLY_PROFILE_PACKED_CODE_H
+#ifndef TALLY_NAMING_PACKED_CODE_H
+#define TALLY_NAMING_PACKED_CODE_H
 
 #include "naming/packed_names.h"
 #include "symbol/lines.h"

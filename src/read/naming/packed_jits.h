@@ -4,8 +4,8 @@
  *
  * The bytes are untrusted.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_PACKED_JITS_H
-#define TALLY_PROFILE_PACKED_JITS_H
+#ifndef TALLY_NAMING_PACKED_JITS_H
+#define TALLY_NAMING_PACKED_JITS_H
 
 #include "base/buffer.h"
 #include "task/tasks.h"

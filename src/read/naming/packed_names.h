@@ -6,15 +6,14 @@
  * them is unknown.  docs/file-format.md has the layout.  Pure: bytes in, tables out; the bytes are
  * untrusted.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_PACKED_NAMES_H
-#define TALLY_PROFILE_PACKED_NAMES_H
+#ifndef TALLY_NAMING_PACKED_NAMES_H
+#define TALLY_NAMING_PACKED_NAMES_H
 
 #include "base/buffer.h"
 #include "base/map.h"
 #include "naming/names.h"
 
 struct tally_place_table;
-struct tally_profile;
 
 struct tally_packed_function {
 	const char *name;   /* as in the symbol table or DWARF, not demangled; NULL: no symbol */
@@ -97,13 +96,5 @@ const struct tally_packed_place *tally_packed_names_find(struct tally_packed_nam
 const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed,
 							    const struct tally_tasks *tasks,
 							    uint32_t file);
-
-/* Appends tally's own section with the known names of the profile's places and of `others` (of the
- * same recording; NULL: none), and with the profile's stacks; nothing if there are none.  The
- * profile's recording must have been prepared (tally_recording_prepare_packing).  `places` and
- * `known` (both may be NULL) get the number of places in a file or the kernel, and how many of them
- * are named in the section.  Returns 0 or -ENOMEM. */
-int tally_make_name_section(struct tally_profile *profile, const struct tally_place_table *others,
-		     struct tally_buffer *out, size_t *places, size_t *known);
 
 #endif

@@ -4,8 +4,8 @@
  * Samples with a copy are numbered from 0 in the order of time.  The chains are collected while a
  * recording is read, or read from its section.  The bytes are untrusted.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_PACKED_STACKS_H
-#define TALLY_PROFILE_PACKED_STACKS_H
+#ifndef TALLY_NAMING_PACKED_STACKS_H
+#define TALLY_NAMING_PACKED_STACKS_H
 
 #include "base/buffer.h"
 #include "base/map.h"

@@ -3,8 +3,8 @@
  * A cache keeps the results of the last look-ups; they hold as long as the task's maps stay the
  * same.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_PLACE_TABLE_H
-#define TALLY_PROFILE_PLACE_TABLE_H
+#ifndef TALLY_NAMING_PLACE_TABLE_H
+#define TALLY_NAMING_PLACE_TABLE_H
 
 #include "base/map.h"
 #include "naming/names.h"

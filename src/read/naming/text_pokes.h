@@ -1,8 +1,8 @@
 /* Changes that the kernel made to its own code while it was recorded (TEXT_POKE records): jumps of
  * tracepoints and static keys, calls of tracers, generated code.  Used in this room only.  Not
  * thread-safe. */
-#ifndef TALLY_PROFILE_TEXT_POKES_H
-#define TALLY_PROFILE_TEXT_POKES_H
+#ifndef TALLY_NAMING_TEXT_POKES_H
+#define TALLY_NAMING_TEXT_POKES_H
 
 #include "abi/record.h"
 #include "base/map.h"

@@ -4,8 +4,8 @@
  * only the distinct places are named.  Nothing is kept per sample.  Report, fold and flame graphs
  * all use this model.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_PROFILE_H
-#define TALLY_PROFILE_PROFILE_H
+#ifndef TALLY_PROFILE_H
+#define TALLY_PROFILE_H
 
 #include "base/buffer.h"
 #include "naming/place_table.h"
@@ -172,5 +172,13 @@ bool tally_profile_follows_frame_pointers(const struct tally_profile *profile);
  * kernel, those whose outermost function is not the start of a program or thread.  The profile must
  * have its names and rows. */
 void tally_profile_count_unstarted(struct tally_profile *profile);
+
+/* Appends tally's own section with the known names of the profile's places and of `others` (of the
+ * same recording; NULL: none), and with the profile's stacks; nothing if there are none.  The
+ * profile's recording must have been prepared (tally_recording_prepare_packing).  `places` and
+ * `known` (both may be NULL) get the number of places in a file or the kernel, and how many of them
+ * are named in the section.  Returns 0 or -ENOMEM. */
+int tally_make_name_section(struct tally_profile *profile, const struct tally_place_table *others,
+		     struct tally_buffer *out, size_t *places, size_t *known);
 
 #endif

@@ -1,7 +1,7 @@
 /* Samples whose user stack comes in a later record of their thread, CALLCHAIN_DEFERRED (attr.flags
  * DEFER_CALLCHAIN). */
-#ifndef TALLY_PROFILE_DEFERRED_CHAINS_H
-#define TALLY_PROFILE_DEFERRED_CHAINS_H
+#ifndef TALLY_RECORDING_DEFERRED_CHAINS_H
+#define TALLY_RECORDING_DEFERRED_CHAINS_H
 
 #include "perfdata/perfdata.h"
 #include "tally/record.h"

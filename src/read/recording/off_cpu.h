@@ -6,8 +6,8 @@
  * times: 8 bytes a switch.  A wait that the end of the recording cuts off lasts until then.  The
  * idle task doesn't wait.
  */
-#ifndef TALLY_PROFILE_OFF_CPU_H
-#define TALLY_PROFILE_OFF_CPU_H
+#ifndef TALLY_RECORDING_OFF_CPU_H
+#define TALLY_RECORDING_OFF_CPU_H
 
 #include "perfdata/off_cpu_event.h"
 #include "perfdata/perfdata.h"

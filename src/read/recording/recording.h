@@ -4,8 +4,8 @@
  * All views of a recording use this: script directly, record by record; report and flame graphs
  * through profile.h.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_RECORDING_H
-#define TALLY_PROFILE_RECORDING_H
+#ifndef TALLY_RECORDING_H
+#define TALLY_RECORDING_H
 
 #include "abi/arch.h"
 #include "base/buffer.h"
@@ -241,6 +241,14 @@ void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
  * `left_out`: samples that a view's own filters left out, in addition to counts.filtered. */
 int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out,
 			     struct tally_error *err);
+
+/* Appends a hardware trace's size and kind ("2.0 MiB of Intel PT trace (AUX data)"). */
+void tally_recording_put_trace(const struct tally_recording_counts *counts,
+			       struct tally_buffer *out);
+
+/* Appends how the trace can be decoded. */
+void tally_recording_put_decoder(const struct tally_recording_counts *counts,
+				 struct tally_buffer *out);
 
 /* Appends the recorded command ("make -j8") as one line, from the recorder's command line: the part
  * after "--".  Appends nothing if there is none. */

@@ -5,8 +5,8 @@
  * selected samples (tally_recording_filter() in recording.h).  Filters by object and symbol need
  * the leaf's name, so profile.h applies them.  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_SAMPLE_FILTER_H
-#define TALLY_PROFILE_SAMPLE_FILTER_H
+#ifndef TALLY_RECORDING_SAMPLE_FILTER_H
+#define TALLY_RECORDING_SAMPLE_FILTER_H
 
 #include "base/word_list.h"
 #include "base/error.h"

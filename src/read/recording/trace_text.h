@@ -1,7 +1,7 @@
 /* Texts of tracepoints.  A recording's formats are compiled at the first sample of each event.  Not
  * thread-safe. */
-#ifndef TALLY_PROFILE_TRACE_TEXT_H
-#define TALLY_PROFILE_TRACE_TEXT_H
+#ifndef TALLY_RECORDING_TRACE_TEXT_H
+#define TALLY_RECORDING_TRACE_TEXT_H
 
 #include "base/buffer.h"
 #include "base/map.h"

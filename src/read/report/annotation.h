@@ -3,8 +3,8 @@
  * A sample counts for the instruction that its address is in.  If that is the next instruction to
  * run when the interrupt came, it counts for the one before (naming/causes.h).  Not thread-safe.
  */
-#ifndef TALLY_PROFILE_ANNOTATION_H
-#define TALLY_PROFILE_ANNOTATION_H
+#ifndef TALLY_REPORT_ANNOTATION_H
+#define TALLY_REPORT_ANNOTATION_H
 
 #include "base/strings.h"
 #include "profile/hot_functions.h"

@@ -1,7 +1,7 @@
 /* Hints on how to get names that runtimes don't give by default: the names of JIT code and of
  * interpreted functions. */
-#ifndef TALLY_PROFILE_JIT_HINT_H
-#define TALLY_PROFILE_JIT_HINT_H
+#ifndef TALLY_REPORT_JIT_HINT_H
+#define TALLY_REPORT_JIT_HINT_H
 
 #include "report/live_sums.h"
 #include "profile/profile.h"

@@ -5,8 +5,8 @@
  * samples have faded are dropped, so memory depends on what runs now, not on all that ever ran.
  * Not thread-safe.
  */
-#ifndef TALLY_PROFILE_LIVE_SUMS_H
-#define TALLY_PROFILE_LIVE_SUMS_H
+#ifndef TALLY_REPORT_LIVE_SUMS_H
+#define TALLY_REPORT_LIVE_SUMS_H
 
 #include "profile/language_frames.h"
 #include "report/report_model.h"

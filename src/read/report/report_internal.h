@@ -10,8 +10,8 @@
  * several keys, so its frames have a code for each key, above the functions' own codes (code_max).
  * A branch is shown by its plain code.
  */
-#ifndef TALLY_REPORT_REPORT_INTERNAL_H
-#define TALLY_REPORT_REPORT_INTERNAL_H
+#ifndef TALLY_REPORT_INTERNAL_H
+#define TALLY_REPORT_INTERNAL_H
 
 #include "profile/call_tree.h"
 #include "report/report_model.h"

@@ -6,8 +6,8 @@
  * samples are not in the `self` of the functions around it.  The copies of a function, inlined or
  * not, are one entry.
  */
-#ifndef TALLY_PROFILE_REPORT_MODEL_H
-#define TALLY_PROFILE_REPORT_MODEL_H
+#ifndef TALLY_REPORT_MODEL_H
+#define TALLY_REPORT_MODEL_H
 
 #include "profile/profile.h"
 #include "profile/share_error.h"

@@ -4,8 +4,8 @@
  * instruction involved. Short arrows are drawn next to the code, longer ones further out. If no
  * column is free, an arrow is not drawn, and the view labels its target instead.
  */
-#ifndef TALLY_ANNOTATE_ANNOTATE_ARROWS_H
-#define TALLY_ANNOTATE_ANNOTATE_ARROWS_H
+#ifndef TALLY_ANNOTATE_ARROWS_H
+#define TALLY_ANNOTATE_ARROWS_H
 
 #include "report/annotation.h"
 

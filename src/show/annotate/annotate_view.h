@@ -1,6 +1,6 @@
 /* An annotated function as text, as one HTML file, as JSON. */
-#ifndef TALLY_ANNOTATE_ANNOTATE_VIEW_H
-#define TALLY_ANNOTATE_ANNOTATE_VIEW_H
+#ifndef TALLY_ANNOTATE_VIEW_H
+#define TALLY_ANNOTATE_VIEW_H
 
 #include "base/json.h"
 #include "annotate/source_text.h"

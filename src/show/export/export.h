@@ -6,8 +6,8 @@
  *     speedscope  https://www.speedscope.app/file-format-schema.json
  *     chrome      Trace Event Format, as chrome://tracing and ui.perfetto.dev read it
  */
-#ifndef TALLY_EXPORT_EXPORT_H
-#define TALLY_EXPORT_EXPORT_H
+#ifndef TALLY_EXPORT_H
+#define TALLY_EXPORT_H
 
 #include "base/buffer.h"
 #include "profile/samples.h"

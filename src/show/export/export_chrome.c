@@ -9,7 +9,7 @@
 
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "export/trace_event.h"
+#include "output/trace_event.h"
 
 #include <errno.h>
 #include <stdlib.h>

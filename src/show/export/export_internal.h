@@ -1,6 +1,6 @@
 /* Shared by the export formats. For export_*.c. */
-#ifndef TALLY_EXPORT_EXPORT_INTERNAL_H
-#define TALLY_EXPORT_EXPORT_INTERNAL_H
+#ifndef TALLY_EXPORT_INTERNAL_H
+#define TALLY_EXPORT_INTERNAL_H
 
 #include "export/export.h"
 

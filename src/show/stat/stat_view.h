@@ -1,6 +1,6 @@
 /* Shows a `stat` report: a table for people, CSV and JSON for programs. */
-#ifndef TALLY_STAT_STAT_VIEW_H
-#define TALLY_STAT_STAT_VIEW_H
+#ifndef TALLY_STAT_VIEW_H
+#define TALLY_STAT_VIEW_H
 
 #include "base/buffer.h"
 #include "counting/stat_run.h"

@@ -1,6 +1,6 @@
 /* Running times and marks as trace events. */
-#include "timeline/timeline.h"
-#include "export/trace_event.h"
+#include "output/timeline.h"
+#include "output/trace_event.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Shows what changed between two sides' stacks: a table for people, Markdown for a pull request,
  * JSON for programs. */
-#ifndef TALLY_DIFF_DIFF_VIEW_H
-#define TALLY_DIFF_DIFF_VIEW_H
+#ifndef TALLY_OUTPUT_DIFF_VIEW_H
+#define TALLY_OUTPUT_DIFF_VIEW_H
 
 #include "base/buffer.h"
 #include "diff/diff_gate.h"

@@ -1,4 +1,4 @@
-#include "export/trace_event.h"
+#include "output/trace_event.h"
 
 void tally_trace_event_start(struct tally_json *json, const char *name, const char *phase,
 			     uint32_t pid, uint32_t tid, uint64_t time_ns)

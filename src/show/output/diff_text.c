@@ -1,7 +1,7 @@
 /* A comparison as text: a table for people, Markdown for a pull request. */
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "diff/diff_view.h"
+#include "output/diff_view.h"
 #include "output/fit_text.h"
 #include "output/flamegraph_text.h"
 

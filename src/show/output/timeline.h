@@ -1,6 +1,6 @@
 /* Running times and events over time: strips for a terminal, trace events for viewers. */
-#ifndef TALLY_TIMELINE_TIMELINE_H
-#define TALLY_TIMELINE_TIMELINE_H
+#ifndef TALLY_OUTPUT_TIMELINE_H
+#define TALLY_OUTPUT_TIMELINE_H
 
 #include "base/buffer.h"
 #include "timeline/activity.h"

@@ -5,8 +5,8 @@
  * versions of Perfetto take it as the unit of "ts", and "ns" then shrinks everything to a
  * thousandth.
  */
-#ifndef TALLY_EXPORT_TRACE_EVENT_H
-#define TALLY_EXPORT_TRACE_EVENT_H
+#ifndef TALLY_OUTPUT_TRACE_EVENT_H
+#define TALLY_OUTPUT_TRACE_EVENT_H
 
 #include "base/json.h"
 #include "task/tasks.h"
