@@ -3,13 +3,19 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
+.PHONY: all tests uninstall demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
 build/build.ninja:
 	@scripts/packages build
-	meson setup build --prefix="$(PREFIX)"
+	meson setup build --prefix="$(PREFIX)" -Dtests=disabled
+
+# All that the tests need, too.
+tests: build/build.ninja
+	@scripts/packages test
+	@meson configure build -Dtests=enabled
+	@ninja -C build
 
 # Installs what is missing, builds, profiles the bundled example.
 demo: all
@@ -20,7 +26,7 @@ check:
 	@scripts/check
 
 # What takes a minute or more: a million samples recorded, a hundred thousand stacks unwound.
-check-slow: all
+check-slow: tests
 	meson test -C build --suite slow --print-errorlogs
 
 # One fault at a time in the engine: its tests must catch each.
@@ -34,7 +40,7 @@ fuzz-mutants:
 # A million random calls on the kernel and on the engine, or a part of them: from round SOAK_SEED on, 200 calls each.
 SOAK_CALLS ?= 1000000
 SOAK_SEED ?= 1
-soak: all
+soak: tests
 	@build/tests/conformance/differential --soak --seed $(SOAK_SEED) --rounds $$(($(SOAK_CALLS) / 200)) </dev/null
 
 # An hour's recording under a storm of 1,500 programs a second, a fifth of which were never seen before: its memory must stay what
@@ -42,36 +48,40 @@ soak: all
 SOAK_SECONDS ?= 3600
 SOAK_RATE ?= 1500
 SOAK_NEW ?= 1
-soak-record: all
+soak-record: tests
 	@TALLY=$(CURDIR)/build/tally EXEC_STORM=$(CURDIR)/build/tests/cli/exec_storm SOAK_RATE=$(SOAK_RATE) SOAK_NEW=$(SOAK_NEW) \
 		tests/cli/record_soak.sh $(SOAK_SECONDS) $(SOAK_OPTIONS)
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
-conformance: all
+conformance: tests
 	@scripts/packages guest || echo "conformance: without a guest machine"
 	@scripts/conformance
 
 # Against perf, and the simulated PMU against Valgrind's tools, in the same run: tables of docs/performance.md.
-bench: all
+bench: tests
 	@bench/run
 	@bench/simulated
 
 # The same on recordings of 50 MB to 2 GB, and what each goal says: BENCH="--quick", BENCH="--sizes 50 500 --rows script".
 BENCH ?=
-bench-large: all
+bench-large: tests
 	@bench/large.py $(BENCH)
 
 # Records at 20 kHz and floods of hits, beside perf; BENCH='--as-user nobody' for an ordinary user.
-bench-recorder: all
+bench-recorder: tests
 	@bench/recorder $(BENCH)
 
 # The engine's own costs, beside the kernel's: docs/performance.md, The engine.
-bench-engine: all
+bench-engine: tests
 	@build/bench/bench_engine 15
 
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
 	@scripts/install "$(PREFIX)" "$(DESTDIR)"
+
+# Removes the files of the last `make install`, and the folders that were its own.
+uninstall:
+	@scripts/uninstall
 
 # Debian packages in build/deb: tally, libtally0, libtally-dev, and their debug symbols.
 deb:

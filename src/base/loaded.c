@@ -4,13 +4,21 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 
 enum { HOW = RTLD_NOW | RTLD_LOCAL };
 
-/* The last library that is there, but could not be loaded. */
-static _Thread_local struct { char name[64], problem[192]; } failed;
+enum { FAILED_MAX = 16 };
+
+/* The first libraries that are there, but could not be loaded.  Entries below `count` don't change. */
+static struct {
+	pthread_mutex_t lock;
+	struct { char name[64], problem[192]; } entries[FAILED_MAX];
+	atomic_uint count;
+} failed = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static const char *last_part(const char *path)
 {
@@ -26,14 +34,25 @@ static void *open_library(const char *path)
 	const char *text = handle ? NULL : dlerror();
 	if (!text || (!strncmp(text, path, strlen(path)) && strstr(text, strerror(ENOENT))))
 		return handle;
-	snprintf(failed.name, sizeof(failed.name), "%s", last_part(path));
-	snprintf(failed.problem, sizeof(failed.problem), "%s", text);
+	pthread_mutex_lock(&failed.lock);
+	unsigned at = atomic_load(&failed.count);
+	if (at < FAILED_MAX) {
+		snprintf(failed.entries[at].name, sizeof(failed.entries[at].name), "%s",
+			 last_part(path));
+		snprintf(failed.entries[at].problem, sizeof(failed.entries[at].problem), "%s",
+			 text);
+		atomic_store(&failed.count, at + 1);
+	}
+	pthread_mutex_unlock(&failed.lock);
 	return NULL;
 }
 
 const char *tally_loaded_problem(const char *library)
 {
-	return *failed.name && !strncmp(failed.name, library, strlen(library)) ? failed.problem : NULL;
+	for (unsigned i = 0; i < atomic_load(&failed.count); i++)
+		if (*library && !strncmp(failed.entries[i].name, library, strlen(library)))
+			return failed.entries[i].problem;
+	return NULL;
 }
 
 int tally_loaded_refuse(struct tally_error *err, int code, const char *text, const char *library,

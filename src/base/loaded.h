@@ -15,7 +15,7 @@
  * caller may close by dlclose(3), or NULL. */
 void *tally_loaded_open(const char *name);
 
-/* Returns why this thread could not load the library whose name begins with `library` although it is
+/* Returns why this process could not load the library whose name begins with `library` although it is
  * installed, such as the loader's "libz.so.1: failed to map segment"; NULL: it is not installed. */
 const char *tally_loaded_problem(const char *library);
 

@@ -231,4 +231,13 @@ else
 	skip "a C++ program links the engine" "no C++ compiler"
 fi
 
+# --- uninstalling ------------------------------------------------------------------------------------------------
+mkdir -p tree/scripts tree/build && cp "$SOURCE/scripts/uninstall" tree/scripts
+: >"root/not of tally"
+find "$scratch/root" \( -type f -o -type l \) ! -name 'not of tally' >tree/build/installed
+run 0 tree/scripts/uninstall && [ -z "$(find root -type f ! -name 'not of tally')" ] && [ -z "$(find root -path '*/tally')" ] && [ -e "root/not of tally" ]
+check "make uninstall removes each file and tally's folders, and nothing else"
+run 1 tree/scripts/uninstall && has "is not there"
+check "… and says when there is nothing to remove"
+
 echo "1..$number"
