@@ -18,35 +18,28 @@ int tally_filter_take_time(void *request, const struct tally_option *option, con
 
 typedef int list_parser(struct tally_ranges *numbers, const char *text, struct tally_error *err);
 
-static int check_numbers(const char *name, list_parser *parse, const char *value,
-			 struct tally_error *err)
+static int take_list(void *request, const struct tally_option *option, list_parser *parse,
+		     const char *value, struct tally_error *err)
 {
 	struct tally_ranges numbers = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
 	int result = parse(&numbers, value, &why);
 	tally_vector_release(&numbers);
-	return result < 0 ? tally_error_set(err, result, "option --%s: %s", name, why.message) : 0;
+	if (result < 0)
+		return tally_error_set(err, result, "option --%s: %s", option->name, why.message);
+	return tally_option_store(request, option, value, err);
 }
 
-int tally_filter_take_pids(void *request, const struct tally_option *option, const char *value,
-			   struct tally_error *err)
+int tally_filter_take_numbers(void *request, const struct tally_option *option, const char *value,
+			      struct tally_error *err)
 {
-	int result = check_numbers("pid", tally_numbers_parse, value, err);
-	return result < 0 ? result : tally_option_store(request, option, value, err);
-}
-
-int tally_filter_take_tids(void *request, const struct tally_option *option, const char *value,
-			   struct tally_error *err)
-{
-	int result = check_numbers("tid", tally_numbers_parse, value, err);
-	return result < 0 ? result : tally_option_store(request, option, value, err);
+	return take_list(request, option, tally_numbers_parse, value, err);
 }
 
 int tally_filter_take_cpus(void *request, const struct tally_option *option, const char *value,
 			   struct tally_error *err)
 {
-	int result = check_numbers("cpu", tally_filter_cpus_parse, value, err);
-	return result < 0 ? result : tally_option_store(request, option, value, err);
+	return take_list(request, option, tally_filter_cpus_parse, value, err);
 }
 
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out)

@@ -22,9 +22,9 @@
 /* The names of the options for tasks, for commands where --pid means something else. */
 #define TALLY_FILTER_TASK_OPTIONS(pid, tid, type, member) \
 	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", \
-	  TALLY_TEXT(type, member.pids), TALLY_TAKE(tally_filter_take_pids) }, \
+	  TALLY_TEXT(type, member.pids), TALLY_TAKE(tally_filter_take_numbers) }, \
 	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", \
-	  TALLY_TEXT(type, member.tids), TALLY_TAKE(tally_filter_take_tids) }
+	  TALLY_TEXT(type, member.tids), TALLY_TAKE(tally_filter_take_numbers) }
 
 /* For views that name the functions of samples. */
 #define TALLY_FILTER_LEAF_OPTIONS(type, member) \
@@ -52,8 +52,7 @@
 	  TALLY_SET(type, member) }
 
 /* Check the syntax of these options, and store the text. */
-tally_take_option tally_filter_take_pids, tally_filter_take_tids, tally_filter_take_cpus,
-	tally_filter_take_time;
+tally_take_option tally_filter_take_numbers, tally_filter_take_cpus, tally_filter_take_time;
 
 /* Appends the options that make this filter, "--comm cc1 --time 1.5,"; nothing if it passes all
  * samples. */

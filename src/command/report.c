@@ -68,7 +68,7 @@ static int take_tree(void *taker, const struct tally_option *option, const char 
 	else if (known)
 		request->report.tree = TALLY_TREE_CALLER;
 	else
-		return tally_error_set(err, -22, "option -g: '%s' is neither caller nor callee",
+		return tally_error_set(err, -EINVAL, "option -g: '%s' is neither caller nor callee",
 				       value);
 	return 0;
 }
@@ -321,7 +321,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 			continue;
 		request->report.event = event;
 		if (tally_report_build(profile, &request->report, &report) < 0)
-			return tally_error_set(err, -12, "out of memory");
+			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (json) {
 			tally_report_json(profile, &report, &request->report, json);
 		} else {

@@ -262,7 +262,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		else
 			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
-			result = tally_error_set(err, -12, "out of memory");
+			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out) < 0))
 			break; /* the reader has gone, which is not an error */
 	}
@@ -359,7 +359,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	/* Damage is a failure only if nothing could be printed. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
-		result = tally_error_set(&err, -74, "%s: no usable data", request.input);
+		result = tally_error_set(&err, -EBADMSG, "%s: no usable data", request.input);
 		tally_error_hint(&err, "record again with tally record");
 	}
 	tally_recording_close(recording);

@@ -4,6 +4,7 @@
 
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -540,7 +541,7 @@ static int copy_steps(struct scenario *scenario)
 			continue;
 		to->steps = malloc(from->step_count * sizeof(*to->steps));
 		if (!to->steps)
-			return -12; /* ENOMEM */
+			return -ENOMEM;
 		memcpy(to->steps, from->steps, from->step_count * sizeof(*to->steps));
 		to->step_count = from->step_count;
 	}
@@ -592,7 +593,7 @@ int scenario_parse(const char *text, size_t length, struct scenario **out,
 	*out = NULL;
 	parser.scenario = calloc(1, sizeof(*parser.scenario));
 	if (!parser.scenario)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	parser.scenario->machine = (struct sim_config){ .cpus = 1, .model = "none" };
 	parser.scenario->stop_ns = 60000000000u;
 	int code = lines(&parser);

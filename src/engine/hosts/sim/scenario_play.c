@@ -5,6 +5,7 @@
 #include "sim/scenario_play.h"
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static int make_chain(struct scenario_play *play, int function, int from)
 		addresses[chain->count++] = return_address(scenario, caller, callee);
 	chain->addresses = calloc(chain->count + 1, sizeof(*addresses));
 	if (!chain->addresses)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	memcpy(chain->addresses, addresses, chain->count * sizeof(*addresses));
 	play->chain_count++;
 	return 0;
@@ -63,7 +64,7 @@ static int make_chains(struct scenario_play *play)
 	for (unsigned p = 0; p < scenario->program_count; p++)
 		steps += scenario->programs[p].step_count;
 	play->chains = calloc(steps, sizeof(*play->chains));
-	int code = play->chains ? 0 : -12;
+	int code = play->chains ? 0 : -ENOMEM;
 	for (unsigned p = 0; p < scenario->program_count; p++)
 		for (unsigned s = 0; !code && s < scenario->programs[p].step_count; s++) {
 			const struct scenario_step *step = &scenario->programs[p].steps[s];
@@ -387,7 +388,7 @@ int scenario_play_init(struct scenario_play *play, const struct scenario *scenar
 	*play = (struct scenario_play){ .scenario = scenario, .machine = machine };
 	/* EBUSY: another machine of this program has registered it. */
 	int code = tally_trace_register(sim_engine(machine), &tally_trace_group_scenario);
-	return code && code != -16 ? code : make_chains(play);
+	return code && code != -EBUSY ? code : make_chains(play);
 }
 
 int scenario_play_start(struct scenario_play *play)
@@ -396,7 +397,7 @@ int scenario_play_start(struct scenario_play *play)
 	for (unsigned i = 0; i < play->scenario->program_count; i++)
 		if (play->scenario->programs[i].is_task &&
 		    !spawn(play, NULL, &play->scenario->programs[i], false))
-			return -12;
+			return -ENOMEM;
 	return 0;
 }
 

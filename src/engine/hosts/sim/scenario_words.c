@@ -1,13 +1,12 @@
 /* Words, numbers and times of a scenario's lines, and the memory for its strings. */
 #include "sim/scenario_parser.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EINVAL_CODE (-22)
-#define ENOMEM_CODE (-12)
 
 struct scenario_text {
 	struct scenario_text *next;
@@ -21,7 +20,7 @@ int scenario_fail(struct scenario_parser *parser, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(parser->error->message, sizeof(parser->error->message), format, args);
 	va_end(args);
-	return EINVAL_CODE;
+	return -EINVAL;
 }
 
 static int shown(const struct scenario_word *word)
@@ -127,7 +126,7 @@ static int keep_word(struct scenario_parser *parser, const char **out)
 {
 	*out = keep(parser, parser->word.start, parser->word.length);
 	if (!*out)
-		return ENOMEM_CODE;
+		return -ENOMEM;
 	scenario_next(parser);
 	return 0;
 }
@@ -288,7 +287,7 @@ int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, 
 	unsigned more = *capacity ? 2 * *capacity : 8;
 	void *grown = realloc(*items, more * size);
 	if (!grown)
-		return ENOMEM_CODE;
+		return -ENOMEM;
 	*items = grown;
 	*capacity = more;
 	return 0;

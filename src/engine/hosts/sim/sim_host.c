@@ -1,6 +1,7 @@
 /* The host's table for the engine. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static int clock_of(void *host, int32_t clockid, uint64_t *ns)
 		*ns = machine->now;
 		return 0;
 	default:
-		return -22; /* EINVAL */
+		return -EINVAL;
 	}
 }
 
@@ -155,7 +156,7 @@ static int copy_in(void *host, void *to, const void *from, size_t size)
 {
 	(void)host;
 	if (bad_pointer(from))
-		return -14; /* EFAULT */
+		return -EFAULT;
 	memcpy(to, from, size);
 	return 0;
 }
@@ -164,7 +165,7 @@ static int copy_out(void *host, void *to, const void *from, size_t size)
 {
 	(void)host;
 	if (bad_pointer(to))
-		return -14;
+		return -EFAULT;
 	memcpy(to, from, size);
 	return 0;
 }

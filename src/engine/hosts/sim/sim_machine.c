@@ -1,6 +1,7 @@
 /* The machine's life: goes from one alarm to the next. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,7 +170,7 @@ unsigned sim_run(struct sim_machine *machine, uint64_t until_ns)
 int sim_set_online(struct sim_machine *machine, unsigned number, bool online)
 {
 	if (number >= machine->config.cpus)
-		return -22; /* EINVAL */
+		return -EINVAL;
 	struct sim_cpu *cpu = &machine->cpus[number];
 	if (cpu->online == online)
 		return 0;
@@ -178,7 +179,7 @@ int sim_set_online(struct sim_machine *machine, unsigned number, bool online)
 		return 0;
 	}
 	if (sim_cpus_online(machine) == 1 || (cpu->current && cpu == machine->cpu))
-		return -16; /* EBUSY: the caller itself runs there */
+		return -EBUSY; /* the caller itself runs there */
 	sim_cpu_advance(cpu);
 	sim_cpu_evacuate(cpu);
 	sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, cpu_down, cpu);

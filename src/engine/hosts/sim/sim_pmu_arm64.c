@@ -6,6 +6,7 @@
  * big.LITTLE has two of these PMUs, each with its own type and CPUs. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,7 +267,7 @@ static int arm_add(struct tally_pmu_event *event, unsigned flags)
 	uint32_t takes;
 	int index = choose(pmu_of(event), event->attr, event->config, cpu->used, &takes);
 	if (index < 0)
-		return -11; /* EAGAIN */
+		return -EAGAIN;
 	cpu->used |= takes;
 	cpu->at[index] = event;
 	event->index = index;
@@ -320,22 +321,22 @@ static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 	switch (attr->type) {
 	case TALLY_TYPE_HARDWARE:
 		if (attr->config >= TALLY_HW_MAX)
-			return -22; /* EINVAL */
+			return -EINVAL;
 		break;
 	case TALLY_TYPE_HW_CACHE:
 		if ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
 		    (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
 		    (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX)
-			return -22;
+			return -EINVAL;
 		break;
 	default:
 		if (attr->type != TALLY_TYPE_RAW && attr->type != own->pmu.type)
-			return -2; /* ENOENT */
+			return -ENOENT;
 		event->config = attr->config & 0xffff;
 		return 0;
 	}
 	event->config = number_of(attr->type, attr->config);
-	return event->config ? 0 : -2;
+	return event->config ? 0 : -ENOENT;
 }
 
 static bool group_fits(struct arm_pmu *own, struct tally_pmu_event *event)
@@ -357,22 +358,22 @@ static int arm_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *
 	struct arm_pmu *own = pmu->driver;
 	const struct tally_attr *attr = event->attr;
 	if (event->cpu >= 0 && !(own->cpus[event->cpu / 64] >> event->cpu % 64 & 1))
-		return -2;
+		return -ENOENT;
 	if (attr->sample_type & TALLY_SAMPLE_BRANCH_STACK)
-		return -95; /* EOPNOTSUPP */
+		return -EOPNOTSUPP;
 	int code = decode(own, event);
 	if (code)
 		return code;
 	if (attr->flags & TALLY_ATTR_EXCLUDE_IDLE)
-		return -95;
+		return -EOPNOTSUPP;
 	if (wants_user_access(attr)) {
 		if (!event->of_task)
-			return -22;
+			return -EINVAL;
 		if (wants_long(attr) && event->config != 0x11 && !own->long_counters)
-			return -95;
+			return -EOPNOTSUPP;
 	}
 	event->index = -1;
-	return group_fits(own, event) ? 0 : -22;
+	return group_fits(own, event) ? 0 : -EINVAL;
 }
 
 static int arm_user_index(const struct tally_pmu_event *event)
@@ -443,7 +444,7 @@ static int arm_user_counter(struct sim_machine *machine, unsigned index, uint64_
 	long access = 0;
 	tally_engine_sysctl_get(machine->engine, "perf_user_access", &access);
 	if (index >= PLACES)
-		return -22;
+		return -EINVAL;
 	struct tally_pmu_event *event = cpu_state(machine->cpu)->at[index];
 	if (!access || !event || !wants_user_access(event->attr))
 		return -1; /* EPERM: it traps */
@@ -483,9 +484,9 @@ static int prepare(struct sim_machine *machine)
 	struct arm *arm = calloc(1, sizeof(*arm));
 	machine->pmu = arm;
 	if (!arm)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	arm->cpus = calloc(machine->config.cpus, sizeof(*arm->cpus));
-	return arm->cpus ? 0 : -12;
+	return arm->cpus ? 0 : -ENOMEM;
 }
 
 static int init_64(struct sim_machine *machine)
@@ -506,7 +507,7 @@ static int init_big_little(struct sim_machine *machine)
 	unsigned half = machine->config.cpus / 2;
 	int code = prepare(machine);
 	if (code || !half)
-		return code ? code : -22;
+		return code ? code : -EINVAL;
 	for (unsigned i = 0; i < half; i++)
 		machine->cpus[i].megahertz *= 2;
 	code = add_pmu(machine, "armv8_cortex_a72", 0, half - 1, false, TALLY_PMU_HETEROGENEOUS);

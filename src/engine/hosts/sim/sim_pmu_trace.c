@@ -12,6 +12,7 @@
  * aux_output, a word is written at each overflow instead of a sample. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum { WORD = 8, PARTIAL = 4, TRUNCATED = 1 };
@@ -131,11 +132,11 @@ static uint32_t modes_of(uint64_t flags)
 static int trace_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
 {
 	if (event->attr->type != pmu->type)
-		return -2; /* ENOENT */
+		return -ENOENT;
 	if (event->attr->config > UINT32_MAX)
-		return -22; /* EINVAL */
+		return -EINVAL;
 	if (event->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK)
-		return -95; /* EOPNOTSUPP */
+		return -EOPNOTSUPP;
 	event->index = -1;
 	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
 	return 0;
@@ -180,11 +181,11 @@ static int trace_add(struct tally_pmu_event *event, unsigned flags)
 {
 	struct tracer_cpu *cpu = here(event);
 	if (cpu->event)
-		return -11; /* EAGAIN */
+		return -EAGAIN;
 	if (flags & TALLY_EF_START) {
 		trace_start(event, flags);
 		if (event->state & TALLY_HES_STOPPED)
-			return -22; /* there is no area, or no room in it */
+			return -EINVAL; /* there is no area, or no room in it */
 	}
 	cpu->event = event;
 	event->index = SIM_TRACE_COUNTER;
@@ -252,11 +253,11 @@ int sim_tracer_init(struct sim_machine *machine)
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
 	machine->tracer = tracer;
 	if (!tracer)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	tracer->machine = machine;
 	tracer->cpus = calloc(machine->config.cpus, sizeof(*tracer->cpus));
 	if (!tracer->cpus)
-		return -12;
+		return -ENOMEM;
 	tracer->pmu = (struct tally_engine_pmu){
 		.name = "trace", .scope = TALLY_SCOPE_SOFTWARE, /* it uses no counter */
 		.capabilities = TALLY_PMU_AUX | TALLY_PMU_ITRACE, .ops = &ops, .formats = formats,

@@ -7,6 +7,7 @@
  * places. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,7 +300,7 @@ static int place_added(struct tally_engine_pmu *pmu, struct x86_cpu *cpu)
 {
 	struct matching matching;
 	if (!match(pmu->driver, cpu->events, cpu->count, true, &matching))
-		return -11; /* EAGAIN */
+		return -EAGAIN;
 	apply(pmu->driver, cpu, &matching, cpu->committed);
 	cpu->committed = cpu->count;
 	return 0;
@@ -309,7 +310,7 @@ static int x86_add(struct tally_pmu_event *event, unsigned flags)
 {
 	struct x86_cpu *cpu = here(event->pmu);
 	if (cpu->count == PLACES)
-		return -11;
+		return -EAGAIN;
 	event->state = TALLY_HES_UPTODATE | TALLY_HES_STOPPED;
 	event->index = -1;
 	event->words[0] = flags & TALLY_EF_START; /* start it once it has a place */
@@ -373,7 +374,7 @@ static int config_of_metric(enum sim_metric metric, struct tally_pmu_event *even
 			event->config = encodings[i].event;
 			return 0;
 		}
-	return -2; /* ENOENT */
+	return -ENOENT;
 }
 
 static bool x86_metric_of(uint32_t type, uint64_t config, enum sim_metric *metric)
@@ -395,16 +396,16 @@ static int decode(const struct tally_engine_pmu *pmu, struct tally_pmu_event *ev
 	const struct tally_attr *attr = event->attr;
 	enum sim_metric metric;
 	if (attr->type == TALLY_TYPE_HARDWARE && attr->config >= TALLY_HW_MAX)
-		return -22; /* EINVAL */
+		return -EINVAL;
 	if (attr->type == TALLY_TYPE_HW_CACHE &&
 	    ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
 	     (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
 	     (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX))
-		return -22;
+		return -EINVAL;
 	if (x86_metric_of(attr->type, attr->config, &metric))
 		return config_of_metric(metric, event);
 	if (attr->type != pmu->type)
-		return -2; /* ENOENT */
+		return -ENOENT;
 	event->config = attr->config & 0xffffffffu;
 	return 0;
 }
@@ -432,7 +433,7 @@ static int x86_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *
 	if (code)
 		return code;
 	event->index = -1;
-	return group_fits(pmu->driver, event) ? 0 : -22;
+	return group_fits(pmu->driver, event) ? 0 : -EINVAL;
 }
 
 static int x86_user_index(const struct tally_pmu_event *event)
@@ -539,13 +540,13 @@ static int init(struct sim_machine *machine, unsigned general)
 {
 	struct x86 *x86 = calloc(1, sizeof(*x86));
 	if (!x86)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	machine->pmu = x86;
 	x86->machine = machine;
 	x86->general = general;
 	x86->cpus = calloc(machine->config.cpus, sizeof(*x86->cpus));
 	if (!x86->cpus)
-		return -12;
+		return -ENOMEM;
 	x86->pmu = (struct tally_engine_pmu){
 		.name = "cpu",
 		.type = TALLY_TYPE_RAW,
@@ -582,7 +583,7 @@ static int x86_user_counter(struct sim_machine *machine, unsigned index, uint64_
 {
 	unsigned place = index & USER_FIXED ? FIXED + (index & 0xff) : index;
 	if (place >= PLACES)
-		return -22;
+		return -EINVAL;
 	sim_cpu_advance(machine->cpu);
 	*value = machine->cpu->counters[place].value & VALUE_MASK;
 	return 0;

@@ -2,6 +2,8 @@
  * others. */
 #include "sim/sim_state.h"
 
+#include <errno.h>
+
 static void enqueue(struct sim_cpu *cpu, struct sim_task *task)
 {
 	task->state = SIM_RUNNABLE;
@@ -179,7 +181,7 @@ void sim_wake(struct sim_machine *machine, struct sim_task *task)
 int sim_pin(struct sim_machine *machine, struct sim_task *task, int cpu)
 {
 	if (cpu >= 0 && !sim_cpu_online(machine, (unsigned)cpu))
-		return -22; /* EINVAL */
+		return -EINVAL;
 	task->pinned = cpu;
 	if (cpu < 0 || task->cpu == &machine->cpus[cpu])
 		return 0;

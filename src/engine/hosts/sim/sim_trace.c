@@ -4,6 +4,8 @@
 
 #include "sim/sim_state.h"
 
+#include <errno.h>
+
 /* Only one machine at a time has them, since a tracepoint belongs to one engine: a second machine
  * has none. */
 int sim_trace_register(struct sim_machine *machine)
@@ -19,7 +21,7 @@ int sim_trace_register(struct sim_machine *machine)
 	while (code && done)
 		tally_trace_unregister(machine->engine, groups[--done]);
 	machine->traces = !code;
-	return code == -16 /* EBUSY */ ? 0 : code;
+	return code == -EBUSY ? 0 : code;
 }
 
 static const uint64_t callers[] = { 0xffffffff81002000u, 0xffffffff81a00000u };

@@ -3,6 +3,7 @@
 #include "engine/engine_state.h"
 #include "sim/sim_state.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ int sim_watch_add(struct sim_watch *watch, int fd, unsigned part, const char *ev
 	if (code < 0)
 		return code;
 	if (watch->count == WATCHED_MAX)
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	watch->items[watch->count++] = (struct watched){
 		.event = file->event, .part = part, .name = event, .target = target
 	};
