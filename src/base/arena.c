@@ -1,3 +1,6 @@
+/* The arena is a list of blocks, each twice as large as the one before, up to a maximum.  The first
+ * block of the list serves requests.  A large request that does not fit there gets a block of its
+ * own. */
 #include "base/arena.h"
 
 #include <stdint.h>

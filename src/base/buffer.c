@@ -1,3 +1,6 @@
+/* All functions append through tally_buffer_room(), which doubles the capacity and enforces the
+ * maximum.  Formatted text is written straight into the buffer and formatted again only if it was
+ * too long. */
 #include "base/buffer.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* A strict decoder of UTF-8, and the ranges of characters that are not plain. */
 #include "base/characters.h"
 
 unsigned tally_character_decode(const char *text, uint32_t *character)

@@ -1,3 +1,5 @@
+/* Quotes a cell that contains a quote or the separator, and doubles the quotes in it.  Newlines
+ * need no quotes, because cleaning the text replaces them. */
 #include "base/csv.h"
 
 #include "base/terminal.h"

@@ -1,3 +1,6 @@
+/* Decides whether to trust the environment from the process's capabilities, AT_SECURE, the
+ * variables of sudo and similar programs, and the owner of HOME.  Then reads variables, replaces an
+ * untrusted environment, and gives the caller's own environment back to commands. */
 #include "base/environment.h"
 
 #include <linux/capability.h>

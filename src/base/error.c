@@ -1,3 +1,5 @@
+/* Formats messages and hints into the error's fixed arrays, and cleans them afterwards, since their
+ * arguments may come from outside. */
 #include "base/error.h"
 
 #include "base/terminal.h"

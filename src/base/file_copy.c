@@ -1,3 +1,5 @@
+/* Copies files into anonymous memory.  Only the ranges that SEEK_DATA and SEEK_HOLE report are
+ * read; the other pages of the copy are never touched. */
 #include "base/file_copy.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Loads zlib for one call, deflates the input in chunks of the output, and closes zlib again. */
 #include "base/gzip.h"
 
 #include "base/loaded.h"

@@ -1,3 +1,5 @@
+/* Aligns allocations of 4 MiB or more to huge pages and advises the kernel before they are touched.
+ * Smaller ones go straight to malloc(3) and realloc(3). */
 #include "base/huge.h"
 
 #include <stdint.h>

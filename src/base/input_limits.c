@@ -1,3 +1,5 @@
+/* The table of limits, then TALLY_LIMITS, then refusals.  TALLY_LIMITS is parsed again at each
+ * query, so only the names of refused inputs are state of the process. */
 #include "base/input_limits.h"
 
 #include "base/environment.h"

@@ -1,3 +1,5 @@
+/* The writer comes first, then the reader; they share nothing.  The reader wraps libjansson: each
+ * document loads the library, calls it by pointers to functions, and closes it at the end. */
 #include "base/json.h"
 
 #include "base/characters.h"

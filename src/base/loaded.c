@@ -1,3 +1,6 @@
+/* Opens libraries, and keeps the loader's message for the first ones that are installed but can't
+ * be loaded, because callers report the failure later.  Without trust in the environment, only the
+ * folder of the C library is searched. */
 #include "base/loaded.h"
 
 #include "base/environment.h"

@@ -1,3 +1,6 @@
+/* The signal handler maps zeros over each lost page.  For the first one, it also finds the file's
+ * path in /proc/self/maps.  It parses the text byte by byte, because a signal handler can use
+ * neither stdio nor the heap. */
 #include "base/lost_pages.h"
 
 #include "base/digits.h"

@@ -1,3 +1,5 @@
+/* Two tables with linear probing: the map doubles at three quarters full, the set of keys at half.
+ * Removal moves later slots back into the gap, so no slot has to be marked as deleted. */
 #include "base/map.h"
 
 #include "base/huge.h"

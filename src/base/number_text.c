@@ -1,3 +1,5 @@
+/* Groups digits by thousands, scales sizes to binary units, and parses sizes with overflow
+ * checks. */
 #include "base/number_text.h"
 
 #include <inttypes.h>

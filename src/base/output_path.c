@@ -1,3 +1,6 @@
+/* Walks a path name by name with openat(2): it holds one folder and the text that is still to walk.
+ * A followed link's target is put in front of that text.  Later calls use only the last name, in
+ * the held folder. */
 #include "base/output_path.h"
 
 #include <errno.h>

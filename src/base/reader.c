@@ -1,3 +1,5 @@
+/* The slower parts of the reader, which the header does not inline: values of a size that is known
+ * only at run time, long LEB128, and strings. */
 #include "base/reader.h"
 
 uint64_t tally_reader_fixed(struct tally_reader *reader, unsigned size)

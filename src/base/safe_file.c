@@ -1,3 +1,4 @@
+/* Thin wrappers of write(2) and fsync(2).  A descriptor that can't be synced counts as synced. */
 #include "base/safe_file.h"
 
 #include <errno.h>

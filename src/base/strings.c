@@ -1,3 +1,5 @@
+/* A hash table of ids with linear probing, an array of texts by id, and an arena that holds the
+ * texts.  The table stores no hashes: when it grows, all texts are hashed again. */
 #include "base/strings.h"
 
 #include "base/buffer.h"

@@ -1,3 +1,5 @@
+/* The edit distance needs only three rows of its matrix.  Candidates are tried one by one; the best
+ * one so far sets the distance that the next must beat. */
 #include "base/suggest.h"
 
 #include <ctype.h>

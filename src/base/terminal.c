@@ -1,3 +1,5 @@
+/* One function cleans text for all others: it replaces what is not plain by question marks, except
+ * the control characters that its caller keeps.  Queries about the terminal follow. */
 #include "base/terminal.h"
 
 #include "base/characters.h"

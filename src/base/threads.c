@@ -1,3 +1,5 @@
+/* Starts threads with a large stack and most signals blocked.  If a limit may keep this thread's
+ * own stack from growing, functions run on mapped memory instead, by makecontext(3). */
 #include "base/threads.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Each format has a function that decodes one compressed file into a given buffer.  If the buffer
+ * is too small, it is replaced by a larger one, and decoding starts again. */
 #include "base/unpack.h"
 
 #include "base/loaded.h"

@@ -1,3 +1,4 @@
+/* The functions behind the vector's macros, and a radix sort.  Large vectors get huge pages. */
 #include "base/vector.h"
 
 #include "base/huge.h"

@@ -1,3 +1,5 @@
+/* Matches a word against each pattern of a list in place.  A comma within a function's parameter
+ * list does not end the pattern. */
 #include "base/word_list.h"
 
 #include <stddef.h>

@@ -1,3 +1,6 @@
+/* The command `annotate`: chooses functions, has them annotated, and writes text, HTML or JSON.  It
+ * reads a recording without its stacks.  If a named function has no samples, it reads the recording
+ * again with stacks, to tell whether the functions that it calls have some. */
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"

@@ -1,3 +1,6 @@
+/* The loop that draws the browser, waits for a key, and does what the key requests: it builds the
+ * report again, changes the event, or runs `annotate` in a child process.  The child gets the
+ * report's selection as options. */
 #include "command/browse_report.h"
 
 #include "base/arena.h"

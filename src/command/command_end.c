@@ -1,3 +1,4 @@
+/* Prints what readers noted deep below the command: they can't print anything themselves. */
 #include "command/command_end.h"
 
 #include "base/input_limits.h"

@@ -1,3 +1,5 @@
+/* The command `doctor`: gathers facts about this machine, makes findings of them, and prints these.
+ * The finding about `stat` decides the exit status. */
 #include "base/terminal.h"
 #include "command/command.h"
 #include "output/doctor.h"

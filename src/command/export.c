@@ -1,3 +1,5 @@
+/* The command `export`: reads samples, and writes those of one event in a format for another tool.
+ * The whole output is built in memory, so that an error leaves an existing file as it was. */
 #include "base/buffer.h"
 #include "base/gzip.h"
 #include "command/command.h"

@@ -1,3 +1,5 @@
+/* Checks filters when options are parsed, so that errors name the option.  The values are stored as
+ * text and parsed again for the recording. */
 #include "command/filter_options.h"
 
 #include "base/vector.h"

@@ -1,3 +1,6 @@
+/* The command `flamegraph`: loads stacks and draws them.  A command given after -- is first
+ * recorded into a temporary file.  With --diff, two inputs are loaded, and their frames are
+ * matched. */
 #include "command/recording_path.h"
 #include "base/environment.h"
 #include "base/number_text.h"

@@ -1,3 +1,5 @@
+/* The command `fold`: a table of options between command/load_stacks.c, which reads any input, and
+ * output/folded.c, which writes the lines. */
 #include "command/recording_path.h"
 #include "command/command.h"
 #include "command/filter_options.h"

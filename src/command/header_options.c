@@ -1,3 +1,5 @@
+/* Shows metadata before a command's output or instead of it.  The recording's date is its file's
+ * time of modification; in a recording that is a directory, that file is `data`. */
 #include "command/header_options.h"
 
 #include "command/recording_warnings.h"

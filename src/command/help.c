@@ -1,3 +1,4 @@
+/* The command `help`: lists the commands, or runs one of them with --help. */
 #include "command/command.h"
 
 #include <stdio.h>

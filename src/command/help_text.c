@@ -1,3 +1,5 @@
+/* Wraps text from the bottom up: words, then one option in two columns, then paragraphs.  Lines
+ * that begin with a blank are printed as they are. */
 #include "command/help_text.h"
 
 #include "base/terminal.h"

@@ -1,3 +1,6 @@
+/* Reads an input far enough to know its kind.  A recording in a file is then opened by its path,
+ * and becomes a profile; text, piped recordings and compressed input are read into memory as a
+ * whole. */
 #include "command/load_stacks.h"
 
 #include "base/buffer.h"

@@ -1,3 +1,5 @@
+/* Prepares the process for any command (standard descriptors, environment, signals, locale), finds
+ * the command and runs it.  At the end, output that was not written turns into a failure. */
 #include "base/environment.h"
 #include "base/input_limits.h"
 #include "base/lost_pages.h"

@@ -1,3 +1,5 @@
+/* Checks folders, files and servers when options are parsed: a mistake is reported before a
+ * recording is read. */
 #include "command/name_options.h"
 
 #include "command/fetch_progress.h"

@@ -1,3 +1,5 @@
+/* Each fact is an entry in the cache on disk: if the entry exists, the user has read the fact.  If
+ * there is no cache, every fact is news each time. */
 #include "command/news.h"
 
 #include "object/cache.h"

@@ -1,3 +1,6 @@
+/* Writes through a new file where that can replace the old one, otherwise in place.  Other
+ * functions make output private where the recording requires it, and keep inputs and recordings
+ * from being overwritten. */
 #include "command/output_file.h"
 #include "base/safe_file.h"
 #include "command/new_file.h"

@@ -1,3 +1,5 @@
+/* The command `pack`: checks its arguments and reports the result.  command/pack_section.c makes
+ * and writes the section of names. */
 #include "command/output_file.h"
 #include "base/buffer.h"
 #include "base/number_text.h"

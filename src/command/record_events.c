@@ -1,3 +1,6 @@
+/* The events of `record`: chooses the provider, parses the expressions, and adds the default event
+ * or waits and wakers.  Only the kernel knows what it permits, so some events are opened for a
+ * moment, to see if they can be used. */
 #include "command/record_request.h"
 
 #include "machine/facts.h"

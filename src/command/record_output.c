@@ -1,3 +1,6 @@
+/* The output of `record`: a pipe, or a named file that takes the place of the last recording.  The
+ * old files are renamed first, and get their names back if recording fails to start.  The second
+ * half serves recordings that are split into several files. */
 #include "command/record_request.h"
 
 #include "base/safe_file.h"

@@ -1,3 +1,5 @@
+/* Messages on stderr while or after reading: warnings, hints and progress.  For commands that read
+ * several inputs, messages are collected, and those that differ only in numbers become one. */
 #include "command/recording_warnings.h"
 
 #include "base/buffer.h"

@@ -1,3 +1,6 @@
+/* The command `report`: parses options, reads a profile that is just detailed enough for them, and
+ * shows it in the browser, as text or as JSON.  Many options are perf's; they only name what tally
+ * has instead. */
 #include "base/buffer.h"
 #include "base/json.h"
 #include "command/browse_report.h"

@@ -1,3 +1,5 @@
+/* Parses the keys, then completes them with the keys that suit samples, branches or memory
+ * accesses, and then checks that the recording has data for each key. */
 #include "command/report_sort.h"
 
 #include "base/suggest.h"

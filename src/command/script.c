@@ -1,3 +1,5 @@
+/* The command `script`: prints records while it reads them, so its output does not grow in memory.
+ * With --debuginfod, a first pass finds the objects whose names are worth fetching. */
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/filter_options.h"

@@ -1,3 +1,5 @@
+/* Refuses what the simulated PMU can't do: its options without it, targets other than a command,
+ * and some events. */
 #include "command/simulated_options.h"
 
 #include <errno.h>

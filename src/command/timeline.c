@@ -1,3 +1,5 @@
+/* The command `timeline`: reads the activity of CPUs and tasks from a recording, and writes it as
+ * text or as trace events. */
 #include "output/timeline.h"
 #include "base/buffer.h"
 #include "base/number_text.h"

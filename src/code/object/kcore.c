@@ -1,3 +1,5 @@
+/* Opens the core file for each read, and searches its program headers for the segment that holds
+ * all requested bytes. */
 #include "object/kcore.h"
 
 #include <elf.h>

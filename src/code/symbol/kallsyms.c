@@ -1,3 +1,5 @@
+/* Parses the text of /proc/kallsyms, and keeps only functions.  Text with nothing but zero
+ * addresses is an error, because the kernel hides them from users without privileges. */
 #include "base/digits.h"
 #include "base/vector.h"
 #include "symbol/symbol_table.h"

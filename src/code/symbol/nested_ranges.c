@@ -1,3 +1,5 @@
+/* Sorts the ranges, then sweeps over their starts with a stack of open ranges.  Each start and each
+ * end adds an item to the list. */
 #include "symbol/nested_ranges.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* One function takes the next file of the section; another makes a table of that file's symbols.
+ * So the symbols of a file stay unread until its table is needed. */
 #include "symbol/simpleperf_symbols.h"
 
 #include "base/reader.h"

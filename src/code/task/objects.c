@@ -1,3 +1,6 @@
+/* One entry for each mapped file, by its number; the object is opened on first use.  In order:
+ * files opened while recording, files of a finished recording, files that the recorder or
+ * debuginfod provides, unwind rules, and limits on memory. */
 #include "task/objects.h"
 
 #include "base/vector.h"

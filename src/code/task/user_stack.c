@@ -1,3 +1,6 @@
+/* Connects the unwinder to samples: finds the rules for an address, unwinds copied stacks, and
+ * tells how large a copy should have been.  Then it repairs the kernel's own chains: their
+ * innermost frames, and the frames beyond Go's stack switches. */
 #include "task/user_stack.h"
 
 #include "task/jit.h"

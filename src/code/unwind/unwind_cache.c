@@ -1,3 +1,5 @@
+/* Allocates the cache as one huge page, and packs new stretches into it, the newest one first.  The
+ * header has the look-up, which is inlined. */
 #include "unwind/unwind_cache.h"
 
 #include "base/huge.h"

@@ -1,3 +1,5 @@
+/* Tables of register names, indexed by the bits of perf's register masks, and of the beginnings of
+ * machine names.  No function of libc is called. */
 #include "abi/arch.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Splits a condition at its last operator, parses the limit behind it, and compares.  A change that
+ * may be noise is a result of its own. */
 #include "counts/condition.h"
 
 #include <ctype.h>

@@ -1,3 +1,5 @@
+/* Reads all marks first, then decides from them alone, so that tests can provide marks.  The
+ * cgroup's path counts most. */
 #include "machine/container.h"
 
 #include "base/environment.h"

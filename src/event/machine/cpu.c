@@ -1,3 +1,5 @@
+/* Parsers of CPU lists and of /proc/cpuinfo, which take text, and the functions that read the
+ * files.  At the end, a socket for uevents tells when CPUs come or go. */
 #include "machine/cpu.h"
 
 #include "base/buffer.h"

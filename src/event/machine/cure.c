@@ -1,3 +1,5 @@
+/* Writes causes and cures into findings.  In order: the gate between this process and the kernel, a
+ * cure for each obstacle, and the explanation of a failed call's errno. */
 #include "machine/cure.h"
 
 #include <errno.h>
