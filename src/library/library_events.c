@@ -1,3 +1,5 @@
+/* Parses and opens events with the kernel's provider and its catalogue.  Two small functions turn
+ * results into errno and messages into the caller's buffer. */
 #include "library/library_events.h"
 
 #include "provider/advice.h"

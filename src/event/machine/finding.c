@@ -1,3 +1,6 @@
+/* Makes the findings from the facts, kind by kind: first the verdicts on permitted uses, then
+ * privileges, hardware, the kernel's symbols and tracepoints, and limits.  Most verdicts take cause
+ * and cure from the explanation of the event that was refused. */
 #include "machine/cure.h"
 
 #include <errno.h>

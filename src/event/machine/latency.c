@@ -1,3 +1,5 @@
+/* Asks the kernel by sched_setattr(2), first for real-time priority with reset-on-fork, then for
+ * the shortest slice. */
 #include "machine/latency.h"
 
 #include <sched.h>

@@ -1,3 +1,5 @@
+/* Reads each node's meminfo, list of CPUs and memory blocks.  The entries memoryN of a node's
+ * directory become a bitmap, which ends at the highest N. */
 #include "machine/memory.h"
 
 #include "base/buffer.h"

@@ -1,3 +1,5 @@
+/* Parses /proc/PID/maps and status, and undoes the kernel's escapes in them.  Then come the readers
+ * of other files, the lists of processes and threads, and the parser of /proc/modules. */
 #include "machine/procfs.h"
 
 #include "base/buffer.h"

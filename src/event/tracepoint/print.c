@@ -1,3 +1,5 @@
+/* Compiles a print format in three steps: parse, generate, fuse.  If one fails, the event's fields
+ * are printed instead, by the second half of this file, with libtraceevent's number formats. */
 #include "tracepoint/print.h"
 
 #include "tracepoint/print_program.h"

@@ -1,3 +1,4 @@
+/* Sorts the parsed strings by address, and finds one by binary search. */
 #include "tracepoint/printk.h"
 
 #include "base/digits.h"

@@ -1,3 +1,5 @@
+/* The thread puts pieces into a queue of fixed size, and waits while it is full.  A piece refers to
+ * a part of a block, and the thread goes on in the same block until little room is left. */
 #include "perfdata/unpack_ahead.h"
 
 #include "base/threads.h"

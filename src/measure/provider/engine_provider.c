@@ -1,3 +1,5 @@
+/* The first half copies the engine's PMUs and tracepoints into a catalogue.  The second half is the
+ * provider: each of its operations calls the engine's function of that name. */
 #include "provider/engine_provider.h"
 
 #include "event/event.h"

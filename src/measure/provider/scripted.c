@@ -1,3 +1,6 @@
+/* Parses the script into lines, and plays them back.  Each handle has a line and the number of its
+ * next reading.  Closed handles stay in the list: their number tells which line the next opening of
+ * an event takes. */
 #include "provider/scripted.h"
 
 #include "base/buffer.h"

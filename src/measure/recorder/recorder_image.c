@@ -1,3 +1,6 @@
+/* Follows the mappings of one ELF file as long as they adjoin.  An executable mapping that begins
+ * where they end, and is not of the file, is a copy if the file has code for all of its
+ * addresses. */
 #include "recorder/recorder_image.h"
 
 #include "object/object.h"

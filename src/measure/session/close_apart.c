@@ -1,3 +1,5 @@
+/* The child leaves the session and the working directory, blocks all signals, and closes all other
+ * descriptors.  Then it reads a pipe until the caller closes the other end. */
 #include "session/close_apart.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Tries each folder of PATH with access(2).  A command with a slash is tried as it is. */
 #include "session/program.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Gives records where they lie in the ring.  Only a record that wraps around the ring's end is
+ * copied, into the bounce buffer. */
 #include "session/ring.h"
 
 #include <errno.h>

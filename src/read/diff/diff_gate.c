@@ -1,3 +1,4 @@
+/* Compares the sides once more without limits on rows, and judges each condition over all rows. */
 #include "diff/diff_gate.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Sums the runs of a side, and computes Newcombe's interval for one run on each side, Welch's for
+ * several.  Bisection finds Newcombe's p.  The end of the file computes the limit of p for many
+ * functions. */
 #include "diff/share_difference.h"
 
 #include "base/extremes.h"

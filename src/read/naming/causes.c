@@ -1,3 +1,5 @@
+/* Goes through sorted addresses function by function, and reads each function's code once for all
+ * addresses in it. */
 #include "naming/causes.h"
 
 #include "unwind/code_cause.h"

@@ -1,3 +1,6 @@
+/* Finds a function's symbol and bounds, then its bytes: in the kernel's memory or files, in a JIT's
+ * dump or in an object, and last in the recording.  If no source has them, `missing` and `hint`
+ * tell the user why.  The changes that the kernel made are written over its code. */
 #include "naming/function_code.h"
 
 #include "abi/arch.h"

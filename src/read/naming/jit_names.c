@@ -1,3 +1,4 @@
+/* Compares names with the patterns of perf, V8 and .NET. */
 #include "naming/jit_names.h"
 
 #include "naming/frame_kind.h"

@@ -1,3 +1,6 @@
+/* Chooses a table's source when the file is first met: a JIT's dump, perf maps, the symbols in
+ * simpleperf's recordings, or the object itself.  The symbols of large objects are cached on disk.
+ * The end of the file looks addresses up, and corrects the result by the unwind rules. */
 #include "naming/name_tables.h"
 
 #include "base/buffer.h"

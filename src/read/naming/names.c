@@ -1,3 +1,5 @@
+/* Goes from objects to places, functions and their texts; names of data come last.  A place's
+ * function comes from the names that the recording carries, else from the table of its file. */
 #include "naming/names.h"
 
 #include "base/buffer.h"

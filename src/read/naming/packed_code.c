@@ -1,3 +1,6 @@
+/* Reads parts 6 and 9 side by side: part 6 has the code, its rows and targets, part 9 the frames
+ * between a row's innermost and outermost ones.  Reading checks that all lists are sorted, because
+ * look-ups use binary search. */
 #include "naming/packed_code.h"
 
 #include "base/binary_search.h"

@@ -1,3 +1,5 @@
+/* Writes each dump as differences between neighbours.  A reader first notes where each dump begins,
+ * and decodes a dump when its file is met. */
 #include "naming/packed_jits.h"
 
 #include "base/map.h"

@@ -1,3 +1,6 @@
+/* Reads strings, functions and places, then the optional parts.  A part refers to earlier ones by
+ * number, and these numbers are checked while it is read.  Look-ups find an object by hash and a
+ * place in it by binary search. */
 #include "naming/packed_names.h"
 
 #include "base/reader.h"

@@ -1,3 +1,5 @@
+/* Stores equal chains once: a hash map finds the chain, and each sample has the number of its
+ * chain.  In the section, an address is written as its distance from the one before. */
 #include "naming/packed_stacks.h"
 
 #include "base/reader.h"

@@ -1,3 +1,5 @@
+/* A hash map has an entry for each changed byte, by address.  Later changes overwrite earlier
+ * ones. */
 #include "naming/text_pokes.h"
 
 #include <errno.h>

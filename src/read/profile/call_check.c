@@ -1,3 +1,5 @@
+/* Walks all stacks, and checks each distinct pair of neighbouring places once.  A pair passes if
+ * its code is unknown, or if the called function may have jumped on to the callee. */
 #include "profile/call_check.h"
 
 #include "base/map.h"

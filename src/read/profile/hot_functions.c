@@ -1,3 +1,5 @@
+/* First comes the search for the name that the user may have meant.  Then leaf samples are summed
+ * by place, and the places by function and symbol; the hottest functions come first. */
 #include "profile/hot_functions.h"
 
 #include "base/map.h"

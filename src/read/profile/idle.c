@@ -1,3 +1,5 @@
+/* Looks leaves up in a sorted list of the kernel's idle functions, and remembers the answer for
+ * each function.  The rows that remain are moved together in place. */
 #include "profile/idle.h"
 
 #include "base/vector.h"

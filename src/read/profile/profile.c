@@ -1,3 +1,6 @@
+/* Makes a profile in steps: reads the samples, fetches and resolves the names of their places, and
+ * rearranges the rows as the options say.  Then come figures of the finished profile, and the
+ * search for chains that lost their way. */
 #include "profile/profile.h"
 
 #include "base/vector.h"

@@ -1,3 +1,5 @@
+/* A hash table with open addressing and linear probing finds rows while they are added.  Its slots
+ * are freed when the last row is there. */
 #include "profile/row_table.h"
 
 #include "base/huge.h"

@@ -1,3 +1,5 @@
+/* Interns facts, their texts and classes, so that each becomes a small number.  A name of data is
+ * interned in its longest form, and shortened at the end as far as it stays unique. */
 #include "profile/sample_facts.h"
 
 #include "base/vector.h"

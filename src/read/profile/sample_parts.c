@@ -1,3 +1,5 @@
+/* Tables of names, by bit, turn bit fields into perf's words.  Sources of data take most of the
+ * file. */
 #include "profile/sample_parts.h"
 
 #include <inttypes.h>

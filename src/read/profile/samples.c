@@ -1,3 +1,4 @@
+/* Reads all samples, interns each chain as a row of class 0, and names the places at the end. */
 #include "profile/samples.h"
 
 #include "base/vector.h"

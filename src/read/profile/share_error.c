@@ -1,3 +1,5 @@
+/* Turns the variance of weighted samples into a number of equal samples, and computes Wilson's
+ * interval with that number. */
 #include "profile/share_error.h"
 
 #include "base/extremes.h"

@@ -1,3 +1,5 @@
+/* First come the functions that read a key's value from a sample and put it into words, then the
+ * data that keys need, then the table of keys. */
 #include "profile/sort_keys.h"
 
 #include "base/reader.h"

@@ -1,3 +1,6 @@
+/* A map of the tasks that wait turns the records of one pass into durations, listed by number of
+ * sample.  The recording then takes them from the list in the same order.  Wakings are numbered by
+ * task and stack in the same pass. */
 #include "recording/off_cpu.h"
 
 #include "base/map.h"

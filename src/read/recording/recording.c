@@ -1,3 +1,6 @@
+/* Reads records in order of time, applies them to the tasks, and completes samples before it gives
+ * them.  The file has groups of events first, then opening and closing, then filters, then a
+ * record's way from next_record() to take(). */
 #include "recording/recording.h"
 
 #include "abi/attr.h"

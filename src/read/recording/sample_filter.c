@@ -1,3 +1,6 @@
+/* Parses lists into ranges, finds the event that a name means, and tests samples against both.  An
+ * event's name may be typed as any view shows it, as an earlier name or a number, or without its
+ * modifiers or the tracepoint's system. */
 #include "recording/sample_filter.h"
 
 #include "base/buffer.h"

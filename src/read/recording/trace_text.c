@@ -1,3 +1,5 @@
+/* Events of one tracepoint share its compiled format.  A small cache, by address, keeps the names
+ * of kernel functions that texts contain. */
 #include "recording/trace_text.h"
 
 #include "base/vector.h"

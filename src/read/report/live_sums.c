@@ -1,3 +1,6 @@
+/* A hash map finds the sum of a thread and its function or stack; each decay drops faded sums and
+ * packs the others together.  The second half makes a report: it turns frames into parts, merges
+ * parts with equal keys, keeps the heaviest, and builds their trees. */
 #include "report/live_sums.h"
 
 #include "abi/chain_walk.h"

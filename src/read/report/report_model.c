@@ -1,3 +1,5 @@
+/* Sums a profile's rows by key, and selects and sorts the entries.  tally_report_build() runs all
+ * steps; other files of this room make the keys, the roots and the call trees. */
 #include "report/report_internal.h"
 
 #include "base/vector.h"

@@ -1,3 +1,6 @@
+/* Reads all records once, and collects intervals from switches, tracepoints and samples side by
+ * side.  At the end it takes the best source that has any, and cuts its intervals and the marks to
+ * the filters. */
 #include "timeline/activity.h"
 
 #include "abi/attr.h"

@@ -1,3 +1,6 @@
+/* Gathers an arrow for each target, sorts arrows by length, and gives each one the first column
+ * that is free along its span.  `there` is a grid of columns and instructions; the views draw its
+ * cells. */
 #include "annotate/annotate_arrows.h"
 
 #include "base/vector.h"

@@ -1,3 +1,4 @@
+/* An annotated function as JSON: its totals, then its instructions, then its source lines. */
 #include "annotate/annotate_view.h"
 
 static void put_weight(const struct tally_annotation *annotation,

@@ -1,3 +1,5 @@
+/* Texts and choices that the views of an annotation share: notes about samples, the instructions
+ * and blocks of lines to show, and notes about sources that are missing or have changed. */
 #include "annotate/annotate_view.h"
 
 #include "base/number_text.h"

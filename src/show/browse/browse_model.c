@@ -1,3 +1,5 @@
+/* Makes all lines again when the report, the filter or an open branch changes.  A map of hashed
+ * paths tells which lines are open, so they stay open in a new report. */
 #include "browse/browse_model.h"
 
 #include "base/vector.h"

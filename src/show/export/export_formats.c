@@ -1,3 +1,5 @@
+/* The table of export formats, and the parts that several of them need: samples sorted by thread,
+ * the source files of functions, and names of events and tasks. */
 #include "export/export.h"
 
 #include "base/vector.h"

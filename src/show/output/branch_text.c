@@ -1,3 +1,4 @@
+/* Prints both ends of each branch, then its flags, cycles and kind in perf's letters and words. */
 #include "output/branch_text.h"
 
 #include "profile/sample_parts.h"

@@ -1,3 +1,5 @@
+/* The findings as text, group by group below headings.  Without UTF-8, the marks and dots are
+ * ASCII. */
 #include "output/doctor.h"
 
 #include "base/terminal.h"

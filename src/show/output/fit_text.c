@@ -1,3 +1,4 @@
+/* Counts one column for each UTF-8 character, and cuts only between characters. */
 #include "output/fit_text.h"
 
 #include "output/brief_name.h"

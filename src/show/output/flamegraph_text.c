@@ -1,3 +1,5 @@
+/* Decodes one character at a time, replaces those that are not plain, and escapes the others.
+ * Labels count two cells for a wide character.  Weights with their units come last. */
 #include "output/flamegraph_text.h"
 
 #include "base/characters.h"

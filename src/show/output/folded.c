@@ -1,3 +1,5 @@
+/* Writes all stacks as lines into one buffer, sorts the lines, and adds up equal ones.  Before
+ * that, two passes over the names choose how much of each name to write. */
 #include "output/folded.h"
 
 #include "base/terminal.h"

@@ -1,3 +1,5 @@
+/* Tries each parenthesis outside of other brackets: the first one that opens a parameter list ends
+ * the name. */
 #include "output/function_name.h"
 
 #include <stdbool.h>

@@ -1,3 +1,5 @@
+/* Forks a shell that runs the pager, and puts a pipe to it in place of standard output.  The child
+ * sets $LESS, so that less(1) passes colours and begins at the right line. */
 #include "output/pager.h"
 
 #include "base/environment.h"

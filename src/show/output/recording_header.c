@@ -1,3 +1,5 @@
+/* Has a function for each feature section, and lists them in a table by the feature's number.  A
+ * function stops where its section is cut short; its caller reports that. */
 #include "output/recording_header.h"
 
 #include "base/arena.h"

@@ -1,3 +1,5 @@
+/* Chooses a cell's text by the kind of its key.  A function name that is too long loses its
+ * middle. */
 #include "output/report_cells.h"
 
 #include "base/number_text.h"

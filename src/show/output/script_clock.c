@@ -1,3 +1,5 @@
+/* Subtracts the reference time and appends the digits.  The time of day comes from a pair of times
+ * that the recorder took from both clocks at once. */
 #include "output/script_clock.h"
 
 #include "base/reader.h"

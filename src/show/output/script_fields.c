@@ -1,3 +1,6 @@
+/* First come the functions that print fields, then the table of fields, then the parser of -F,
+ * which changes the shown fields of each type of event.  The last function fits them to one
+ * event. */
 #include "output/script_fields.h"
 
 #include "base/suggest.h"

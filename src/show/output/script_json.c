@@ -1,3 +1,5 @@
+/* Walks the same table of fields for CSV and JSON.  The texts of addresses come from frame lines,
+ * with one set of lines for each combination of parts. */
 #include "output/script_json.h"
 
 #include "base/buffer.h"

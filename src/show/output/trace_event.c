@@ -1,3 +1,5 @@
+/* Writes an event's common members, with its time in microseconds, and the events that name
+ * tasks. */
 #include "output/trace_event.h"
 
 void tally_trace_event_start(struct tally_json *json, const char *name, const char *phase,
