@@ -3,7 +3,7 @@
  *
  *     tally_new_file_open(&file, path, &err);
  *     write to file.fd;
- *     tally_new_file_keep(&file, &err);      or nothing
+ *     tally_new_file_keep(&file, -1, &err);  or nothing
  *     tally_new_file_release(&file);
  */
 #ifndef TALLY_COMMAND_NEW_FILE_H

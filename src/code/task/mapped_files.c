@@ -68,8 +68,10 @@ uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally
 		}
 		if (!added)
 			continue;
-		if (tally_vector_push(&tasks->files, *file) < 0)
+		if (tally_vector_push(&tasks->files, *file) < 0) {
+			tally_map_remove(&tasks->file_index, key);
 			return TALLY_FILE_NONE;
+		}
 		*slot = tasks->files.count - 1;
 		return (uint32_t)*slot;
 	}

@@ -67,8 +67,10 @@ static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pi
 		return NULL;
 	if (added) {
 		*slot = tasks->processes.count;
-		if (tally_vector_push(&tasks->processes, (struct tally_process){ .pid = pid }) < 0)
+		if (tally_vector_push(&tasks->processes, (struct tally_process){ .pid = pid }) < 0) {
+			tally_map_remove(&tasks->process_index, pid);
 			return NULL;
+		}
 	}
 	return &tasks->processes.items[*slot];
 }
@@ -381,8 +383,10 @@ uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t ti
 		struct tally_thread thread = { .pid = pid, .tid = tid, .comm = TALLY_STRING_NONE,
 					       .namespaces = TALLY_NAMESPACES_NONE };
 		*slot = tasks->threads.count;
-		if (tally_vector_push(&tasks->threads, thread) < 0)
+		if (tally_vector_push(&tasks->threads, thread) < 0) {
+			tally_map_remove(&tasks->thread_index, (uint64_t)pid << 32 | tid);
 			return UINT32_MAX;
+		}
 	}
 	return (uint32_t)*slot;
 }

@@ -62,7 +62,7 @@ enum tally_code_spot tally_code_recognise_i386(const uint8_t *code, size_t size)
 /* Recognises arm64 code by its next instruction (sigreturn: by two). */
 enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size);
 
-/* Remembers the frames of compiled methods that were found by their code.  Internal to src/code/unwind,
+/* Remembers the frames of compiled methods that were found by their code.  Internal to this room,
  * except for tally_code_memo_new(), _free() and _clear(). */
 
 enum { TALLY_CODE_MEMO_BYTES = 16 };

@@ -1,4 +1,4 @@
-/* Remembers the rules of addresses.  Internal to src/unwind.
+/* Remembers the rules of addresses.  Internal to this room.
  *
  * One rule holds for a stretch of a function, often for most of it.  So the cache remembers
  * stretches, grouped by regions of code.  A sample's ip has rarely been seen before, but it nearly

@@ -79,7 +79,7 @@ enum tally_unwind_machine tally_unwind_machine_named(const char *name)
 		return TALLY_UNWIND_HOST;
 	if (strcmp(name, "x86_64") == 0)
 		return TALLY_UNWIND_X86_64;
-	if (name[0] == 'i' && strcmp(name + 2, "86") == 0)
+	if (name[0] == 'i' && name[1] && strcmp(name + 2, "86") == 0)
 		return TALLY_UNWIND_I386;
 	return strcmp(name, "aarch64") == 0 ? TALLY_UNWIND_ARM64 : TALLY_UNWIND_OTHER;
 }

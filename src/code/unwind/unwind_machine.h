@@ -1,4 +1,4 @@
-/* The registers of a machine, in DWARF's numbering.  Internal to src/unwind. */
+/* The registers of a machine, in DWARF's numbering.  Internal to this room. */
 #ifndef TALLY_UNWIND_MACHINE_H
 #define TALLY_UNWIND_MACHINE_H
 

@@ -1,4 +1,4 @@
-/* The rules of one object.  Internal to src/code/unwind (and for tests that make their own sections). */
+/* The rules of one object.  Internal to this room (and for tests that make their own sections). */
 #ifndef TALLY_UNWIND_TABLE_H
 #define TALLY_UNWIND_TABLE_H
 

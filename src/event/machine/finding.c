@@ -663,11 +663,3 @@ void tally_findings_make(const struct tally_machine_facts *facts, struct tally_f
 	findings_kernel(facts, out);
 	findings_limits(facts, out);
 }
-
-/* Findings about the machine rather than the user: counters, kernel symbols, tracefs, limits. */
-
-/* ---- hardware ------------------------------------------------------------ */
-
-/* ---- the kernel's symbols and tracepoints -------------------------------- */
-
-/* ---- limits -------------------------------------------------------------- */

@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names from a process's perf map.  Used in this room only.
+/* ---- perf maps -----------------------------------------------------------
  *
  * A map may be any text, of any length.  A line of text becomes a larger entry of a table, so lines
  * are limited, too. */

@@ -17,7 +17,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-/* True if the record is such a sample, and is not to be given as it was written. */
+/* True if a sample's record carries the counts of its group, which become samples of their own. */
 static inline bool tally_groups_carry(const struct tally_recording *recording,
 				      const struct tally_raw_record *raw,
 				      const struct tally_record *record)

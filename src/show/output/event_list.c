@@ -236,8 +236,9 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 	for (size_t i = 0; i < count && number < 1024; i += systems[number++].count) {
 		systems[number].first = &events[i];
 		systems[number].count = siblings(events + i, count - i);
-		if (strlen(events[i].parent) + 6 > width) /* 6: " (", the number, ")" */
-			width = strlen(events[i].parent) + 6;
+		size_t columns = strlen(events[i].parent) + strlen(" ()") +
+				 strlen(tally_number(systems[number].count));
+		width = columns > width ? columns : width;
 	}
 	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
 	size_t down = (number + across - 1) / across;

@@ -631,13 +631,13 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 			continue;
 		if (take_field(text, length, has_signs, &field, err) < 0)
 			return -EINVAL;
-		/* A list without a type sets a field that only tracepoints have for tracepoints
-		 * alone. */
 		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
 			return tally_error_set(
 				err, -EINVAL,
 				"option -F: stack is a column of --csv; elsewhere ip and sym show "
 				"it");
+		/* A list without a type sets a field that only tracepoints have for tracepoints
+		 * alone. */
 		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
 		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
 			return tally_error_set(err, -EINVAL,
