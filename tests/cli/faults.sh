@@ -152,7 +152,7 @@ if memory_cgroup; then
 	trap 'rmdir "$cgroup"; rm -rf "$scratch"' EXIT
 	rm -f small*
 	run 137 bash -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$cgroup" ./tally record -z 0 -e cpu-clock -F 20000 -m 16M -g -o small -- \
-		bash -c 'echo $$ >"'"${cgroup%/*}"'/cgroup.procs"; while :; do :; done' || has 'emory'
+		bash -c 'echo $$ >"'"${cgroup%/*}"'/cgroup.procs"; ulimit -t 3; while :; do :; done' || has 'emory'
 	./tally script -i small >/dev/null 2>>out || [ ! -e small ]
 	check "a recorder that a cgroup's limit of memory ends leaves a readable file, or none"
 else
