@@ -337,12 +337,11 @@ static int settle(struct geometry_reader *reader, size_t index)
 	return 0;
 }
 
-/* Returns the line of the key that the sentence begins with. */
-static unsigned line_of(const struct geometry_reader *reader, const char *sentence)
+/* Returns the line that set the member at that offset, or 0. */
+static unsigned line_of(const struct geometry_reader *reader, size_t field)
 {
-	size_t length = strcspn(sentence, " ");
 	for (size_t i = 0; i < KEYS; i++)
-		if (is((struct piece){ sentence, length }, keys[i].name))
+		if (keys[i].offset == field && keys[i].type != VALUE_BASE)
 			return reader->told[i].line;
 	return 0;
 }
@@ -356,8 +355,9 @@ static int finish(struct geometry_reader *reader)
 			if (code)
 				return code;
 		}
-	const char *problem = vsim_geometry_problem(reader->geometry);
-	return problem ? fail(reader, line_of(reader, problem), "%s", problem) : 0;
+	size_t field;
+	const char *problem = vsim_geometry_find_problem(reader->geometry, &field);
+	return problem ? fail(reader, line_of(reader, field), "%s", problem) : 0;
 }
 
 int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry,

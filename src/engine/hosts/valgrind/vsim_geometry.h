@@ -61,9 +61,17 @@ struct vsim_geometry {
 	uint32_t mhz;
 };
 
+#define VSIM_NO_FIELD ((size_t)-1)
 /* Returns the first problem of the geometry as a sentence without a full stop ("l1d has more than
- * 64 ways"), or NULL.  Freestanding.  The functions below are not part of the tool. */
-const char *vsim_geometry_problem(const struct vsim_geometry *geometry);
+ * 64 ways"), or NULL.  Sets *field to the offset of the member that it is about; VSIM_NO_FIELD: of
+ * several.  Freestanding.  The functions below are not part of the tool. */
+const char *vsim_geometry_find_problem(const struct vsim_geometry *geometry, size_t *field);
+
+static inline const char *vsim_geometry_problem(const struct vsim_geometry *geometry)
+{
+	size_t field;
+	return vsim_geometry_find_problem(geometry, &field);
+}
 
 struct vsim_geometry_error {
 	unsigned line;       /* line number from 1; 0: the problem has no line */

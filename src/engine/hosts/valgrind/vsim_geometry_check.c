@@ -13,6 +13,9 @@ static bool within(uint32_t value, uint32_t least, uint32_t most)
 	return value >= least && value <= most;
 }
 
+/* A problem, and the offset of the member that it is about. */
+#define PROBLEM(member, text) (*field = offsetof(struct vsim_geometry, member), text)
+
 struct cache_limit {
 	size_t offset;
 	uint32_t sets_max, entries_max;
@@ -60,7 +63,7 @@ static const char *cache_problem(const struct cache_limit *limit,
 	return NULL;
 }
 
-static const char *cost_problem(const struct vsim_geometry *geometry)
+static const char *cost_problem(const struct vsim_geometry *geometry, size_t *field)
 {
 	const uint32_t costs[] = { geometry->cost_instruction, geometry->cost_branch_miss,
 				   geometry->cost_memory, geometry->cost_walk };
@@ -70,39 +73,42 @@ static const char *cost_problem(const struct vsim_geometry *geometry)
 	if (geometry->cost_l2 > geometry->cost_llc || geometry->cost_llc > geometry->cost_memory)
 		return "costs must not fall from cost-l2 to cost-llc to cost-memory";
 	if (geometry->cost_stlb > geometry->cost_walk)
-		return "cost-stlb is more than cost-walk";
+		return PROBLEM(cost_stlb, "cost-stlb is more than cost-walk");
 	if (!geometry->cost_instruction)
-		return "cost-instruction is 0: time would stand still";
+		return PROBLEM(cost_instruction, "cost-instruction is 0: time would stand still");
 	return NULL;
 }
 
-const char *vsim_geometry_problem(const struct vsim_geometry *geometry)
+const char *vsim_geometry_find_problem(const struct vsim_geometry *geometry, size_t *field)
 {
 	size_t length = 0;
+	*field = VSIM_NO_FIELD;
 	while (length < VSIM_CPU_NAME && geometry->name[length])
 		if ((unsigned char)geometry->name[length++] < ' ' ||
 		    geometry->name[length - 1] == '#' || geometry->name[length - 1] == 0x7f)
-			return "name has a character that isn't printable, or a #";
+			return PROBLEM(name, "name has a character that isn't printable, or a #");
 	if (!length || length == VSIM_CPU_NAME)
-		return "name has not 1 to 63 characters";
+		return PROBLEM(name, "name has not 1 to 63 characters");
 	if (geometry->name[0] == ' ' || geometry->name[length - 1] == ' ')
-		return "name begins or ends with a blank";
+		return PROBLEM(name, "name begins or ends with a blank");
 	if (!power_of_two(geometry->line_bytes) || !within(geometry->line_bytes, 16, 256))
-		return "line is no power of two from 16 to 256";
+		return PROBLEM(line_bytes, "line is no power of two from 16 to 256");
 	if (!power_of_two(geometry->page_bytes) || !within(geometry->page_bytes, 4096, 2 << 20))
-		return "page is no power of two from 4K to 2M";
+		return PROBLEM(page_bytes, "page is no power of two from 4K to 2M");
 	for (size_t i = 0; i < sizeof(cache_limits) / sizeof(cache_limits[0]); i++) {
 		const char *problem = cache_problem(&cache_limits[i], geometry);
-		if (problem)
+		if (problem) {
+			*field = cache_limits[i].offset;
 			return problem;
+		}
 	}
 	if (!within(geometry->history_bits, 4, 20))
-		return "history-bits is not 4 to 20";
+		return PROBLEM(history_bits, "history-bits is not 4 to 20");
 	if (!within(geometry->target_bits, 4, 16))
-		return "target-bits is not 4 to 16";
+		return PROBLEM(target_bits, "target-bits is not 4 to 16");
 	if (!power_of_two(geometry->return_depth) || geometry->return_depth > 64)
-		return "return-stack is no power of two from 1 to 64";
+		return PROBLEM(return_depth, "return-stack is no power of two from 1 to 64");
 	if (!within(geometry->mhz, 1, 100000))
-		return "mhz is not 1 to 100000";
-	return cost_problem(geometry);
+		return PROBLEM(mhz, "mhz is not 1 to 100000");
+	return cost_problem(geometry, field);
 }
