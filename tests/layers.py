@@ -49,7 +49,7 @@ def floor(room):
     return WINGS[WING_OF[room]].get(room, 2 if room in ("sim", "valgrind", "skeleton") else 0)
 
 
-upward, unknown, names, hosted, guards, gone = [], [], {}, [], [], []
+upward, unknown, names, hosted, guards, gone, silent = [], [], {}, [], [], [], []
 files = sorted((root / "src").rglob("*.[ch]"))
 known, declared, defined = {}, {}, {}
 for path in files:
@@ -64,6 +64,8 @@ for path in files:
     is_host = room in ("sim", "valgrind", "skeleton")
     text = path.read_text()
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    if not text.startswith("/*"):
+        silent.append(str(path))
     if path.suffix == ".h":
         for name in re.findall(r"^[a-z][\w *]*?\b(tally_\w+)\([^;{}]*\)[^;{}()]*(?:__attribute__\s*\(\(.*?\)\))?;", code, re.M):
             declared[name] = room
@@ -116,6 +118,7 @@ CHECKS = ((upward, "no include runs up the house"),
           (hosted, "hosts use the engine, abi and filter alone, and only providers and scenarios use hosts"),
           (guards, "include guards have the names of their files"),
           (gone, "comments mention files that exist"),
+          (silent, "each file begins with a comment that says what it is"),
           (astray, "functions are defined in the room that declares them"))
 print(f"1..{len(CHECKS)}")
 for number, (bad, what) in enumerate(CHECKS, 1):

@@ -1,3 +1,4 @@
+/* Compares each watched event with what it was after the last happening, and tells the difference. */
 #include "sim/sim_watch.h"
 
 #include "engine/engine_state.h"

@@ -1,3 +1,5 @@
+/* Reads the ELF note in which a program says that it needs AVX-512: x86-64-v4 (psABI, .note.gnu.property).
+ */
 #include "valgrind/vsim_program.h"
 
 #include <elf.h>
