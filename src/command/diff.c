@@ -159,30 +159,6 @@ static const struct tally_option options[] = {
 	  TALLY_TEXT(struct request, input.filter.symbols) },
 	{ 'c', "compute", TALLY_ARGUMENT_REQUIRED, "delta-abs", NULL,
 	  TALLY_TAKE(take_computation) },
-	/* perf's options that tally lacks */
-	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'b', "baseline-only", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j tells by `presence` which rows both sides have") },
-	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally script --records shows every record") },
-	{ 'F', "formula", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("CHANGE is the new share less the old one (docs/diff.md)") },
-	{ 'o', "order", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("rows are sorted by the size of their change; -j has all of them") },
-	{ 'p', "period", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("--normalize time compares periods; -j has them") },
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("2>/dev/null hides warnings") },
-	{ 't', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", NULL,
-	  TALLY_INSTEAD("-j is for programs (docs/diff.md)") },
-	{ 0, "cycles-hist", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "tally report -b --sort srcline_from,srcline_to,cycles has the cycles between "
-		  "branches") },
-	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
-	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
-	{ 0, "stream", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally flamegraph --diff OLD -o diff.html NEW compares stacks") },
 	TALLY_OPTIONS_END,
 };
 

@@ -116,6 +116,23 @@ bool tally_options_take_file(struct tally_options *options, const char **files, 
 	return options->status < 0;
 }
 
+static const struct tally_option *end_of(const struct tally_option *option)
+{
+	while (!is_end(option))
+		option++;
+	return option;
+}
+
+const struct tally_option *tally_option_next(const struct tally_command *command,
+					     const struct tally_option *last)
+{
+	const struct tally_option *perf = tally_perf_options(command->name);
+	const struct tally_option *next = last ? last + 1 : command->options;
+	if (next && is_end(next) && perf && next != end_of(perf))
+		next = perf;
+	return next && !is_end(next) ? next : NULL;
+}
+
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
  * none. */
 static enum step unknown_option(const struct tally_options *options, const char *shown,
@@ -123,8 +140,8 @@ static enum step unknown_option(const struct tally_options *options, const char 
 {
 	struct tally_nearest nearest;
 	tally_nearest_init(&nearest, typed ? typed : "");
-	for (const struct tally_option *o = options->command->options; typed && o && !is_end(o);
-	     o++)
+	for (const struct tally_option *o = NULL;
+	     typed && (o = tally_option_next(options->command, o));)
 		if (o->name)
 			tally_nearest_try(&nearest, o->name);
 	if (*nearest.name)
@@ -145,7 +162,7 @@ static enum step take_long(struct tally_options *options, const char *word)
 
 	if (!strcmp(typed, "help"))
 		return STEP_HELP;
-	for (const struct tally_option *o = options->command->options; o && !is_end(o); o++) {
+	for (const struct tally_option *o = NULL; (o = tally_option_next(options->command, o));) {
 		if (!o->name)
 			continue;
 		if (!strcmp(o->name, typed)) {
@@ -173,7 +190,7 @@ static enum step take_letter(struct tally_options *options)
 	char shown[3] = { '-', letter, 0 };
 	if (!*options->cluster)
 		options->cluster = NULL;
-	for (const struct tally_option *o = options->command->options; o && !is_end(o); o++) {
+	for (const struct tally_option *o = NULL; (o = tally_option_next(options->command, o));) {
 		if (o->letter != letter)
 			continue;
 		const char *attached = NULL;

@@ -133,6 +133,15 @@ struct tally_option {
 #define TALLY_IGNORED .store = TALLY_STORE_NOTHING
 #define TALLY_INSTEAD(text) .instead = (text)
 
+/* Returns perf's options that tally ignores or refuses for a command, ended by TALLY_OPTIONS_END;
+ * NULL: there are none. */
+const struct tally_option *tally_perf_options(const char *command);
+
+/* Returns the option behind `last` (NULL: the first), perf's behind the command's own; NULL after the
+ * last one. */
+const struct tally_option *tally_option_next(const struct tally_command *command,
+					     const struct tally_option *last);
+
 /* A walk through a command's arguments.  Stops at the first argument that is not an option, so that
  * a profiled command keeps its own options. */
 struct tally_options {

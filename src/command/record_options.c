@@ -545,69 +545,9 @@ const struct tally_option record_options[] = {
 	  TALLY_SET(struct record_request, quiet) },
 	TALLY_PROVIDER_OPTION(struct record_request, provider_name),
 	TALLY_SIMULATED_OPTIONS(struct record_request, simulated),
-	/* perf's options that tally lacks */
-	{ 'B', "no-buildid", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'N', "no-buildid-cache", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'P', "period", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'T', "timestamp", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL,
 	  "also what is usual on this machine, and details",
 	  TALLY_SET(struct record_request, is_verbose) },
-	{ 0, "buildid-all", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "mmap-flush", TALLY_ARGUMENT_REQUIRED, "BYTES", NULL, TALLY_IGNORED },
-	{ 0, "no-buffering", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "num-thread-synthesize", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_IGNORED },
-	{ 0, "proc-map-timeout", TALLY_ARGUMENT_REQUIRED, "MS", NULL, TALLY_IGNORED },
-	{ 0, "sample-cpu", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "sample-identifier", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "strict-freq", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "tail-synthesize", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "timestamp-boundary", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'n', "no-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally stat counts without sampling") },
-	{ 'S', "snapshot", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
-	  TALLY_INSTEAD(
-		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); --overwrite is "
-		  "the flight recorder of other events") },
-	{ 's', "stat", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally stat --per-thread counts thread by thread") },
-	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL,
-	  TALLY_INSTEAD("one thread drains all rings; place it with taskset(1) or numactl(8)") },
-	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL,
-	  TALLY_INSTEAD(
-		  "records are compressed before writing, which spares the disk; -m sets larger "
-		  "rings") },
-	{ 0, "aux-sample", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
-	  TALLY_INSTEAD(
-		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); perf does") },
-	{ 0, "buildid-mmap", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "each recording has the build-ids of sampled files; records of mappings keep "
-		  "inodes") },
-	{ 0, "clang-opt", TALLY_ARGUMENT_REQUIRED, "OPTIONS", NULL,
-	  TALLY_INSTEAD(
-		  "tally runs no BPF programs; --filter selects hits of tracepoints by their "
-		  "fields") },
-	{ 0, "clang-path", TALLY_ARGUMENT_REQUIRED, "PATH", NULL,
-	  TALLY_INSTEAD(
-		  "tally runs no BPF programs; --filter selects hits of tracepoints by their "
-		  "fields") },
-	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", NULL,
-	  TALLY_INSTEAD("tally report --debuginfod fetches the debug files of hot objects") },
-	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
-	{ 0, "kcore", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "tally annotate reads the running kernel's code itself, on the machine that was "
-		  "recorded") },
-	{ 0, "synth", TALLY_ARGUMENT_REQUIRED, "KINDS", NULL,
-	  TALLY_INSTEAD("existing tasks and mappings are always recorded; names need them") },
-	{ 0, "threads", TALLY_ARGUMENT_OPTIONAL, "SPEC", NULL,
-	  TALLY_INSTEAD(
-		  "one thread drains all rings; -m sets larger ones, -F and -c take fewer "
-		  "samples") },
-	{ 0, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
-	  TALLY_INSTEAD("tally report --vmlinux FILE names the kernel's functions") },
 	TALLY_OPTIONS_END,
 };
 

@@ -178,7 +178,6 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct stat_command, is_detailed) },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only measure the time",
 	  TALLY_SET(struct stat_command, counts_nothing) },
-	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567",
 	  TALLY_SET(struct stat_command, view.is_plain) },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
@@ -261,70 +260,6 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct stat_command, appends) },
 	TALLY_PROVIDER_OPTION(struct stat_command, provider_name),
 	TALLY_SIMULATED_OPTIONS(struct stat_command, simulated),
-	/* perf's options that tally lacks */
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "scale", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "no-merge", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 'g', "group", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
-	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL,
-	  TALLY_INSTEAD(
-		  "perf's metrics are formulas for single CPU models; tally shows ratios of the "
-		  "events in -e, such as {cycles,instructions}") },
-	{ 'S', "sync", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("run sync(1) before it") },
-	{ 'T', "transaction", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events of transactions, where the CPU has them: "
-		  "'{cpu/tx-start/,cpu/cycles-t/}'") },
-	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("':k' after an event counts only the kernel: -e cycles:k") },
-	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("':u' after an event counts only user mode: -e cycles:u") },
-	{ 0, "cputype", TALLY_ARGUMENT_REQUIRED, "TYPE", NULL,
-	  TALLY_INSTEAD("the PMU's name says which CPUs: -e cpu_core/cycles/") },
-	{ 0, "hybrid-merge", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("the events of each PMU have rows of their own") },
-	{ 0, "iostat", TALLY_ARGUMENT_OPTIONAL, "PORTS", NULL,
-	  TALLY_INSTEAD(
-		  "'tally list pmu' shows the PMUs that count such traffic, where there are any") },
-	{ 0, "log-fd", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("-o /dev/fd/N writes there") },
-	{ 0, "metric-no-group", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("there are no metrics by name (-M)") },
-	{ 0, "metric-no-merge", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("there are no metrics by name (-M)") },
-	{ 0, "metric-only", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j has each event's metrics separately") },
-	{ 0, "no-csv-summary", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "rows of --summary begin with \"summary\"; -j has them in a document of their "
-		  "own") },
-	{ 0, "no-scale", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j has the raw counts beside those scaled") },
-	{ 0, "percore-show-thread", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("--per-core sums up cores, -A shows each CPU") },
-	{ 0, "post", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
-	  TALLY_INSTEAD(
-		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the "
-		  "runs") },
-	{ 0, "pre", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
-	  TALLY_INSTEAD(
-		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the "
-		  "runs") },
-	{ 0, "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-o /dev/null discards the counts") },
-	{ 0, "smi-cost", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-a -e msr/smi/,msr/aperf/ counts them, where the CPU does") },
-	{ 0, "table", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j has minimum, maximum and deviation over the runs of -r") },
-	{ 0, "td-level", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: "
-		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
-	{ 0, "topdown", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: "
-		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
 	TALLY_OPTIONS_END,
 };
 

@@ -58,12 +58,6 @@ struct top_request {
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
-/* Commands that show what these options of perf show. */
-#define CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
-#define COUNTS \
-	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of " \
-	"each row"
-
 static int take_rate(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
 {
@@ -113,7 +107,9 @@ static int take_iterations(void *taker, const struct tally_option *option, const
 	int result = tally_option_store(taker, option, value, err);
 	if (result < 0)
 		tally_error_hint(
-			err, "-n limits the views; for samples, which perf's -n shows: " COUNTS);
+			err, "-n limits the views; for samples, which perf's -n shows: "
+			     "tally record -a -- sleep 5, and then tally report -j, has the samples and "
+			     "periods of each row");
 	return result;
 }
 
@@ -180,81 +176,6 @@ static const struct tally_option options[] = {
 	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_USER) },
 	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_SET(struct record_request, record.no_bpf_events) },
-	/* perf's options that tally lacks */
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
-	{ 0, "num-thread-synthesize", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_IGNORED },
-	{ 0, "proc-map-timeout", TALLY_ARGUMENT_REQUIRED, "MS", NULL, TALLY_IGNORED },
-	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally record -b, and then tally report -b, has a row for each branch") },
-	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", NULL,
-	  TALLY_INSTEAD(
-		  "tally record -j KINDS, and then tally report -b, has a row for each branch") },
-	{ 'D', "dump-symtab", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("nm -D and /proc/kallsyms show symbols") },
-	{ 'f', "count-filter", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("--percent-limit P leaves out rows of little weight") },
-	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
-	  TALLY_INSTEAD("tally record -a -e EVENT -G NAME samples a control group") },
-	{ 'k', "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
-	  TALLY_INSTEAD(
-		  "names come from the running kernel; tally report --vmlinux FILE uses a file") },
-	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
-	  TALLY_INSTEAD(
-		  "names come from the running kernel; tally report --kallsyms FILE uses a file") },
-	{ 'M', "disassembler-style", TALLY_ARGUMENT_REQUIRED, "STYLE", NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(COUNTS) },
-	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("chrt -f N tally top gives it that priority") },
-	{ 'w', "column-widths", TALLY_ARGUMENT_REQUIRED, "WIDTHS", NULL,
-	  TALLY_INSTEAD("columns are as wide as their contents") },
-	{ 0, "asm-raw", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_INSTEAD("-p, -t and -u select tasks; on the terminal f filters rows by a word") },
-	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_INSTEAD(
-		  "on the terminal d shows one object's rows, and f filters rows by a word") },
-	{ 0, "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_INSTEAD("on the terminal f filters rows by a word") },
-	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("kernel names are shown unchanged") },
-	{ 0, "fields", TALLY_ARGUMENT_REQUIRED, "KEYS", NULL,
-	  TALLY_INSTEAD("-s sets the keys that group rows") },
-	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("children are sampled as well, unless -i is given") },
-	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("each event has a list of its own; on the terminal Tab shows the next") },
-	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("each event has a list of its own; on the terminal Tab shows the next") },
-	{ 0, "hierarchy", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-s dso has a row for each object") },
-	{ 0, "ignore-callees", TALLY_ARGUMENT_REQUIRED, "REGEX", NULL,
-	  TALLY_INSTEAD("on the terminal f filters rows by a word") },
-	{ 0, "ignore-vmlinux", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("names come from the running kernel") },
-	{ 0, "objdump", TALLY_ARGUMENT_REQUIRED, "PATH", NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("rings are drained ten times a second; -m sets larger ones") },
-	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
-	  TALLY_INSTEAD("shares are of all samples") },
-	{ 0, "prefix", TALLY_ARGUMENT_REQUIRED, "PREFIX", NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "prefix-strip", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "tally record -a -e EVENT, and then tally script, shows fields of tracepoints") },
-	{ 0, "show-on-off-events", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
-	{ 0, "show-total-period", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(COUNTS) },
-	{ 0, "source", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(CODE) },
-	{ 0, "stitch-lbr", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("stacks are by frame pointers") },
-	{ 0, "switch-off", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
-	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
-	{ 0, "switch-on", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
-	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
-	{ 0, "sym-annotate", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, TALLY_INSTEAD(CODE) },
 	TALLY_OPTIONS_END,
 };
 

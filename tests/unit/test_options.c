@@ -167,8 +167,8 @@ static void rows_of_all_commands_are_sound(void **state)
 {
 	(void)state;
 	for (size_t i = 0; tally_commands[i]; i++)
-		for (const struct tally_option *o = tally_commands[i]->options;
-		     o && (o->letter || o->name); o++) {
+		for (const struct tally_option *o = NULL;
+		     (o = tally_option_next(tally_commands[i], o));) {
 			bool takes_none = o->store == TALLY_STORE_TRUE ||
 					  o->store == TALLY_STORE_FALSE ||
 					  o->store == TALLY_STORE_CONSTANT ||
@@ -209,7 +209,7 @@ static bool lists(const char *row, const char *end, const char *name)
 static const struct tally_option *find_option(const struct tally_command *of, const char *name,
 					      size_t length)
 {
-	for (const struct tally_option *o = of->options; o->letter || o->name; o++)
+	for (const struct tally_option *o = NULL; (o = tally_option_next(of, o));)
 		if (o->name && strlen(o->name) == length && !strncmp(o->name, name, length))
 			return o;
 	return NULL;
@@ -256,7 +256,7 @@ static void compatibility_lists_the_options_of_perf(void **state)
 		const char *ignored = find_row(section, end, "| accepted, ", &ignored_end);
 		const char *refused = find_row(section, end, "| refused, with advice",
 					       &refused_end);
-		for (const struct tally_option *o = of->options; o->letter || o->name; o++) {
+		for (const struct tally_option *o = NULL; (o = tally_option_next(of, o));) {
 			if (o->instead && !lists(refused, refused_end, o->name))
 				fail_msg("docs/compatibility.md: %s --%s is refused", of->name,
 					 o->name);

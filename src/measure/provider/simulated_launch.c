@@ -42,7 +42,7 @@ static bool find(char *out, size_t size)
 	char *slash = strrchr(self, '/');
 	if (slash) {
 		*slash = '\0';
-		const char *const below[] = { "hosts/valgrind", tally_simulated_relative() };
+		const char *const below[] = { "src/engine/hosts/valgrind", tally_simulated_relative() };
 		for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
 			if (snprintf(out, size, "%s/%s", self, below[i]) < (int)size &&
 			    is_there(out))

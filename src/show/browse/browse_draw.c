@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 
@@ -45,7 +46,7 @@ static void put_raw(struct drawn_row *row, unsigned style, const char *text)
 	for (; *text && n + 1 < sizeof(clean); text++) {
 		unsigned char c = (unsigned char)*text;
 		if (c < 0x80 || !row->screen->ascii)
-			clean[n++] = c < ' ' ? ' ' : (char)c;
+			clean[n++] = (char)c;
 		else if (c >= 0xc0) /* begins a character that this terminal may lack */
 			clean[n++] = '?';
 	}
@@ -71,19 +72,23 @@ static void put_marked(struct drawn_row *row, unsigned style, const char *text)
 	put_raw(row, style, match + strlen(word));
 }
 
-/* Puts text in `width` columns, or in those left in the row: cut, or padded with blanks. */
+/* Puts text in `width` columns, or in those left in the row: cleaned like a name, cut, or padded with
+ * blanks. */
 static void row_put(struct drawn_row *row, unsigned style, const char *text, int width)
 {
 	int left = row->columns - row->x;
 	width = width < left ? width : left;
 	if (width <= 0)
 		return;
-	struct tally_buffer fitted = { 0 };
+	struct tally_buffer clean = { 0 }, fitted = { 0 };
+	tally_put_name(&clean, text);
+	text = tally_buffer_string(&clean);
 	if (width <= ELLIPSIS && tally_text_width(text) > width)
 		text = "";
 	int used = tally_fit_text(&fitted, text, width, row->screen->ascii);
 	put_marked(row, style, tally_buffer_string(&fitted));
 	tally_buffer_release(&fitted);
+	tally_buffer_release(&clean);
 	if (used < width) {
 		char blanks[8];
 		for (int n = width - used; n > 0; n -= (int)sizeof(blanks) - 1) {

@@ -142,11 +142,8 @@ static void put(struct tally_screen *screen, int row, int column, unsigned style
 	if (style & TALLY_STYLE_MATCH)
 		attributes |= ATTRIBUTE_UNDERLINE | ATTRIBUTE_BOLD;
 	curses->library.wattr_set(curses->window, attributes, pair, NULL);
-	struct tally_buffer clean = { 0 };
-	tally_put_name(&clean, text);
 	if (curses->library.wmove(curses->window, row, column) >= 0)
-		curses->library.waddnstr(curses->window, tally_buffer_string(&clean), -1);
-	tally_buffer_release(&clean);
+		curses->library.waddnstr(curses->window, text, -1);
 }
 
 static void show(struct tally_screen *screen)
