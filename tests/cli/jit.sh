@@ -86,7 +86,7 @@ done
 timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 >out 2>&1
 check "a function of two processes and several tiers is one row" test "$(grep -c ' JS:[~^*+]*hot ' out)" = 1
 check "... which has its whole share" eval 'awk "/ JS:hot / { exit !(\$1 > 50) }" out'
-timeout 60 "$TALLY" diff --fail-if "JS:hot $scratch/cluster.js:2:13 > +30" old.data new.data >out 2>err
+timeout 60 "$TALLY" diff -n 10000 --fail-if "JS:hot $scratch/cluster.js:2:13 > +30" old.data new.data >out 2>err
 check "diff compares two runs of two processes"
 check "... and matches their functions" grep -Eq '^ *[0-9.]+ +[0-9.]+ .*perf\.map +JS:hot ' out
 timeout 60 "$TALLY" report --stdio -i old.data --percent-limit 0 --sort pid,sym >out 2>&1
