@@ -91,6 +91,11 @@ static uint64_t text(struct pprof *pprof, const char *words)
 	uint32_t character;
 	if (!words || !words[0])
 		return 0;
+	if (!words[tally_plain_ascii(words, SIZE_MAX)]) {
+		uint32_t plain = tally_strings_intern(&pprof->strings, words);
+		pprof->failed |= plain == TALLY_STRING_NONE;
+		return (uint64_t)plain + 1;
+	}
 	for (unsigned length; *words; words += length ? length : 1) {
 		length = tally_character_decode(words, &character);
 		tally_buffer_append(&utf8, length ? words : "\xef\xbf\xbd", length ? length : 3);
