@@ -234,7 +234,7 @@ fi
 # --- uninstalling ------------------------------------------------------------------------------------------------
 mkdir -p tree/scripts tree/build && cp "$SOURCE/scripts/uninstall" tree/scripts
 : >"root/not of tally"
-find "$scratch/root" \( -type f -o -type l \) ! -name 'not of tally' >tree/build/installed
+find "$scratch/root" -depth ! -name 'not of tally' >tree/build/installed # folders, too
 run 0 tree/scripts/uninstall && [ -z "$(find root -type f ! -name 'not of tally')" ] && [ -z "$(find root -path '*/tally')" ] && [ -e "root/not of tally" ]
 check "make uninstall removes each file and tally's folders, and nothing else"
 run 1 tree/scripts/uninstall && has "is not there"
