@@ -7,9 +7,9 @@
 #include "command/new_file.h"
 #include "output/branch_text.h"
 #include "perfdata/graft.h"
-#include "report/jit_hint.h"
 #include "profile/profile.h"
 #include "recording/trace_text.h"
+#include "report/jit_hint.h"
 #include "task/jit.h"
 
 #include <errno.h>
