@@ -299,7 +299,8 @@ static void *run(void *context)
 			atomic_store(&work->out_of_memory, true);
 		}
 	}
-	spend(work->lines, budget - scratch->dwarf.budget);
+	if (scratch->dwarf.budget < budget) /* split units bring budgets of their own */
+		spend(work->lines, budget - scratch->dwarf.budget);
 	tally_lines_scratch_release(scratch);
 	free(scratch);
 	return NULL;
