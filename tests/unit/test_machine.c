@@ -587,7 +587,7 @@ static void tracefs_lacks_have_their_own_cures(void **state)
 {
 	(void)state;
 	struct tally_machine_facts facts = good_facts();
-	facts.tracefs = (struct tally_trace_probe){ .in_kernel = true, .read_errno = ENOENT };
+	facts.tracefs = (struct tally_tracefs_state){ .in_kernel = true, .read_errno = ENOENT };
 	EXPECT(facts, { "tracefs", MISSING, "not mounted", "sudo mount -t tracefs" },
 	       { "tracepoints", MISSING });
 	facts.container = TALLY_CONTAINER_DOCKER;
@@ -595,7 +595,7 @@ static void tracefs_lacks_have_their_own_cures(void **state)
 	facts = good_facts();
 	facts.tracefs.read_errno = EACCES;
 	EXPECT(facts, { "tracefs", MISSING, "root only", "remount,mode=750" });
-	facts.tracefs = (struct tally_trace_probe){ .read_errno = ENODEV };
+	facts.tracefs = (struct tally_tracefs_state){ .read_errno = ENODEV };
 	EXPECT(facts, { "tracefs", MISSING, "CONFIG_TRACING", "CONFIG_FTRACE" });
 	facts = good_facts();
 	facts.kallsyms = 0;

@@ -37,7 +37,7 @@ struct tally_machine_facts {
 	int reach;
 	int own, own_kernel, system_wide, hardware, breakpoint, tracepoint, tracepoint_raw;
 	struct tally_overflow_probe clock_overflow, hardware_overflow;
-	struct tally_trace_probe tracefs;
+	struct tally_tracefs_state tracefs;
 	/* why there is no simulated PMU; "": there is one; NULL: unknown (the caller sets
 	 * it) */
 	const char *simulated;

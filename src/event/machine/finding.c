@@ -132,7 +132,7 @@ static void verdict_system_wide(const struct tally_machine_facts *facts, struct 
  * it can. */
 static bool tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts)
 {
-	const struct tally_trace_probe *tracefs = &facts->tracefs;
+	const struct tally_tracefs_state *tracefs = &facts->tracefs;
 	const char *where = facts->container ? "on the host: " : "";
 	if (!tracefs->read_errno)
 		return false;

@@ -230,10 +230,10 @@ static bool kernel_has_tracefs(void)
 	return found;
 }
 
-void tally_probe_tracefs(struct tally_trace_probe *out)
+void tally_probe_tracefs(struct tally_tracefs_state *out)
 {
 	static const char *const usual[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	*out = (struct tally_trace_probe){ .in_kernel = kernel_has_tracefs() };
+	*out = (struct tally_tracefs_state){ .in_kernel = kernel_has_tracefs() };
 	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !out->path[0]; i++)
 		if (is_tracefs(usual[i]))
 			snprintf(out->path, sizeof(out->path), "%s", usual[i]);

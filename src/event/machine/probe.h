@@ -44,7 +44,7 @@ void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out);
  * file. */
 int tally_probe_kallsyms(void);
 
-struct tally_trace_probe {
+struct tally_tracefs_state {
 	/* mount point of tracefs; "": not mounted (privileged users don't need it
 	 * mounted) */
 	char path[128];
@@ -54,6 +54,6 @@ struct tally_trace_probe {
 	uint64_t id;     /* id of sched:sched_switch, if read_errno is 0 */
 };
 
-void tally_probe_tracefs(struct tally_trace_probe *out);
+void tally_probe_tracefs(struct tally_tracefs_state *out);
 
 #endif
