@@ -7,6 +7,7 @@
 #ifndef TALLY_BASE_CHARACTERS_H
 #define TALLY_BASE_CHARACTERS_H
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,19 @@ unsigned tally_character_decode(const char *text, uint32_t *character);
  * paragraphs, marks of the direction of text, the byte order mark, and code points that are no
  * characters. */
 bool tally_character_is_plain(uint32_t character);
+
+/* True for a byte that begins a UTF-8 character, not one that continues it.  A text has as many
+ * characters as such bytes. */
+static inline bool tally_begins_character(char byte)
+{
+	return (byte & 0xc0) != 0x80;
+}
+
+/* True for a byte of an identifier: a letter, digit or underscore. */
+static inline bool tally_is_word_char(char byte)
+{
+	return isalnum((unsigned char)byte) || byte == '_';
+}
 
 /* Returns how many of the text's first bytes, at most `limit`, are plain characters of ASCII: those
  * need no decoding, and names consist of little else. */

@@ -6,6 +6,8 @@
 #ifndef TALLY_BASE_ERROR_H
 #define TALLY_BASE_ERROR_H
 
+#include <errno.h>
+
 #define TALLY_NO_POSITION (-1)
 
 struct tally_error {
@@ -27,6 +29,26 @@ int tally_error_set(struct tally_error *err, int code, const char *format, ...)
 /* Adds the hint to an error that has been set.  `err` may be NULL. */
 void tally_error_hint(struct tally_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Returns the error of a result that is -errno or a count; 0 for a count. */
+static inline int tally_error_of(int result)
+{
+	return result < 0 ? result : 0;
+}
+
+/* Returns -ENOMEM if that is the result; 0 for success and all other errors, which the caller does
+ * without. */
+static inline int tally_only_enomem(int result)
+{
+	return result == -ENOMEM ? result : 0;
+}
+
+/* Returns -errno if a system call or function of libc has just returned `result` below 0; 0
+ * otherwise: `return tally_errno_of(fstat(fd, &status));`. */
+static inline int tally_errno_of(int result)
+{
+	return result < 0 ? -errno : 0;
+}
 
 /* Returns strerror's text in lower case: "no such file or directory" for -ENOENT.  Thread-safe. */
 const char *tally_errno_text(int code);

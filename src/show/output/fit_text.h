@@ -3,14 +3,9 @@
 #define TALLY_OUTPUT_FIT_TEXT_H
 
 #include "base/buffer.h"
+#include "base/characters.h"
 
 #include <stdbool.h>
-
-/* True for a byte that begins a UTF-8 character, not one that continues it. */
-static inline bool tally_begins_character(char byte)
-{
-	return (byte & 0xc0) != 0x80;
-}
 
 /* Returns a text's columns on a terminal: the number of UTF-8 characters. */
 int tally_text_width(const char *text);
