@@ -43,7 +43,7 @@ static long read_process(void *context, uint32_t pid, uint64_t address, void *ou
 static void tell(struct scene *scene, const struct tally_record *record)
 {
 	assert_int_equal(tally_tasks_record(&scene->tasks, record), 0);
-	tally_live_jits_see(scene->objects.live_jits, record);
+	tally_live_jits_record(scene->objects.live_jits, record);
 }
 
 static void map(struct scene *scene, const char *path, uint64_t start, uint64_t length)
@@ -327,8 +327,8 @@ static void a_child_has_the_code_that_its_parent_had_then(void **state)
 	tally_live_jits_free(scene->objects.live_jits);
 	scene->objects.live_jits = NULL;
 	check_children(scene, false);
-	assert_true(tally_jits_knew(&scene->tasks, PID));
-	assert_false(tally_jits_knew(&scene->tasks, CHILD));
+	assert_true(tally_jits_has(&scene->tasks, PID));
+	assert_false(tally_jits_has(&scene->tasks, CHILD));
 	tally_tasks_forget_process(&scene->tasks, CHILD);
 	assert_int_equal(tally_tasks_generation(&scene->tasks, CHILD), 0);
 	end_scene(scene);
@@ -348,11 +348,11 @@ static void files_that_are_no_dump_of_the_process_are_left_alone(void **state)
 	record.mmap.has_inode = true;
 	record.mmap.protection = EXECUTABLE;
 	record.mmap.inode = 1; /* another file */
-	tally_live_jits_see(scene->objects.live_jits, &record);
+	tally_live_jits_record(scene->objects.live_jits, &record);
 	record.mmap.filename = "/tmp/jit-42.dumps";
-	tally_live_jits_see(scene->objects.live_jits, &record);
+	tally_live_jits_record(scene->objects.live_jits, &record);
 	record.mmap.filename = "/dev/null/jit-42.dump";
-	tally_live_jits_see(scene->objects.live_jits, &record);
+	tally_live_jits_record(scene->objects.live_jits, &record);
 	assert_false(tally_live_jits_has(scene->objects.live_jits, PID));
 	end_scene(scene);
 }

@@ -23,7 +23,10 @@ static int begin(struct tally_endings *endings, const struct tally_record_task *
 	uint64_t *living = tally_map_put(&endings->living, task->pid, NULL);
 	if (!living)
 		return -ENOMEM;
-	*living = task->pid == task->tid ? 0 : *living + THREAD;
+	if (task->pid == task->tid)
+		*living = 0;
+	else
+		*living += THREAD;
 	tally_map_remove(&endings->pending, key_of(task->pid, task->tid));
 	return 0;
 }
@@ -32,7 +35,9 @@ static int begin(struct tally_endings *endings, const struct tally_record_task *
  * that thread is the leader and the only one left. */
 static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bool is_exec)
 {
-	uint64_t *living = pid == tid ? tally_map_get(&endings->living, pid) : NULL;
+	uint64_t *living = NULL;
+	if (pid == tid)
+		living = tally_map_get(&endings->living, pid);
 	tally_map_remove(&endings->pending, key_of(pid, tid));
 	if (living)
 		*living = is_exec ? 0 : *living & ~(uint64_t)LEADER_ENDED;
@@ -42,14 +47,19 @@ static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bo
 static int count_out(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	bool is_leader = task->pid == task->tid;
-	uint64_t *living = is_leader ? tally_map_put(&endings->living, task->pid, NULL) :
-				       tally_map_get(&endings->living, task->pid);
-	if (!living)
-		return is_leader ? -ENOMEM : 0;
-	if (is_leader)
+	uint64_t *living;
+	if (is_leader) {
+		living = tally_map_put(&endings->living, task->pid, NULL);
+		if (!living)
+			return -ENOMEM;
 		*living |= LEADER_ENDED;
-	else if (*living >= THREAD)
-		*living -= THREAD;
+	} else {
+		living = tally_map_get(&endings->living, task->pid);
+		if (!living)
+			return 0;
+		if (*living >= THREAD)
+			*living -= THREAD;
+	}
 	return *living == LEADER_ENDED;
 }
 
@@ -58,9 +68,11 @@ static int end(struct tally_endings *endings, const struct tally_record_task *ta
 {
 	bool added = false;
 	uint64_t *pending = tally_map_put(&endings->pending, key_of(task->pid, task->tid), &added);
-	if (pending && !added)
+	if (!pending)
+		return -ENOMEM;
+	if (!added)
 		return 0;
-	int is_last = pending ? count_out(endings, task) : -ENOMEM;
+	int is_last = count_out(endings, task);
 	struct tally_ending ending = { task->pid, task->tid, endings->number + 1, is_last };
 	if (is_last < 0 || tally_vector_push(&endings->queue, ending) < 0)
 		return -ENOMEM;

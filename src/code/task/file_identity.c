@@ -25,19 +25,25 @@ enum tally_file_identity tally_file_identify(const struct tally_tasks *tasks,
 					     const struct tally_object_file *found,
 					     const struct tally_build_id *id)
 {
-	if (has_build_id(tasks, mapped))
-		return tally_build_id_equal(&mapped->build_id, id) ? TALLY_FILE_SAME
-								   : TALLY_FILE_OTHER_BUILD;
+	if (has_build_id(tasks, mapped)) {
+		if (tally_build_id_equal(&mapped->build_id, id))
+			return TALLY_FILE_SAME;
+		return TALLY_FILE_OTHER_BUILD;
+	}
 	if (!mapped->inode || !found->inode)
 		return TALLY_FILE_UNPROVEN;
 	bool is_same_device = mapped->major == found->major && mapped->minor == found->minor;
-	if (mapped->inode != found->inode)
-		return is_same_device || !found->is_layered ? TALLY_FILE_OTHER_INODE
-							    : TALLY_FILE_UNPROVEN;
+	if (mapped->inode != found->inode) {
+		if (is_same_device || !found->is_layered)
+			return TALLY_FILE_OTHER_INODE;
+		return TALLY_FILE_UNPROVEN;
+	}
 	if (mapped->inode_generation && found->generation &&
 	    (uint32_t)mapped->inode_generation != (uint32_t)found->generation)
 		return TALLY_FILE_OTHER_INODE;
-	return is_same_device ? TALLY_FILE_SAME : TALLY_FILE_UNPROVEN;
+	if (is_same_device)
+		return TALLY_FILE_SAME;
+	return TALLY_FILE_UNPROVEN;
 }
 
 /* True if a time of a file is later than the mapping.  File systems take times from a clock that
@@ -59,8 +65,9 @@ enum tally_file_identity tally_file_believe(const struct tally_tasks *tasks,
 					    bool is_vouched_for)
 {
 	static const struct tally_object_file unknown;
-	const struct tally_object_file *file = is_vouched_for ? &unknown
-							      : tally_object_file(found);
+	const struct tally_object_file *file = &unknown;
+	if (!is_vouched_for)
+		file = tally_object_file(found);
 	enum tally_file_identity identity = tally_file_identify(tasks, mapped, file,
 								tally_object_build_id(found));
 	if (has_build_id(tasks, mapped) ||
@@ -71,7 +78,8 @@ enum tally_file_identity tally_file_believe(const struct tally_tasks *tasks,
 	/* A file may be copied over with the time of the copied one.  But links, names and
 	 * permissions change this time as well: perf links the files that it recorded. */
 	bool is_certain = identity == TALLY_FILE_SAME && !is_later(file->changed_ns, mapped, times);
-	bool fits = is_certain || !mapped->code_end ||
-		    tally_object_has_code_at(found, mapped->code_start, mapped->code_end);
-	return fits ? TALLY_FILE_SAME : TALLY_FILE_OTHER_CODE;
+	if (is_certain || !mapped->code_end ||
+	    tally_object_has_code_at(found, mapped->code_start, mapped->code_end))
+		return TALLY_FILE_SAME;
+	return TALLY_FILE_OTHER_CODE;
 }

@@ -47,10 +47,15 @@ static int check_file(struct tally_jit_gaps *gaps, int fd, const struct tally_re
 	*gap = &gaps->changed;
 	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return -1;
-	if (mmap->has_inode && mmap->inode)
-		return file.st_ino == mmap->inode ? fd : -1;
+	if (mmap->has_inode && mmap->inode) {
+		if (file.st_ino == mmap->inode)
+			return fd;
+		return -1;
+	}
 	*gap = &gaps->distrusted;
-	return !file.st_uid || file.st_uid == geteuid() ? fd : -1;
+	if (!file.st_uid || file.st_uid == geteuid())
+		return fd;
+	return -1;
 }
 
 int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *gaps, size_t **gap)
@@ -80,16 +85,23 @@ static int find_end(int fd, uint64_t size, uint64_t *end)
 	enum { WINDOW_BYTES = 64 << 10 };
 	struct tally_jit_extent extent = { 0 };
 	uint8_t *window = malloc(WINDOW_BYTES);
-	ssize_t got = 0;
+	ssize_t got;
+	int result = 0;
 	if (!window)
 		return -ENOMEM;
 	do {
-		got = extent.at < size ? pread(fd, window, WINDOW_BYTES, (off_t)extent.at) : 0;
+		got = 0;
+		if (extent.at < size)
+			got = pread(fd, window, WINDOW_BYTES, (off_t)extent.at);
 	} while (got > 0 && tally_jit_extent_go_on(&extent, window, (size_t)got));
-	int result = got < 0 ? -errno : 0;
+	if (got < 0)
+		result = -errno;
 	free(window);
-	*end = extent.at < size ? extent.at + (got > PREFIX_BYTES ? PREFIX_BYTES : (uint64_t)got)
-				: size;
+	if (got > PREFIX_BYTES)
+		got = PREFIX_BYTES;
+	*end = size;
+	if (extent.at < size)
+		*end = extent.at + (uint64_t)got;
 	return result;
 }
 
@@ -97,21 +109,28 @@ static int find_end(int fd, uint64_t size, uint64_t *end)
 static int copy_file(struct tally_jits *jits, int fd, const char *path, struct tally_jit *jit)
 {
 	const uint64_t one = tally_input_limit(TALLY_INPUT_JIT_DUMP),
-		       all = tally_input_limit(TALLY_INPUT_JIT_DUMPS),
-		       left = all > jits->bytes_read ? all - jits->bytes_read : 0;
+		       all = tally_input_limit(TALLY_INPUT_JIT_DUMPS);
+	enum tally_input limit = TALLY_INPUT_JIT_DUMP;
 	struct stat file;
-	uint64_t end, data = 0;
+	uint64_t end, data = 0, left = 0, most = one;
 	if (fstat(fd, &file) < 0)
 		return -errno;
 	int result = find_end(fd, (uint64_t)file.st_size, &end);
-	if (!result)
-		result = end > one ? -EFBIG
-				   : tally_file_copy(fd, (size_t)end, one < left ? one : left,
-						     &jit->bytes, &data);
+	if (result)
+		return result;
+	if (end > one) {
+		tally_input_note(TALLY_INPUT_JIT_DUMP, path);
+		return -EFBIG;
+	}
+	if (all > jits->bytes_read)
+		left = all - jits->bytes_read;
+	if (left < one) {
+		limit = TALLY_INPUT_JIT_DUMPS;
+		most = left;
+	}
+	result = tally_file_copy(fd, (size_t)end, most, &jit->bytes, &data);
 	if (result == -EFBIG)
-		tally_input_note(end <= one && left < one ? TALLY_INPUT_JIT_DUMPS
-							  : TALLY_INPUT_JIT_DUMP,
-				 path);
+		tally_input_note(limit, path);
 	if (result)
 		return result;
 	jit->size = (size_t)end;
@@ -124,8 +143,12 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 		     struct tally_jit *jit)
 {
 	size_t *gap;
-	int held = jits->files ? tally_jit_files_find(jits->files, mmap) : -1;
-	int fd = held >= 0 ? held : tally_jit_open(mmap, &jits->gaps, &gap);
+	int held = -1;
+	if (jits->files)
+		held = tally_jit_files_find(jits->files, mmap);
+	int fd = held;
+	if (fd < 0)
+		fd = tally_jit_open(mmap, &jits->gaps, &gap);
 	if (fd < 0) {
 		note_gap(jits, gap, mmap->filename);
 		return 0;
@@ -141,7 +164,23 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 		note_gap(jits, &jits->gaps.unreadable, mmap->filename);
 	else if (jit->dump->has_cycle_times)
 		note_gap(jits, &jits->gaps.other_clock, mmap->filename);
-	return result == -ENOMEM ? result : 0;
+	if (result == -ENOMEM)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Reads or recalls a dump.  If neither works, leaves jit->dump NULL.  Returns 0 or -ENOMEM. */
+static int find_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap,
+		     struct tally_jit *jit)
+{
+	if (jits->recall && !jits->wants_code)
+		jit->dump = jits->recall(jits->context, jit->file);
+	if (jit->dump)
+		return 0;
+	int result = read_dump(jits, mmap, jit);
+	if (!result && !jit->dump && jits->recall && jits->wants_code)
+		jit->dump = jits->recall(jits->context, jit->file);
+	return result;
 }
 
 static void release(struct tally_jit *jit)
@@ -158,17 +197,23 @@ static void release(struct tally_jit *jit)
 static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
 {
 	struct tally_jits *jits = tasks->jits;
-	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid)
-							 : NULL;
-	return slot && *slot ? &jits->items.items[*slot - 1] : NULL;
+	if (!jits || !jits->items.count)
+		return NULL;
+	const uint64_t *slot = tally_map_get(&jits->of_process, pid);
+	if (!slot || !*slot)
+		return NULL;
+	return &jits->items.items[*slot - 1];
 }
 
 static struct tally_jit *older(const struct tally_tasks *tasks, const struct tally_jit *jit)
 {
-	return jit->older ? &tasks->jits->items.items[jit->older - 1] : NULL;
+	if (!jit->older)
+		return NULL;
+	return &tasks->jits->items.items[jit->older - 1];
 }
 
-int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
+int tally_jits_record(struct tally_tasks *tasks, const struct tally_record_mmap *mmap,
+		      uint32_t file)
 {
 	struct tally_jits *jits = tasks->jits;
 	if (!jits || !tally_jits_is_dump(mmap->filename))
@@ -178,39 +223,41 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 		if (known->file == file && !known->is_inherited)
 			return 0;
 	struct tally_jit jit = { .pid = mmap->pid, .file = file, .until_ns = UINT64_MAX };
-	jit.dump = jits->recall && !jits->wants_code ? jits->recall(jits->context, file) : NULL;
-	int result = jit.dump ? 0 : read_dump(jits, mmap, &jit);
-	if (!result && !jit.dump && jits->recall && jits->wants_code)
-		jit.dump = jits->recall(jits->context, file);
-	uint64_t *slot = result || !jit.dump ? NULL
-					     : tally_map_put(&jits->of_process, mmap->pid, NULL);
+	int result = find_dump(jits, mmap, &jit);
+	if (result < 0 || !jit.dump) {
+		release(&jit);
+		return result;
+	}
+	uint64_t *slot = tally_map_put(&jits->of_process, mmap->pid, NULL);
 	if (slot) {
 		jit.older = (uint32_t)*slot;
 		jit.tables = calloc(jit.dump->functions.count + 1, sizeof(*jit.tables));
 	}
-	if (slot && jit.tables && !tally_vector_push(&jits->items, jit)) {
-		*slot = jits->items.count;
-		return 0;
+	if (!slot || !jit.tables || tally_vector_push(&jits->items, jit) < 0) {
+		release(&jit);
+		return -ENOMEM;
 	}
-	bool is_out = result < 0 || jit.dump;
-	release(&jit);
-	return is_out ? -ENOMEM : 0;
+	*slot = jits->items.count;
+	return 0;
 }
 
 int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
 	struct tally_jits *jits = tasks->jits;
 	const struct tally_jit *from = youngest(tasks, parent);
-	uint64_t *slot = from ? tally_map_put(&jits->of_process, child, NULL) : NULL;
-	if (!from || !slot)
-		return from ? -ENOMEM : 0;
+	if (!from)
+		return 0;
+	uint64_t *slot = tally_map_put(&jits->of_process, child, NULL);
+	if (!slot)
+		return -ENOMEM;
 	*slot = jits->items.count + 1;
 	while (from) {
 		struct tally_jit jit = *from;
 		uint32_t next = jit.older;
 		jit.pid = child;
 		jit.is_inherited = true;
-		jit.until_ns = time_ns < jit.until_ns ? time_ns : jit.until_ns;
+		if (time_ns < jit.until_ns)
+			jit.until_ns = time_ns;
 		jit.bytes = NULL;
 		jit.seen = 0;
 		jit.older = next ? (uint32_t)jits->items.count + 2 : 0;
@@ -233,16 +280,20 @@ static bool has_own(const struct tally_tasks *tasks, uint32_t pid)
 
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid)
 {
-	uint64_t *slot = tasks->jits ? tally_map_get(&tasks->jits->of_process, pid) : NULL;
+	if (!tasks->jits)
+		return;
+	uint64_t *slot = tally_map_get(&tasks->jits->of_process, pid);
 	if (slot && *slot && !has_own(tasks, pid))
 		tally_map_remove(&tasks->jits->of_process, pid);
 	else if (slot)
 		*slot = 0;
 }
 
-bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid)
+bool tally_jits_has(const struct tally_tasks *tasks, uint32_t pid)
 {
-	const uint64_t *slot = tasks->jits ? tally_map_get(&tasks->jits->of_process, pid) : NULL;
+	if (!tasks->jits)
+		return false;
+	const uint64_t *slot = tally_map_get(&tasks->jits->of_process, pid);
 	return slot && (!*slot || has_own(tasks, pid));
 }
 
@@ -262,7 +313,7 @@ int tally_jit_files_find(const struct tally_jit_files *files, const struct tally
 	return -1;
 }
 
-int tally_jit_files_see(struct tally_jit_files *files, const struct tally_record *record)
+int tally_jit_files_record(struct tally_jit_files *files, const struct tally_record *record)
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
 	struct tally_jit_gaps gaps = { 0 };
@@ -299,8 +350,11 @@ static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit 
 			uint64_t time_ns)
 {
 	bool has_times = !tasks->jits->has_no_times && !jit->dump->has_cycle_times;
-	time_ns = time_ns < jit->until_ns ? time_ns : jit->until_ns;
-	return has_times ? tally_jit_dump_places_at(jit->dump, time_ns) : jit->dump->places.count;
+	if (time_ns > jit->until_ns)
+		time_ns = jit->until_ns;
+	if (has_times)
+		return tally_jit_dump_places_at(jit->dump, time_ns);
+	return jit->dump->places.count;
 }
 
 /* True if places were added or removed since the last look.  Mostly nothing has changed, and the
@@ -310,12 +364,13 @@ static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *j
 {
 	const struct tally_jit_dump *dump = jit->dump;
 	bool has_times = !tasks->jits->has_no_times && !dump->has_cycle_times;
-	time_ns = time_ns < jit->until_ns ? time_ns : jit->until_ns;
-	return has_times
-		       ? (jit->seen < dump->places.count &&
-			  dump->places.items[jit->seen].time_ns <= time_ns) ||
-				 (jit->seen && dump->places.items[jit->seen - 1].time_ns > time_ns)
-		       : jit->seen < dump->places.count;
+	if (time_ns > jit->until_ns)
+		time_ns = jit->until_ns;
+	if (!has_times)
+		return jit->seen < dump->places.count;
+	return (jit->seen < dump->places.count &&
+		dump->places.items[jit->seen].time_ns <= time_ns) ||
+	       (jit->seen && dump->places.items[jit->seen - 1].time_ns > time_ns);
 }
 
 bool tally_jits_are_behind(const struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns)
@@ -362,10 +417,13 @@ const struct tally_jit_function *tally_jits_function(const struct tally_tasks *t
 						     uint64_t code_address)
 {
 	const struct tally_jit *jit = tally_jits_of_file(tasks, file);
-	const struct tally_jit_function *function = jit ? tally_jit_dump_function(jit->dump,
-										  code_address)
-							: NULL;
-	return function && function->bytes ? function : NULL;
+	if (!jit)
+		return NULL;
+	const struct tally_jit_function *function = tally_jit_dump_function(jit->dump,
+									    code_address);
+	if (function && function->bytes)
+		return function;
+	return NULL;
 }
 
 struct tally_unwind_table *tally_jit_table(const struct tally_jit_function *function,
@@ -375,11 +433,10 @@ struct tally_unwind_table *tally_jit_table(const struct tally_jit_function *func
 	struct tally_unwind_table *table;
 	uint64_t behind = TALLY_JIT_RULES_AT +
 			  (function->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	return tally_unwind_table_new_from_frames(function->eh_frame, function->eh_frame_size,
-						  behind, tally_unwind_machine_of_elf(machine),
-						  &table) < 0
-		       ? NULL
-		       : table;
+	if (tally_unwind_table_new_from_frames(function->eh_frame, function->eh_frame_size, behind,
+					       tally_unwind_machine_of_elf(machine), &table) < 0)
+		return NULL;
+	return table;
 }
 
 struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
@@ -395,11 +452,11 @@ struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
 
 void tally_jits_free(struct tally_jits *jits)
 {
-	for (size_t i = 0; jits && i < jits->items.count; i++)
+	if (!jits)
+		return;
+	for (size_t i = 0; i < jits->items.count; i++)
 		release(&jits->items.items[i]);
-	if (jits) {
-		tally_vector_release(&jits->items);
-		tally_map_release(&jits->of_process);
-	}
+	tally_vector_release(&jits->items);
+	tally_map_release(&jits->of_process);
 	free(jits);
 }

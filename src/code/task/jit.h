@@ -58,7 +58,8 @@ struct tally_jits {
 bool tally_jits_is_dump(const char *path);
 
 /* Reads the dump if `mmap`, an executable mapping of `file`, maps one.  Returns 0 or -ENOMEM. */
-int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file);
+int tally_jits_record(struct tally_tasks *tasks, const struct tally_record_mmap *mmap,
+		      uint32_t file);
 
 /* A forked child inherits its parent's code.  Returns 0 or -ENOMEM. */
 int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, uint64_t time_ns);
@@ -67,7 +68,7 @@ int tally_jits_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t child, 
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid);
 
 /* True if a dump of the process itself was read, even if it was forgotten since. */
-bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid);
+bool tally_jits_has(const struct tally_tasks *tasks, uint32_t pid);
 
 /* Returns true when the process's code at `time_ns` differs from the current state; then call
  * tally_jits_advance(). */
@@ -121,7 +122,7 @@ struct tally_jit_files {
 };
 
 /* Opens the dump if the record maps one that is not open yet.  Returns 0 or -ENOMEM. */
-int tally_jit_files_see(struct tally_jit_files *files, const struct tally_record *record);
+int tally_jit_files_record(struct tally_jit_files *files, const struct tally_record *record);
 /* Returns the dump's descriptor, or -1. */
 int tally_jit_files_find(const struct tally_jit_files *files, const struct tally_record_mmap *mmap);
 void tally_jit_files_release(struct tally_jit_files *files);

@@ -79,11 +79,14 @@ static int if_mapped(const struct search *search, int fd, enum unproven unproven
 static int open_here(const struct search *search)
 {
 	/* We can't tell which files an ended task saw. */
-	bool sees_ours = !search->pid || (same_as_ours(search->pid, "ns/mnt") &&
-					  same_as_ours(search->pid, "root"));
-	enum unproven unproven = sees_ours ? IS_IT_IF_IT_FITS : IS_OTHER;
-	return if_mapped(search, open(search->path, OPEN_FLAGS),
-			 search->file->inode ? unproven : IS_IT);
+	bool is_ours = !search->pid || (same_as_ours(search->pid, "ns/mnt") &&
+					same_as_ours(search->pid, "root"));
+	enum unproven unproven = IS_OTHER;
+	if (!search->file->inode)
+		unproven = IS_IT;
+	else if (is_ours)
+		unproven = IS_IT_IF_IT_FITS;
+	return if_mapped(search, open(search->path, OPEN_FLAGS), unproven);
 }
 
 /* ---- map_files: one link for each mapping, "START-END" ------------------- */
@@ -105,17 +108,19 @@ static int open_by_map(const struct search *search)
 	int fd = -1;
 	snprintf(folder, sizeof(folder), "/proc/%u/map_files", search->pid);
 	DIR *links = opendir(folder);
-	for (const struct dirent *link; links && fd < 0 && (link = readdir(links));) {
+	if (!links)
+		return -1;
+	for (const struct dirent *link; fd < 0 && (link = readdir(links));) {
 		unsigned long long start, end;
-		if (sscanf(link->d_name, "%llx-%llx", &start, &end) == 2 &&
-		    start < file->seen.end && end > file->seen.start)
-			fd = if_mapped(search, openat(dirfd(links), link->d_name, OPEN_FLAGS),
-				       is_called(dirfd(links), link->d_name, search->path)
-					       ? IS_IT
-					       : IS_IT_IF_IT_FITS);
+		enum unproven unproven = IS_IT_IF_IT_FITS;
+		if (sscanf(link->d_name, "%llx-%llx", &start, &end) != 2 ||
+		    start >= file->seen.end || end <= file->seen.start)
+			continue;
+		if (is_called(dirfd(links), link->d_name, search->path))
+			unproven = IS_IT;
+		fd = if_mapped(search, openat(dirfd(links), link->d_name, OPEN_FLAGS), unproven);
 	}
-	if (links)
-		closedir(links);
+	closedir(links);
 	return fd;
 }
 
@@ -126,9 +131,10 @@ static int open_by_root(const struct search *search)
 	char folder[PROC_PATH_MAX];
 	snprintf(folder, sizeof(folder), "/proc/%u/root", search->pid);
 	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = root < 0 ? -1 : tally_object_descriptor_in_root(root, search->path);
-	if (root >= 0)
-		close(root);
+	if (root < 0)
+		return -1;
+	int fd = tally_object_descriptor_in_root(root, search->path);
+	close(root);
 	return if_mapped(search, fd, IS_IT_IF_IT_FITS);
 }
 

@@ -150,7 +150,8 @@ static void forget(struct tally_live_jits *jits, uint32_t pid)
 			jits->heirs.items[i] = jits->heirs.items[--jits->heirs.count];
 	for (size_t i = jits->items.count; i-- > 0;) {
 		struct live_jit *jit = &jits->items.items[i];
-		jit->pid = jit->pid == pid ? 0 : jit->pid;
+		if (jit->pid == pid)
+			jit->pid = 0;
 		if (!jit->pid && !has_heirs(jits, jit))
 			drop(jits, i);
 	}
@@ -162,10 +163,11 @@ static void inherit(struct tally_live_jits *jits, const struct tally_record_task
 	for (size_t i = 0; i < jits->items.count && jits->heirs.count < HEIRS_MAX; i++) {
 		const struct live_jit *jit = &jits->items.items[i];
 		uint64_t limit = until(jits, jit, fork->parent_pid);
-		const struct live_heir heir = { .pid = fork->pid,
-						.dump = jit->number,
-						.until_ns = fork->time < limit ? fork->time
-									       : limit };
+		struct live_heir heir = {
+			.pid = fork->pid, .dump = jit->number, .until_ns = limit
+		};
+		if (fork->time < limit)
+			heir.until_ns = fork->time;
 		if (limit && tally_vector_push(&jits->heirs, heir) < 0)
 			return;
 	}
@@ -200,7 +202,7 @@ static void open_dump(struct tally_live_jits *jits, const struct tally_record_mm
 		release(&jit);
 }
 
-void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record *record)
+void tally_live_jits_record(struct tally_live_jits *jits, const struct tally_record *record)
 {
 	const struct tally_record_header *header = &record->header;
 	const uint32_t executable = 4; /* PROT_EXEC */
@@ -250,16 +252,22 @@ bool tally_live_jits_has(const struct tally_live_jits *jits, uint32_t pid)
  * it has, or -1. */
 static ssize_t read_window(struct tally_live_jits *jits, const struct live_jit *jit, size_t wanted)
 {
-	size_t size = wanted > WINDOW_BYTES ? wanted : WINDOW_BYTES;
+	size_t size = WINDOW_BYTES;
+	if (wanted > WINDOW_BYTES)
+		size = wanted;
 	tally_buffer_clear(&jits->window);
 	char *room = tally_buffer_room(&jits->window, size);
-	return room ? pread(jit->fd, room, size, (off_t)jit->at) : -1;
+	if (!room)
+		return -1;
+	return pread(jit->fd, room, size, (off_t)jit->at);
 }
 
 /* Reads and parses one window.  Returns false when the dump can't be used any longer. */
 static bool read_piece(struct tally_live_jits *jits, struct live_jit *jit, bool *is_more)
 {
-	uint64_t needed = jit->wanted > jit->at ? jit->wanted - jit->at : 0;
+	uint64_t needed = 0;
+	if (jit->wanted > jit->at)
+		needed = jit->wanted - jit->at;
 	size_t read, wanted;
 	*is_more = false;
 	if (needed > RECORD_BYTES) {
@@ -350,7 +358,9 @@ static struct tally_unwind_table *table_of(struct live_jit *jit,
 		*slot = (uintptr_t)tally_jit_table(grown->function, grown->machine);
 		jit->tables_bytes += size + TABLE_BYTES;
 	}
-	return slot ? (struct tally_unwind_table *)(uintptr_t)*slot : NULL;
+	if (!slot)
+		return NULL;
+	return (struct tally_unwind_table *)(uintptr_t)*slot;
 }
 
 static void read_code(const struct live_jit *jit, const struct tally_jit_grown *grown,

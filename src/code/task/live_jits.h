@@ -17,7 +17,7 @@ void tally_live_jits_free(struct tally_live_jits *jits); /* NULL is fine */
 
 /* Takes each record, after the tasks have: opens the dump that it names, and forgets those
  * of a process that runs another program. */
-void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record *record);
+void tally_live_jits_record(struct tally_live_jits *jits, const struct tally_record *record);
 
 /* A new pass over the rings begins.  Forgets the dumps of processes that the tasks have
  * forgotten. */

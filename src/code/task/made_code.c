@@ -82,8 +82,12 @@ size_t tally_made_code_read(struct tally_made_code *code, uint32_t pid, uint64_t
 	while (done < size) {
 		uint64_t at = address + done, offset = at % PAGE;
 		const struct page *page = page_of(code, pid, at - offset);
-		size_t left = page && page->size > offset ? page->size - (size_t)offset : 0;
-		size_t part = left < size - done ? left : size - done;
+		size_t left = 0;
+		if (page && page->size > offset)
+			left = page->size - (size_t)offset;
+		size_t part = left;
+		if (part > size - done)
+			part = size - done;
 		if (!part)
 			break;
 		memcpy((uint8_t *)out + done, page->bytes + offset, part);

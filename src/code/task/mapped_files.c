@@ -115,7 +115,9 @@ static void note_listed(struct tally_listed_build_id *listed, const struct tally
 static const char *path_of(const struct tally_record_mmap *mmap)
 {
 	bool is_narrow = mmap->start + mmap->length <= (uint64_t)UINT32_MAX + 1;
-	return is_narrow && !strcmp(mmap->filename, "[vdso]") ? TALLY_VDSO32 : mmap->filename;
+	if (is_narrow && !strcmp(mmap->filename, "[vdso]"))
+		return TALLY_VDSO32;
+	return mmap->filename;
 }
 
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
@@ -139,13 +141,12 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 	}
 	memcpy(file.build_id.bytes, mmap->build_id, mmap->build_id_size);
 	uint64_t *known = tally_map_get(&tasks->build_id_index, file.path);
-	struct tally_listed_build_id *listed = known && !file.build_id.size && !file.pid
-						       ? &tasks->build_ids.items[*known]
-						       : NULL;
-	if (listed)
+	if (known && !file.build_id.size && !file.pid) {
+		struct tally_listed_build_id *listed = &tasks->build_ids.items[*known];
 		note_listed(listed, &file);
-	if (listed && !listed->is_ambiguous)
-		file.build_id = listed->id;
+		if (!listed->is_ambiguous)
+			file.build_id = listed->id;
+	}
 	return tally_mapped_files_intern(tasks, &file);
 }
 
@@ -170,9 +171,9 @@ int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 {
 	uint32_t text = tally_strings_intern(&tasks->strings, path);
 	bool added;
-	uint64_t *slot = text == TALLY_STRING_NONE
-				 ? NULL
-				 : tally_map_put(&tasks->build_id_index, text, &added);
+	if (text == TALLY_STRING_NONE)
+		return -ENOMEM;
+	uint64_t *slot = tally_map_put(&tasks->build_id_index, text, &added);
 	if (!slot)
 		return -ENOMEM;
 	if (!added) {
@@ -219,8 +220,9 @@ static int by_last_use(const void *a, const void *b, void *context)
 	const struct tally_mapped_file *files = context;
 	const uint32_t *x = a, *y = b;
 	uint64_t number_x = files[*x].seen.number, number_y = files[*y].seen.number;
-	return number_x != number_y ? (number_x > number_y) - (number_x < number_y)
-				    : (*x > *y) - (*x < *y);
+	if (number_x != number_y)
+		return (number_x > number_y) - (number_x < number_y);
+	return (*x > *y) - (*x < *y);
 }
 
 uint32_t *tally_mapped_files_choose(struct tally_tasks *tasks, size_t limit)
@@ -303,10 +305,11 @@ static bool keep_build_ids(struct kept *kept, const struct tally_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->build_id_index.capacity; i++) {
 		const struct tally_map_slot *slot = &tasks->build_id_index.slots[i];
-		uint64_t *value = slot->used ? tally_map_put(&kept->build_id_index,
-							     kept->renamed[slot->key], NULL)
-					     : NULL;
-		if (slot->used && !value)
+		if (!slot->used)
+			continue;
+		uint64_t *value = tally_map_put(&kept->build_id_index, kept->renamed[slot->key],
+						NULL);
+		if (!value)
 			return false;
 		if (value)
 			*value = slot->value;
@@ -316,15 +319,17 @@ static bool keep_build_ids(struct kept *kept, const struct tally_tasks *tasks)
 
 static uint32_t renamed(const struct kept *kept, const struct tally_strings *old, uint32_t id)
 {
-	return id < old->count ? kept->renamed[id] : id;
+	if (id < old->count)
+		return kept->renamed[id];
+	return id;
 }
 
 /* A forgotten origin is none. */
 static uint32_t renumbered_origin(const struct tally_mapped_file *file, const uint32_t *numbers)
 {
-	return file->origin && numbers[file->origin - 1] != TALLY_FILE_NONE
-		       ? numbers[file->origin - 1] + 1
-		       : 0;
+	if (file->origin && numbers[file->origin - 1] != TALLY_FILE_NONE)
+		return numbers[file->origin - 1] + 1;
+	return 0;
 }
 
 static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const uint32_t *numbers)

@@ -29,7 +29,9 @@ struct tally_mapping_node {
 
 static unsigned height_of(const struct tally_mapping_node *node)
 {
-	return node ? node->height : 0;
+	if (!node)
+		return 0;
+	return node->height;
 }
 
 static bool has_made(const struct tally_mapping_node *node)
@@ -209,8 +211,10 @@ static struct tally_mapping_node *join_two(struct tally_mapping_pool *pool,
 					   struct tally_mapping_node *right)
 {
 	struct tally_mapping_node *last;
-	if (!left || !right)
-		return left ? left : right;
+	if (!left)
+		return right;
+	if (!right)
+		return left;
 	left = take_last(pool, left, &last);
 	return join(pool, left, last, right);
 }
@@ -219,7 +223,9 @@ static const struct tally_mapping *last_of(const struct tally_mapping_node *node
 {
 	while (node && node->right)
 		node = node->right;
-	return node ? &node->mapping : NULL;
+	if (!node)
+		return NULL;
+	return &node->mapping;
 }
 
 /* Splits off what lies before `start` and behind `end`, and drops what is mapped between. */
@@ -230,7 +236,7 @@ static void cut(struct tally_mapping_pool *pool, struct tally_mapping_node *root
 	struct tally_mapping_node *inside, *node;
 	split(pool, root, start, before, &inside);
 	split(pool, inside, end, &inside, behind);
-	const struct tally_mapping *last = inside ? last_of(inside) : last_of(*before);
+	const struct tally_mapping *last = last_of(inside ? inside : *before);
 	if (last && last->end > end) {
 		struct tally_mapping rest = *last;
 		rest.file_offset += end - rest.start;
@@ -286,8 +292,10 @@ const struct tally_mapping *tally_mappings_made_behind(const struct tally_mappin
 			from = node;
 		node = is_behind ? node->left : node->right;
 	}
-	if (!from || from->mapping.is_made)
-		return from ? &from->mapping : NULL;
+	if (!from)
+		return NULL;
+	if (from->mapping.is_made)
+		return &from->mapping;
 	for (node = from->right; has_made(node->left) || !node->mapping.is_made;)
 		node = has_made(node->left) ? node->left : node->right;
 	return &node->mapping;

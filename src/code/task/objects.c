@@ -53,9 +53,11 @@ static void open_found(struct tally_objects *objects, struct tally_object_entry 
 {
 	struct stat status;
 	bool copies = !fstat(found->fd, &status) && is_worth_a_copy(objects, &status);
-	int rc = copies ? tally_object_copy_descriptor(found->fd, found->path, &entry->object, NULL)
-			: tally_object_open_descriptor(found->fd, found->path, &entry->object,
-						       NULL);
+	int rc;
+	if (copies)
+		rc = tally_object_copy_descriptor(found->fd, found->path, &entry->object, NULL);
+	else
+		rc = tally_object_open_descriptor(found->fd, found->path, &entry->object, NULL);
 	if (rc < 0)
 		entry->object = NULL;
 	if (rc == -ENOMEM)
@@ -122,10 +124,10 @@ static void drop_unbelieved(const struct tally_objects *objects, const struct ta
 			    struct tally_object_entry *entry, const struct tally_mapped_file *file,
 			    bool is_vouched_for)
 {
-	enum tally_file_identity identity =
-		entry->object ? tally_file_believe(tasks, file, entry->object, &objects->times,
-						   is_vouched_for)
-			      : TALLY_FILE_SAME;
+	enum tally_file_identity identity = TALLY_FILE_SAME;
+	if (entry->object)
+		identity = tally_file_believe(tasks, file, entry->object, &objects->times,
+					      is_vouched_for);
 	if (identity == TALLY_FILE_SAME)
 		return;
 	tally_object_unref(entry->object);
@@ -232,10 +234,9 @@ static void open_vdso(const struct tally_objects *objects, struct tally_object_e
 {
 	size_t size;
 	const void *image = tally_vdso_image(&size);
-	bool may_be = file->build_id.size || !objects->is_foreign;
-	int rc = image && may_be
-			 ? tally_object_open_memory(path, image, size, &entry->object, NULL)
-			 : 0;
+	int rc = 0;
+	if (image && (file->build_id.size || !objects->is_foreign))
+		rc = tally_object_open_memory(path, image, size, &entry->object, NULL);
 	if (rc < 0)
 		entry->object = NULL;
 	if (rc == -ENOMEM)
@@ -329,8 +330,9 @@ static void release_fetched_file(struct tally_fetched_object *fetched)
 /* True if the file was written since it was opened. */
 static bool is_written_anew(const struct tally_object_entry *entry)
 {
-	const struct tally_object_file *file = entry->object ? tally_object_file(entry->object)
-							     : NULL;
+	const struct tally_object_file *file = NULL;
+	if (entry->object)
+		file = tally_object_file(entry->object);
 	struct stat now;
 	if (!file || !file->inode || stat(tally_object_path(entry->object), &now) < 0 ||
 	    now.st_ino != file->inode || makedev(file->major, file->minor) != now.st_dev)
@@ -387,7 +389,8 @@ int tally_objects_share(const struct tally_objects *from, struct tally_objects *
 		struct tally_fetched_object shared = from->fetched.items[i];
 		const struct tally_live_file *held = &from->fetched.items[i].held;
 		bool is_held = held->path != NULL;
-		shared.path = shared.path ? strdup(shared.path) : NULL;
+		if (shared.path)
+			shared.path = strdup(shared.path);
 		shared.held = (struct tally_live_file){ 0 };
 		if (is_held) {
 			shared.held.path = strdup(held->path);
@@ -459,14 +462,14 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
 	return get(objects, tasks, file, false);
 }
 
-void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks,
-		       const struct tally_record *record)
+void tally_objects_record(struct tally_objects *objects, const struct tally_tasks *tasks,
+			  const struct tally_record *record)
 {
 	bool is_map = record->header.type == TALLY_RECORD_MMAP ||
 		      record->header.type == TALLY_RECORD_MMAP2;
-	const struct tally_mapping *mapping = is_map ? tally_tasks_find(tasks, record->mmap.pid,
-									false, record->mmap.start)
-						     : NULL;
+	const struct tally_mapping *mapping = NULL;
+	if (is_map)
+		mapping = tally_tasks_find(tasks, record->mmap.pid, false, record->mmap.start);
 	if (!objects->is_live || !mapping || !mapping->executable)
 		return;
 	if (tasks->files.items[mapping->file].pid ||
@@ -480,9 +483,9 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 {
 	if (!entry->debug_tried && entry->object) {
-		struct tally_object_search search = entry->search
-							    ? *entry->search
-							    : (struct tally_object_search){ 0 };
+		struct tally_object_search search = { 0 };
+		if (entry->search)
+			search = *entry->search;
 		if (entry->root)
 			search.root = entry->root;
 		entry->debug = tally_search_debug(&search, entry->object, &entry->lack);
@@ -535,9 +538,9 @@ bool tally_objects_function_at(struct tally_unwind_table *rules,
 	if ((*symbol)->is_sized || !rules ||
 	    !tally_unwind_table_extent(rules, (*symbol)->start, &start, end))
 		return true;
-	const struct tally_symbol *around = start < (*symbol)->start && (*symbol)->is_label
-						    ? tally_symbols_find(symbols, start)
-						    : NULL;
+	const struct tally_symbol *around = NULL;
+	if (start < (*symbol)->start && (*symbol)->is_label)
+		around = tally_symbols_find(symbols, start);
 	if (around && around->start == start)
 		*symbol = around;
 	else if ((*symbol)->end < *end)
@@ -557,16 +560,18 @@ static enum tally_unwind_function_kind find_function(void *context, uint64_t add
 	    tally_symbols_from_object(functions->object, NULL, &functions->symbols, NULL) < 0)
 		functions->symbols = NULL;
 	functions->is_tried = true;
-	const struct tally_symbol *symbol =
-		functions->symbols ? tally_symbols_find(functions->symbols, address) : NULL;
+	const struct tally_symbol *symbol = NULL;
+	if (functions->symbols)
+		symbol = tally_symbols_find(functions->symbols, address);
 	if (!tally_objects_function_at(functions->rules, functions->symbols, address, &symbol,
 				       end) ||
 	    strstr(symbol->name, ".cold"))
 		return TALLY_UNWIND_NO_FUNCTION;
 	*start = symbol->start;
 	enum tally_unwind_function_kind kind = kind_of(symbol->name);
-	bool is_label = kind == TALLY_UNWIND_FUNCTION && !symbol->is_sized;
-	return is_label ? TALLY_UNWIND_LABEL : kind;
+	if (kind == TALLY_UNWIND_FUNCTION && !symbol->is_sized)
+		return TALLY_UNWIND_LABEL;
+	return kind;
 }
 
 static void use_functions(struct tally_object_entry *entry)
@@ -599,16 +604,18 @@ struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry
 
 const struct tally_build_id *tally_objects_build_id(const struct tally_object_entry *entry)
 {
-	return entry->object ? tally_object_build_id(entry->object) : &entry->build_id;
+	if (entry->object)
+		return tally_object_build_id(entry->object);
+	return &entry->build_id;
 }
 
 const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *objects,
 							 const struct tally_tasks *tasks,
 							 uint32_t file)
 {
-	struct tally_object_entry *entry = file < objects->entries.count
-						   ? &objects->entries.items[file]
-						   : NULL;
+	struct tally_object_entry *entry = NULL;
+	if (file < objects->entries.count)
+		entry = &objects->entries.items[file];
 	struct tally_object_file unused;
 	if (file < tasks->files.count && tasks->files.items[file].build_id.size)
 		return &tasks->files.items[file].build_id;
@@ -616,7 +623,9 @@ const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *o
 		tally_object_look(entry->held.fd, &unused, &entry->build_id);
 	else if (!entry || !entry->build_id.size)
 		entry = tally_objects_get(objects, tasks, file);
-	return entry ? tally_objects_build_id(entry) : NULL;
+	if (!entry)
+		return NULL;
+	return tally_objects_build_id(entry);
 }
 
 /* ---- for hours ----------------------------------------------------------- */
@@ -632,7 +641,9 @@ static int by_use(const void *a, const void *b, void *context)
 	const struct tally_object_entry *entries = context;
 	const uint32_t *x = a, *y = b;
 	uint64_t used_x = entries[*x].used, used_y = entries[*y].used;
-	return used_x != used_y ? (used_x > used_y) - (used_x < used_y) : (*x > *y) - (*x < *y);
+	if (used_x != used_y)
+		return (used_x > used_y) - (used_x < used_y);
+	return (*x > *y) - (*x < *y);
 }
 
 static size_t file_bytes(const struct tally_object_entry *entry)
@@ -702,29 +713,34 @@ static void renumber(struct tally_objects *objects, const uint32_t *numbers)
 }
 
 int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
-			 int (*tell)(void *context, const char *path,
-				     const struct tally_build_id *id),
+			 int (*report)(void *context, const char *path,
+				       const struct tally_build_id *id),
 			 void *context)
 {
-	size_t at_least = objects->files_kept > limit ? objects->files_kept : limit;
+	size_t at_least = limit;
+	if (objects->files_kept > limit)
+		at_least = objects->files_kept;
 	if (tasks->files.count <= at_least + limit / 16 || tasks->jits)
 		return 0;
 	uint32_t *numbers = tally_mapped_files_choose(tasks, limit);
-	int result = numbers ? 0 : -ENOMEM;
-	for (uint32_t i = 0; tell && !result && i < tasks->files.count; i++) {
-		const struct tally_build_id *id = numbers[i] == TALLY_FILE_NONE
-							  ? tally_objects_file_build_id(objects,
-											tasks, i)
-							  : NULL;
+	if (!numbers)
+		return -ENOMEM;
+	int result = 0;
+	for (uint32_t i = 0; report && i < tasks->files.count; i++) {
+		if (numbers[i] != TALLY_FILE_NONE)
+			continue;
+		const struct tally_build_id *id = tally_objects_file_build_id(objects, tasks, i);
 		if (id && id->size)
-			result = tell(context, tally_tasks_path(tasks, i), id);
+			result = report(context, tally_tasks_path(tasks, i), id);
+		if (result)
+			goto out;
 	}
-	if (!result)
-		result = tally_mapped_files_renumber(tasks, numbers);
-	if (!result) {
-		renumber(objects, numbers);
-		objects->files_kept = tasks->files.count;
-	}
+	result = tally_mapped_files_renumber(tasks, numbers);
+	if (result)
+		goto out;
+	renumber(objects, numbers);
+	objects->files_kept = tasks->files.count;
+out:
 	free(numbers);
 	return result;
 }

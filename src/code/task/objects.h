@@ -109,8 +109,8 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
 
 /* Call it with each record while recording, after the tasks got it.  Opens each file that is mapped
  * executable when it is new: it may be removed or replaced, and its process may end. */
-void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks,
-		       const struct tally_record *record);
+void tally_objects_record(struct tally_objects *objects, const struct tally_tasks *tasks,
+			  const struct tally_record *record);
 
 /* Keeps fetched files of this build-id for entries that are opened later.  Either may be NULL;
  * takes new references.  Returns 0 or -ENOMEM. */
@@ -147,13 +147,13 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 
 /* When the tasks have a sixteenth more files than `limit`, forgets files that no process maps, the
  * least recently mapped first, with their entries, until `limit` files are left or no more can go.
- * Before, calls `tell` (may be NULL) with path and build-id of each that has a build-id; an error
- * of `tell` ends this.  Ids of files and of strings change.  Call it only when tally_objects_trim()
- * may be called, and not with tasks that read dumps of JITs.  Returns 0, `tell`'s error, or -ENOMEM
- * with nothing forgotten. */
+ * Before, calls `report` (may be NULL) with path and build-id of each that has a build-id; an error
+ * of `report` ends this.  Ids of files and of strings change.  Call it only when
+ * tally_objects_trim() may be called, and not with tasks that read dumps of JITs.  Returns 0,
+ * `report`'s error, or -ENOMEM with nothing forgotten. */
 int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
-			 int (*tell)(void *context, const char *path,
-				     const struct tally_build_id *id),
+			 int (*report)(void *context, const char *path,
+				       const struct tally_build_id *id),
 			 void *context);
 
 /* Corrects the symbol that a table has for an address, by where functions begin and end by rules

@@ -109,9 +109,11 @@ static int open_in_root(uint32_t pid)
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%d/root", tally_proc_living_thread((pid_t)pid));
 	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int folder = root < 0 ? -1
-			      : openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = folder < 0 ? -1 : open_in(folder, own_pid(pid));
+	int folder = -1, fd = -1;
+	if (root >= 0)
+		folder = openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0)
+		fd = open_in(folder, own_pid(pid));
 	if (folder >= 0)
 		close(folder);
 	if (root >= 0)
@@ -122,9 +124,10 @@ static int open_in_root(uint32_t pid)
 static int open_in_tmp(uint32_t pid)
 {
 	int folder = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = folder < 0 ? -1 : open_in(folder, pid);
-	if (folder >= 0)
-		close(folder);
+	if (folder < 0)
+		return -1;
+	int fd = open_in(folder, pid);
+	close(folder);
 	return fd;
 }
 
@@ -137,7 +140,9 @@ static int checked(int fd, uint32_t pid, uint64_t not_before_ns)
 	if (is_its && is_trusted(&map, pid))
 		return fd;
 	close(fd);
-	return is_its ? -EPERM : -ENOENT;
+	if (is_its)
+		return -EPERM;
+	return -ENOENT;
 }
 
 int tally_perf_map_open(uint32_t pid, uint64_t not_before_ns)
@@ -146,7 +151,9 @@ int tally_perf_map_open(uint32_t pid, uint64_t not_before_ns)
 	if (own >= 0)
 		return own;
 	int fd = checked(open_in_tmp(pid), pid, not_before_ns);
-	return fd == -ENOENT ? own : fd;
+	if (fd == -ENOENT)
+		return own;
+	return fd;
 }
 
 enum { HELD_MAX = 256 };
@@ -163,7 +170,9 @@ static bool is_same(int a, int b)
 static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
 {
 	bool is_full = watch->count == TALLY_PERF_MAPS_OF_PROCESS || maps->held == HELD_MAX;
-	int fd = is_full ? -1 : tally_perf_map_open(watch->pid, maps->began_ns);
+	if (is_full)
+		return false;
+	int fd = tally_perf_map_open(watch->pid, maps->began_ns);
 	if (fd < 0)
 		return false;
 	if (watch->count && is_same(fd, watch->fds[watch->count - 1])) {
@@ -179,12 +188,12 @@ static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watc
 static uint64_t size_of(const struct tally_perf_map_watch *watch)
 {
 	struct stat status;
-	return watch->count && !fstat(watch->fds[watch->count - 1], &status)
-		       ? (uint64_t)status.st_size
-		       : 0;
+	if (watch->count && !fstat(watch->fds[watch->count - 1], &status))
+		return (uint64_t)status.st_size;
+	return 0;
 }
 
-static void see_size(struct tally_perf_map_watch *watch)
+static void note_size(struct tally_perf_map_watch *watch)
 {
 	if (!watch->count)
 		return;
@@ -195,16 +204,21 @@ static void see_size(struct tally_perf_map_watch *watch)
 static void look(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch, uint64_t now_ns)
 {
 	bool is_new = take(maps, watch);
-	uint64_t pause_ns = is_new || !watch->pause_ns ? PAUSE_NS_MIN
-						       : watch->pause_ns + watch->pause_ns / 2;
-	watch->pause_ns = pause_ns < PAUSE_NS_MAX ? pause_ns : PAUSE_NS_MAX;
+	if (is_new || !watch->pause_ns)
+		watch->pause_ns = PAUSE_NS_MIN;
+	else
+		watch->pause_ns += watch->pause_ns / 2;
+	if (watch->pause_ns > PAUSE_NS_MAX)
+		watch->pause_ns = PAUSE_NS_MAX;
 	watch->next_ns = now_ns + watch->pause_ns;
 }
 
 static struct tally_perf_map_watch *find(const struct tally_perf_maps *maps, uint32_t pid)
 {
 	const uint64_t *at = tally_map_get(&maps->of_process, pid);
-	return at ? &maps->watches.items[*at] : NULL;
+	if (!at)
+		return NULL;
+	return &maps->watches.items[*at];
 }
 
 static void forget(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
@@ -226,7 +240,7 @@ static bool is_made_code(const struct tally_tasks *tasks, const struct tally_rec
 	return mapping && mapping->executable && tasks->files.items[mapping->file].pid == mmap->pid;
 }
 
-static int see_code(struct tally_perf_maps *maps, uint32_t pid)
+static int note_code(struct tally_perf_maps *maps, uint32_t pid)
 {
 	bool added = false;
 	uint64_t *at = tally_map_put(&maps->of_process, pid, &added);
@@ -248,7 +262,7 @@ static int see_code(struct tally_perf_maps *maps, uint32_t pid)
 	return 0;
 }
 
-static void see_end(struct tally_perf_maps *maps, uint32_t pid)
+static void note_end(struct tally_perf_maps *maps, uint32_t pid)
 {
 	struct tally_perf_map_watch *watch = find(maps, pid);
 	if (!watch)
@@ -269,15 +283,17 @@ int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_task
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:
-		return is_made_code(tasks, &record->mmap) ? see_code(maps, record->mmap.pid) : 0;
+		if (is_made_code(tasks, &record->mmap))
+			return note_code(maps, record->mmap.pid);
+		return 0;
 	case TALLY_RECORD_FORK:
-		return record->task.pid != record->task.parent_pid &&
-				       tally_tasks_has_made_code(tasks, record->task.pid)
-			       ? see_code(maps, record->task.pid)
-			       : 0;
+		if (record->task.pid != record->task.parent_pid &&
+		    tally_tasks_has_made_code(tasks, record->task.pid))
+			return note_code(maps, record->task.pid);
+		return 0;
 	case TALLY_RECORD_EXIT:
 		if (record->task.pid == record->task.tid)
-			see_end(maps, record->task.pid);
+			note_end(maps, record->task.pid);
 		return 0;
 	default: return 0;
 	}
@@ -292,7 +308,7 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 		if (watch->has_ended && size_of(watch) != watch->ended_size)
 			watch->has_ended = false; /* its leader has ended, but threads still run */
 		if (!watch->has_ended && !last)
-			see_size(watch);
+			note_size(watch);
 		if (!watch->has_ended && (last || now_ns >= watch->next_ns))
 			look(maps, watch, now_ns);
 	}
@@ -314,18 +330,21 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 			 size_t maximum)
 {
 	const struct tally_perf_map_watch *watch = find(maps, pid);
-	int result = 0;
-	for (uint32_t i = 0; watch && !result && i < watch->count; i++) {
+	if (!watch)
+		return 0;
+	for (uint32_t i = 0; i < watch->count; i++) {
 		struct tally_buffer text = { .maximum = maximum + TALLY_BUFFER_READ_ROOM };
-		result = lseek(watch->fds[i], 0, SEEK_SET) < 0
-				 ? -errno
-				 : tally_buffer_read_descriptor(&text, watch->fds[i], maximum);
+		if (lseek(watch->fds[i], 0, SEEK_SET) < 0)
+			return -errno;
+		int result = tally_buffer_read_descriptor(&text, watch->fds[i], maximum);
 		if (!result && text.length)
 			put_in_order(&text, i + 1 == watch->count ? watch->seen[0] : text.length,
 				     out);
 		tally_buffer_release(&text);
+		if (result)
+			return result;
 	}
-	return result ? result : watch && watch->count;
+	return watch->count > 0;
 }
 
 void tally_perf_maps_release(struct tally_perf_maps *maps)

@@ -56,7 +56,9 @@ static const uint32_t KERNEL_PID = UINT32_MAX;
 static struct tally_process *find_process(const struct tally_tasks *tasks, uint32_t pid)
 {
 	uint64_t *slot = tally_map_get(&tasks->process_index, pid);
-	return slot ? &tasks->processes.items[*slot] : NULL;
+	if (!slot)
+		return NULL;
+	return &tasks->processes.items[*slot];
 }
 
 static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pid)
@@ -79,7 +81,9 @@ static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pi
 static const struct tally_mapping *mapping_at(const struct tally_process *process, uint64_t address)
 {
 	const struct tally_mapping *mapping = tally_mappings_behind(&process->mappings, address);
-	return mapping && mapping->start <= address ? mapping : NULL;
+	if (mapping && mapping->start <= address)
+		return mapping;
+	return NULL;
 }
 
 static bool is_hotspot(const char *path)
@@ -169,10 +173,11 @@ static void keep_code(const struct tally_tasks *tasks, const struct tally_proces
 static int close_gap(struct tally_tasks *tasks, struct tally_process *process,
 		     const struct tally_mapping *behind)
 {
-	const struct tally_mapping *copy = tally_mappings_before(&process->mappings, behind->start),
-				   *before = copy ? tally_mappings_before(&process->mappings,
-									  copy->start)
-						  : NULL;
+	const struct tally_mapping *copy, *before;
+	copy = tally_mappings_before(&process->mappings, behind->start);
+	if (!copy)
+		return 0;
+	before = tally_mappings_before(&process->mappings, copy->start);
 	if (!before || !copy->executable || !before->executable || before->file != behind->file ||
 	    before->program != behind->program || before->end != copy->start ||
 	    copy->end != behind->start || !copy->is_made ||
@@ -220,9 +225,11 @@ static int inherit_code(struct tally_tasks *tasks, struct tally_process *child)
 static bool note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_id)
 {
 	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | pid);
-	struct tally_thread *thread = slot ? &tasks->threads.items[*slot] : NULL;
+	if (!slot)
+		return false;
+	struct tally_thread *thread = &tasks->threads.items[*slot];
 	struct tally_mapped_file *file = &tasks->files.items[file_id];
-	if (!thread || !thread->awaits_program)
+	if (!thread->awaits_program)
 		return false;
 	thread->awaits_program = false;
 	const char *comm = tally_strings_text(&tasks->strings, thread->comm);
@@ -255,7 +262,7 @@ static void note_code(struct tally_mapped_file *file, const struct tally_mapping
 		file->code_end = end;
 }
 
-int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc)
+int tally_tasks_add_guest(struct tally_tasks *tasks, uint16_t misc)
 {
 	uint32_t pid = tally_space_of(misc, 0).pid;
 	bool is_kernel = pid == TALLY_GUEST_KERNEL_PID;
@@ -272,9 +279,9 @@ int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc)
 		return -ENOMEM;
 	mapping.file = tally_mapped_files_intern(tasks, &file);
 	process->generation = ++tasks->generation;
-	return mapping.file == TALLY_FILE_NONE
-		       ? -ENOMEM
-		       : tally_mappings_put(&tasks->pool, &process->mappings, &mapping);
+	if (mapping.file == TALLY_FILE_NONE)
+		return -ENOMEM;
+	return tally_mappings_put(&tasks->pool, &process->mappings, &mapping);
 }
 
 static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *record)
@@ -318,7 +325,9 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	    (mapping.executable && !mapping.is_made && !is_kernel &&
 	     close_gap(tasks, process, &mapping) < 0))
 		return -ENOMEM;
-	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
+	if (!mapping.executable)
+		return 0;
+	return tally_jits_record(tasks, mmap, mapping.file);
 }
 
 /* Applies kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a
@@ -341,11 +350,12 @@ static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ks
 		.symbol_size = ksymbol->length,
 		.symbol_start = ksymbol->address,
 	};
-	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE
-						      : tally_mapped_files_intern(tasks, &file);
-	return mapping.file == TALLY_FILE_NONE
-		       ? -ENOMEM
-		       : tally_mappings_put(&tasks->pool, &tasks->kernel.mappings, &mapping);
+	if (file.path == TALLY_STRING_NONE)
+		return -ENOMEM;
+	mapping.file = tally_mapped_files_intern(tasks, &file);
+	if (mapping.file == TALLY_FILE_NONE)
+		return -ENOMEM;
+	return tally_mappings_put(&tasks->pool, &tasks->kernel.mappings, &mapping);
 }
 
 static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t to_pid,
@@ -368,7 +378,9 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	to->mappings = tally_mappings_share(&from->mappings);
 	to->pid = to_pid;
 	int result = inherit_code(tasks, to);
-	return result ? result : tally_jits_fork(tasks, from_pid, to_pid, time_ns);
+	if (result)
+		return result;
+	return tally_jits_fork(tasks, from_pid, to_pid, time_ns);
 }
 
 /* ---- threads ------------------------------------------------------------- */
@@ -394,7 +406,9 @@ uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t ti
 static uint32_t comm_of(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
 {
 	uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | tid);
-	return slot ? tasks->threads.items[*slot].comm : TALLY_STRING_NONE;
+	if (!slot)
+		return TALLY_STRING_NONE;
+	return tasks->threads.items[*slot].comm;
 }
 
 static int apply_comm(struct tally_tasks *tasks, const struct tally_record *record)
@@ -447,9 +461,9 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 static int apply_cgroup(struct tally_tasks *tasks, const struct tally_record_cgroup *cgroup)
 {
 	uint32_t path = tally_strings_intern(&tasks->strings, cgroup->path);
-	uint64_t *slot = path == TALLY_STRING_NONE
-				 ? NULL
-				 : tally_map_put(&tasks->cgroups, cgroup->id, NULL);
+	if (path == TALLY_STRING_NONE)
+		return -ENOMEM;
+	uint64_t *slot = tally_map_put(&tasks->cgroups, cgroup->id, NULL);
 	if (!slot)
 		return -ENOMEM;
 	*slot = path;
@@ -459,14 +473,17 @@ static int apply_cgroup(struct tally_tasks *tasks, const struct tally_record_cgr
 uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number)
 {
 	const uint64_t *path = tally_map_get(&tasks->cgroups, number);
-	return path ? (uint32_t)*path : TALLY_STRING_NONE;
+	if (!path)
+		return TALLY_STRING_NONE;
+	return (uint32_t)*path;
 }
 
 static int apply_namespaces(struct tally_tasks *tasks, const struct tally_record_namespaces *record)
 {
 	uint32_t thread = tally_tasks_thread(tasks, record->pid, record->tid);
-	uint32_t set = thread == UINT32_MAX ? TALLY_NAMESPACES_NONE
-					    : namespaces_intern(&tasks->namespaces, record);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	uint32_t set = namespaces_intern(&tasks->namespaces, record);
 	if (set == TALLY_NAMESPACES_NONE)
 		return -ENOMEM;
 	tasks->threads.items[thread].namespaces = set;
@@ -477,9 +494,12 @@ struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, ui
 					     uint32_t tid, enum tally_namespace_kind kind)
 {
 	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | tid);
-	uint32_t set = slot ? tasks->threads.items[*slot].namespaces : TALLY_NAMESPACES_NONE;
-	return set == TALLY_NAMESPACES_NONE ? (struct tally_namespace){ 0 }
-					    : tasks->namespaces.sets.items[set].of[kind];
+	uint32_t set = TALLY_NAMESPACES_NONE;
+	if (slot)
+		set = tasks->threads.items[*slot].namespaces;
+	if (set == TALLY_NAMESPACES_NONE)
+		return (struct tally_namespace){ 0 };
+	return tasks->namespaces.sets.items[set].of[kind];
 }
 
 void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
@@ -499,7 +519,7 @@ void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t
 void tally_tasks_forget_process(struct tally_tasks *tasks, uint32_t pid)
 {
 	uint64_t *slot = tally_map_get(&tasks->process_index, pid);
-	if (!slot || tally_jits_knew(tasks, pid))
+	if (!slot || tally_jits_has(tasks, pid))
 		return;
 	size_t index = *slot;
 	tally_jits_forget(tasks, pid);
@@ -545,7 +565,9 @@ const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, ui
 uint64_t tally_tasks_generation(const struct tally_tasks *tasks, uint32_t pid)
 {
 	const struct tally_process *process = find_process(tasks, pid);
-	return process ? process->generation : 0;
+	if (!process)
+		return 0;
+	return process->generation;
 }
 
 bool tally_tasks_has_hotspot(const struct tally_tasks *tasks, uint32_t pid)
@@ -571,7 +593,9 @@ int tally_tasks_use_jits(struct tally_tasks *tasks)
 {
 	if (!tasks->jits)
 		tasks->jits = calloc(1, sizeof(*tasks->jits));
-	return tasks->jits ? 0 : -ENOMEM;
+	if (!tasks->jits)
+		return -ENOMEM;
+	return 0;
 }
 
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
@@ -580,7 +604,9 @@ const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint
 	/* A task past its exit has no ids any more, so the name last recorded for -1 is not its
 	 * own. */
 	bool ended = tid == UINT32_MAX;
-	uint32_t comm = ended ? TALLY_STRING_NONE : comm_of(tasks, pid, tid);
+	uint32_t comm = TALLY_STRING_NONE;
+	if (!ended)
+		comm = comm_of(tasks, pid, tid);
 	if (comm == TALLY_STRING_NONE && !ended)
 		comm = comm_of(tasks, pid, pid);
 	if (comm != TALLY_STRING_NONE)

@@ -203,7 +203,7 @@ bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks,
 			      const struct tally_mapped_file *file);
 
 /* Call it for a sample of a guest, before its addresses are looked up.  Returns 0 or -ENOMEM. */
-int tally_tasks_see_guest(struct tally_tasks *tasks, uint16_t misc);
+int tally_tasks_add_guest(struct tally_tasks *tasks, uint16_t misc);
 
 /* Returns the mapping at an address of a process (pid as u32; `kernel`: of the kernel), or NULL.
  * Valid until the next record. */
@@ -252,9 +252,9 @@ uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t ti
 
 static inline const char *tally_tasks_path(const struct tally_tasks *tasks, uint32_t file)
 {
-	return file < tasks->files.count
-		       ? tally_strings_text(&tasks->strings, tasks->files.items[file].path)
-		       : "";
+	if (file < tasks->files.count)
+		return tally_strings_text(&tasks->strings, tasks->files.items[file].path);
+	return "";
 }
 
 void tally_tasks_release(struct tally_tasks *tasks);

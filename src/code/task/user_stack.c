@@ -42,9 +42,10 @@ static bool is_code_there(const struct finder *finder, uint64_t address,
 {
 	uint8_t code[sizeof(rules->code)];
 	struct tally_made_code *memory = finder->objects->made_code;
-	size_t size = memory ? tally_made_code_read(memory, finder->pid, address + 1, code,
-						    rules->code_size)
-			     : 0;
+	if (!memory)
+		return true;
+	size_t size = tally_made_code_read(memory, finder->pid, address + 1, code,
+					   rules->code_size);
 	return !memcmp(code, rules->code, size);
 }
 
@@ -129,7 +130,9 @@ static uint64_t time_of(const struct tally_attr *attr, const struct tally_sample
 {
 	bool is_monotonic = attr->flags & TALLY_ATTR_USE_CLOCKID &&
 			    attr->clockid == CLOCK_MONOTONIC;
-	return is_monotonic && attr->sample_type & TALLY_SAMPLE_TIME ? sample->time : UINT64_MAX;
+	if (is_monotonic && attr->sample_type & TALLY_SAMPLE_TIME)
+		return sample->time;
+	return UINT64_MAX;
 }
 
 /* A 32-bit process on an x86-64 machine has i386's registers. */
@@ -161,8 +164,12 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 {
 	struct finder finder = { tasks, objects, sample->pid, time_of(attr, sample) };
 	struct tally_unwind_request request = request_of(&finder);
-	request.stack = walk->stack ? walk->stack : sample->stack;
-	request.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size;
+	request.stack = sample->stack;
+	request.stack_size = sample->stack_dynamic_size;
+	if (walk->stack) {
+		request.stack = walk->stack;
+		request.stack_size = walk->stack_size;
+	}
 	request.other = walk->other;
 	request.chain = walk->chain;
 	request.skips_c = walk->skips_c;
@@ -184,11 +191,14 @@ static uint64_t stack_mapping_end(const struct tally_tasks *tasks, uint32_t pid,
 				  uint64_t missed)
 {
 	const struct tally_mapping *at_sp = tally_tasks_find(tasks, pid, false, sp);
-	const struct tally_mapping *mapping = at_sp ? at_sp
-						    : tally_tasks_find(tasks, pid, false, missed);
+	const struct tally_mapping *mapping = at_sp;
+	if (!mapping)
+		mapping = tally_tasks_find(tasks, pid, false, missed);
 	bool is_stack = mapping &&
 			(at_sp || !strcmp(tally_tasks_path(tasks, mapping->file), "[stack]"));
-	return is_stack && mapping->end > missed ? mapping->end : 0;
+	if (is_stack && mapping->end > missed)
+		return mapping->end;
+	return 0;
 }
 
 struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *tasks,
@@ -225,9 +235,14 @@ void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept
 	bool by_stack = !mask && !kept && tally_unwind_regs_mask(machine);
 	if (!mask && !by_stack)
 		return;
-	attr->sample_type |= TALLY_SAMPLE_REGS_USER | (by_stack ? TALLY_SAMPLE_STACK_USER : 0);
-	attr->sample_regs_user = by_stack ? INNER_REGISTERS : mask;
-	attr->sample_stack_user = by_stack ? INNER_BYTES : 0;
+	attr->sample_type |= TALLY_SAMPLE_REGS_USER;
+	attr->sample_regs_user = mask;
+	attr->sample_stack_user = 0;
+	if (by_stack) {
+		attr->sample_type |= TALLY_SAMPLE_STACK_USER;
+		attr->sample_regs_user = INNER_REGISTERS;
+		attr->sample_stack_user = INNER_BYTES;
+	}
 }
 
 bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct tally_attr *attr)
@@ -308,9 +323,9 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 	if (!has_registers(sample) || inner->at >= sample->chain_length)
 		return false;
 	struct tally_unwind_request request = request_of(&finder);
-	return tally_unwind_return_mask(objects->machine)
-		       ? mend_by_register(&request, sample, inner)
-		       : mend_by_stack(&request, attr, sample, inner);
+	if (tally_unwind_return_mask(objects->machine))
+		return mend_by_register(&request, sample, inner);
+	return mend_by_stack(&request, attr, sample, inner);
 }
 
 size_t tally_user_stack_kernel_words(const struct tally_sample *sample)
@@ -332,7 +347,9 @@ static size_t find_switch(const uint64_t *chain, size_t length, const uint64_t *
 			known++;
 		at += known++ < count;
 	}
-	return at ? at : length;
+	if (at)
+		return at;
+	return length;
 }
 
 size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_objects *objects,
@@ -366,10 +383,10 @@ size_t tally_user_stack_cross(const struct tally_tasks *tasks, struct tally_obje
 			frames[count + added] = chain[i];
 		added++;
 	}
-	return tally_unwind_table_function_kind(place.table, place.address) ==
-			       TALLY_UNWIND_STACK_START
-		       ? added
-		       : 0;
+	if (tally_unwind_table_function_kind(place.table, place.address) !=
+	    TALLY_UNWIND_STACK_START)
+		return 0;
+	return added;
 }
 
 uint64_t tally_user_stack_function(const struct tally_tasks *tasks, struct tally_objects *objects,
@@ -378,10 +395,10 @@ uint64_t tally_user_stack_function(const struct tally_tasks *tasks, struct tally
 	struct finder finder = { tasks, objects, pid, UINT64_MAX };
 	struct tally_unwind_place place;
 	uint64_t start, end;
-	return find_place(&finder, address, &place) && place.table &&
-			       tally_unwind_table_function(place.table, place.address, &start, &end)
-		       ? address - (place.address - start)
-		       : 0;
+	if (find_place(&finder, address, &place) && place.table &&
+	    tally_unwind_table_function(place.table, place.address, &start, &end))
+		return address - (place.address - start);
+	return 0;
 }
 
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,

@@ -37,7 +37,7 @@ int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct ta
 	if (!result && tasks->objects.is_live)
 		result = tally_perf_maps_record(&tasks->perf_maps, &tasks->known, record);
 	if (!result && tasks->objects.is_live)
-		result = tally_jit_files_see(&tasks->jit_files, record);
+		result = tally_jit_files_record(&tasks->jit_files, record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -47,9 +47,9 @@ int tally_recorder_see_task(struct tally_recorder_tasks *tasks, const struct tal
 	int result = tally_recorder_take_task(tasks, record, err);
 	if (result < 0)
 		return result;
-	tally_objects_see(&tasks->objects, &tasks->known, record);
+	tally_objects_record(&tasks->objects, &tasks->known, record);
 	if (tasks->objects.live_jits)
-		tally_live_jits_see(tasks->objects.live_jits, record);
+		tally_live_jits_record(tasks->objects.live_jits, record);
 	return 0;
 }
 

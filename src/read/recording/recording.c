@@ -541,7 +541,7 @@ static int see_guest(struct tally_recording *recording, uint16_t misc)
 	if (tally_tasks_find(&recording->tasks, pid, false, 0))
 		return 0;
 	return before_change(recording) < 0 ? -ENOMEM
-					    : tally_tasks_see_guest(&recording->tasks, misc);
+					    : tally_tasks_add_guest(&recording->tasks, misc);
 }
 
 /* Applies a record of the kernel, whose header is in `record`.  Returns 1 if it can be given, 0 if

@@ -184,7 +184,7 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, bool has_s
 	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
 	bool kernel = space.kernel;
 	if (tally_is_guest(record->header.misc) &&
-	    tally_tasks_see_guest(tasks, record->header.misc) < 0)
+	    tally_tasks_add_guest(tasks, record->header.misc) < 0)
 		return -ENOMEM;
 	struct tally_place place = tally_place_of(tasks, space.pid, kernel, sample->ip);
 	struct tally_live_sum key = { .event = event, .pid = sample->pid, .tid = sample->tid };
