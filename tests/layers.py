@@ -50,9 +50,12 @@ def floor(room):
 
 upward, unknown, names, hosted, guards, gone, silent = [], [], {}, [], [], [], []
 files = sorted((root / "src").rglob("*.[ch]"))
-known, declared, defined = {}, {}, {}
+known, declared, defined, types = {}, {}, {}, {}
 for path in files:
     known.setdefault(path.name, []).append(path)
+for path in (root / "include").rglob("*.h"):
+    for name in re.findall(r"^(?:struct|enum|union) (tally_\w+) \{", path.read_text(), re.M):
+        types.setdefault(name, []).append(str(path))
 for path in files:
     place = room_of(path)
     names.setdefault(path.name, []).append(str(path))
@@ -65,6 +68,8 @@ for path in files:
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     if not text.startswith("/*"):
         silent.append(str(path))
+    for name in re.findall(r"^(?:struct|enum|union) (tally_\w+) \{", code, re.M):
+        types.setdefault(name, []).append(str(path))
     if path.suffix == ".h":
         for name in re.findall(r"^[a-z][\w *]*?\b(tally_\w+)\([^;{}]*\)[^;{}()]*(?:__attribute__\s*\(\(.*?\)\))?;", code, re.M):
             declared[name] = room
@@ -73,7 +78,9 @@ for path in files:
             defined[name] = room
     guard = re.search(r"^#ifndef (\w+_H)$", text, re.M)
     if path.suffix == ".h" and guard and not is_host:
-        expected = (f"TALLY_{path.stem}_H" if path.stem.startswith(room) else f"TALLY_{room}_{path.stem}_H").upper()
+        public = (root / "include/tally" / path.name).exists() # its guard is TALLY_NAME_H
+        outer = f"{wing}_" if public and path.stem == room else "" if path.stem.startswith(room) else f"{room}_"
+        expected = f"TALLY_{outer}{path.stem}_H".upper()
         if guard.group(1) != expected:
             guards.append(f"{path}: the guard is {guard.group(1)}, not {expected}")
     for comment in re.findall(r"/\*.*?\*/", text, re.S):
@@ -111,9 +118,11 @@ for path in files:
 astray = [f"{name} is declared in {room}, defined in {defined[name]}" for name, room in sorted(declared.items())
           if name in defined and defined[name] != room]
 twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1]
+several = [f"{name} is defined in {' and '.join(paths)}" for name, paths in types.items() if len(paths) > 1]
 CHECKS = ((upward, "no include runs up the house"),
           (unknown, "every folder of src is a wing or a room of the design"),
           (twice, "file names are unique in the tree"),
+          (several, "names of types are unique in the tree"),
           (hosted, "hosts use the engine, abi and filter alone, and only providers and scenarios use hosts"),
           (guards, "include guards have the names of their files"),
           (gone, "comments mention files that exist"),

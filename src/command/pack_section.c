@@ -52,7 +52,7 @@ static bool has_others(const struct tally_perfdata *data)
 	return has;
 }
 
-static int ask_as_scripts_do(struct tally_recording *recording, struct tally_trace_text *trace,
+static int ask_as_scripts_do(struct tally_recording *recording, struct tally_event_text *trace,
 			     struct tally_error *err)
 {
 	struct tally_raw_record raw;
@@ -67,7 +67,7 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_tra
 			continue;
 		tally_buffer_clear(&text);
 		if (raw.event->attr.type == TALLY_TYPE_TRACEPOINT)
-			tally_trace_text_put(trace, raw.event, (size_t)(raw.event - events),
+			tally_event_text_put(trace, raw.event, (size_t)(raw.event - events),
 					     &record.sample, &text);
 		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true,
 				      &text) < 0) {
@@ -88,7 +88,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 		       struct tally_place_table *others, struct tally_error *err)
 {
 	struct tally_recording *recording;
-	struct tally_trace_text *trace = calloc(1, sizeof(*trace));
+	struct tally_event_text *trace = calloc(1, sizeof(*trace));
 	int result = trace ? tally_recording_open(path, &recording, err)
 			   : tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result) {
@@ -100,7 +100,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 		result = use_files(recording, options->files) < 0
 				 ? tally_error_set(err, -ENOMEM, "out of memory")
 				 : ask_as_scripts_do(recording, trace, err);
-		tally_trace_text_release(trace);
+		tally_event_text_release(trace);
 		tally_recording_close(recording);
 	}
 	free(trace);

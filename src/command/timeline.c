@@ -74,7 +74,7 @@ static const struct tally_option options[] = {
 static void describe(void *context, const struct tally_recorded_event *event, size_t index,
 		     const struct tally_sample *sample, struct tally_buffer *out)
 {
-	tally_trace_text_put(context, event, index, sample, out);
+	tally_event_text_put(context, event, index, sample, out);
 }
 
 static const char *const endings[] = { ".json", NULL };
@@ -128,7 +128,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	if (result < 0)
 		return result;
 	tally_output_protect(recording);
-	struct tally_trace_text trace = { .recording = recording };
+	struct tally_event_text trace = { .recording = recording };
 	struct tally_activity_options wanted = {
 		.filter = request->filter,
 		.progress = tally_command_progress,
@@ -139,7 +139,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	tally_command_progress_start(&progress);
 	result = tally_activity_new(recording, &wanted, &activity, err);
 	tally_command_progress_end(&progress);
-	tally_trace_text_release(&trace);
+	tally_event_text_release(&trace);
 	if (result < 0)
 		return result;
 	result = show(request, activity, err);

@@ -177,7 +177,7 @@ static bool account_rule(struct tally_unwind_frame *frame, const struct tally_ch
 /* Accounts for a step.  `outside` is the frame that it led to, NULL for the outermost.  Returns
  * false where the step can't be part of a chain. */
 static bool account_step(struct tally_unwind_frame *frame, const struct tally_chain_step *step,
-			 const struct tally_chain_frame *outside, struct account *account)
+			 const struct tally_unwind_chain_frame *outside, struct account *account)
 {
 	static const struct tally_unwind_rule BY_POINTER = {
 		.kind = TALLY_RULE_SAVED,
@@ -225,7 +225,7 @@ void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unw
 			break;
 		memcpy(&chain->words[words], account.words, account.count * sizeof(*account.words));
 		words += account.count;
-		chain->frames[frames++] = (struct tally_chain_frame){
+		chain->frames[frames++] = (struct tally_unwind_chain_frame){
 			.pc = step->pc,
 			.sp = step->sp,
 			.fp = step->fp,

@@ -8,7 +8,7 @@
 enum { TALLY_CHAIN_FRAMES = 512, TALLY_CHAIN_WORDS = 1024 };
 
 /* A frame with the registers that the rest of a walk depends on. */
-struct tally_chain_frame {
+struct tally_unwind_chain_frame {
 	uint64_t pc, sp;
 	uint64_t fp;        /* if needs_fp */
 	/* the chain's words below this index belong to this step and to the frames outside of it */
@@ -35,7 +35,7 @@ struct tally_unwind_chain {
 	/* For the walk under way: the frames below this index may be met.  Their words are equal in
 	 * the new copy, and the walk has not passed them. */
 	uint32_t at;
-	struct tally_chain_frame frames[TALLY_CHAIN_FRAMES]; /* outermost first, as are the words */
+	struct tally_unwind_chain_frame frames[TALLY_CHAIN_FRAMES]; /* outermost first, as are the words */
 	struct tally_chain_word words[TALLY_CHAIN_WORDS];
 	struct tally_chain_step steps[TALLY_CHAIN_FRAMES]; /* leaf first */
 };
@@ -68,7 +68,7 @@ static inline size_t tally_unwind_chain_meet(struct tally_unwind_chain *chain,
 	uint64_t sp = tally_unwind_get(walk, TALLY_UNWIND_RSP);
 	while (chain->at && chain->frames[chain->at - 1].sp < sp)
 		chain->at--;
-	const struct tally_chain_frame *frame = chain->at ? &chain->frames[chain->at - 1] : NULL;
+	const struct tally_unwind_chain_frame *frame = chain->at ? &chain->frames[chain->at - 1] : NULL;
 	if (!frame || frame->sp != sp || frame->pc != tally_unwind_get(walk, TALLY_UNWIND_RIP) ||
 	    walk->is_exact || walk->is_by_pointer != frame->is_by_pointer ||
 	    !tally_unwind_knows(walk, TALLY_UNWIND_RSP))

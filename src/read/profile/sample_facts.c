@@ -180,7 +180,7 @@ void tally_fact_reader_release(struct tally_fact_reader *reader)
 	tally_map_release(&reader->longest);
 	tally_map_release(&reader->owners);
 	tally_buffer_release(&reader->text);
-	tally_trace_text_release(&reader->trace);
+	tally_event_text_release(&reader->trace);
 	free(reader->packages);
 }
 

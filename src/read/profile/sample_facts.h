@@ -57,7 +57,7 @@ struct tally_fact_reader {
 	 * of the shortest */
 	struct tally_map longest;
 	struct tally_map owners; /* shorter text → number of unique texts that it stands for */
-	struct tally_trace_text trace;
+	struct tally_event_text trace;
 	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't have them */
 	uint32_t package_count;
 	bool packages_read;

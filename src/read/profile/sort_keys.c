@@ -151,7 +151,7 @@ static uint32_t trace_string(struct tally_fact_reader *reader,
 									  &count);
 	reader->trace.recording = reader->recording;
 	if (source->event->attr.type == TALLY_TYPE_TRACEPOINT && source->sample->raw)
-		tally_trace_text_put(&reader->trace, source->event,
+		tally_event_text_put(&reader->trace, source->event,
 				     (size_t)(source->event - events), source->sample,
 				     &reader->text);
 	else

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-void tally_trace_text_release(struct tally_trace_text *trace)
+void tally_event_text_release(struct tally_event_text *trace)
 {
 	for (size_t i = 0; i < trace->formats.count; i++) {
 		tally_print_free(trace->formats.items[i].print);
@@ -21,7 +21,7 @@ void tally_trace_text_release(struct tally_trace_text *trace)
 }
 
 /* Adds the compiled format of a tracepoint.  Without a format its `print` is NULL. */
-static int add_format(struct tally_trace_text *trace, uint64_t number)
+static int add_format(struct tally_event_text *trace, uint64_t number)
 {
 	const char *text;
 	size_t length;
@@ -47,7 +47,7 @@ static int add_format(struct tally_trace_text *trace, uint64_t number)
 
 /* Returns the format of event number `index`, compiled once for each tracepoint; NULL without
  * memory. */
-static const struct tally_trace_format *format_of(struct tally_trace_text *trace,
+static const struct tally_trace_format *format_of(struct tally_event_text *trace,
 						  const struct tally_recorded_event *event,
 						  size_t index)
 {
@@ -71,7 +71,7 @@ static const struct tally_trace_format *format_of(struct tally_trace_text *trace
 	return *place ? &trace->formats.items[*place - 1] : NULL;
 }
 
-static void look_up(struct tally_trace_text *trace, struct tally_trace_name *name, uint64_t address)
+static void look_up(struct tally_event_text *trace, struct tally_trace_name *name, uint64_t address)
 {
 	struct tally_names *names = &trace->recording->names;
 	struct tally_place place = tally_place_of(&trace->recording->tasks, 0, true, address);
@@ -88,7 +88,7 @@ static void look_up(struct tally_trace_text *trace, struct tally_trace_name *nam
 
 static const char *kernel_function(void *context, uint64_t address, uint64_t *start)
 {
-	struct tally_trace_text *trace = context;
+	struct tally_event_text *trace = context;
 	if (!(address >> 63))
 		return NULL;
 	struct tally_trace_name *name =
@@ -101,7 +101,7 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 }
 
 /* Parses the kernel's strings by address once they have come: a pipe brings them in the stream. */
-static void read_printk(struct tally_trace_text *trace)
+static void read_printk(struct tally_event_text *trace)
 {
 	struct tally_feature_bytes bytes =
 		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
@@ -116,12 +116,12 @@ static void read_printk(struct tally_trace_text *trace)
 
 static const char *kernel_string(void *context, uint64_t address)
 {
-	struct tally_trace_text *trace = context;
+	struct tally_event_text *trace = context;
 	read_printk(trace);
 	return tally_printk_find(&trace->printk, address);
 }
 
-void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
+void tally_event_text_put(struct tally_event_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample, struct tally_buffer *out)
 {
 	const struct tally_trace_format *format = format_of(trace, event, index);

@@ -23,7 +23,7 @@ struct tally_trace_name {
 
 enum { TALLY_TRACE_NAMES_BITS = 9 };
 
-struct tally_trace_text {
+struct tally_event_text {
 	struct tally_recording *recording;
 	struct { struct tally_trace_format *items; size_t count, capacity; } formats;
 	/* the format of each tracepoint's number, and of each event, plus 1: many events may be of
@@ -37,10 +37,10 @@ struct tally_trace_text {
 };
 
 /* To begin, zero the memory and set `recording`. */
-void tally_trace_text_release(struct tally_trace_text *trace);
+void tally_event_text_release(struct tally_event_text *trace);
 
 /* Appends the text of a sample of event number `index`.  Failures show in `out` or in `failed`. */
-void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
+void tally_event_text_put(struct tally_event_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample,
 			  struct tally_buffer *out);
 

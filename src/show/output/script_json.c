@@ -30,7 +30,7 @@ struct tally_script_json {
 	struct tally_frame_lines stacks; /* CSV: names of whole stacks */
 	/* by the parts that are shown; CSV: lines for the sampled address */
 	struct tally_frame_lines *frames[LAYOUTS];
-	struct tally_trace_text trace;
+	struct tally_event_text trace;
 	struct tally_buffer said; /* a tracepoint's text */
 	struct tally_buffer text; /* a cell's text */
 	uint64_t wall_offset;
@@ -250,7 +250,7 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 	uint32_t shown = result < 0 ? 0 : script->shown.items[index];
 	tally_buffer_clear(&script->said);
 	if (shown & TALLY_FIELD_TRACE)
-		tally_trace_text_put(&script->trace, raw->event, index, &record->sample,
+		tally_event_text_put(&script->trace, raw->event, index, &record->sample,
 				     &script->said);
 	if (shown & (FRAMES | TALLY_FIELD_STACK))
 		result = tally_recording_addresses(script->recording, raw, record);
@@ -314,7 +314,7 @@ void tally_script_json_free(struct tally_script_json *script)
 		free(script->frames[i]);
 	}
 	tally_frame_lines_release(&script->stacks);
-	tally_trace_text_release(&script->trace);
+	tally_event_text_release(&script->trace);
 	tally_vector_release(&script->shown);
 	tally_buffer_release(&script->said);
 	tally_buffer_release(&script->text);

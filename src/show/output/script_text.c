@@ -51,7 +51,7 @@ enum {
 struct tally_script {
 	struct tally_recording *recording;
 	struct tally_frame_lines *lines[LAYOUTS];
-	struct tally_trace_text trace;
+	struct tally_event_text trace;
 	struct { struct event_head *items; size_t count, capacity; } events;
 	struct thread_head threads[THREAD_HEADS]; /* hashed by tid */
 	int name_width;
@@ -412,7 +412,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 		tally_buffer_printf(out, "  %-21s ", "");
 	if (fields & TALLY_FIELD_TRACE) {
 		size_t before = out->length;
-		tally_trace_text_put(&script->trace, raw->event,
+		tally_event_text_put(&script->trace, raw->event,
 				     (size_t)(head - script->events.items), sample, out);
 		tally_clean_line_from(out, before);
 	}
@@ -531,6 +531,6 @@ void tally_script_free(struct tally_script *script)
 			tally_frame_lines_release(script->lines[i]);
 		free(script->lines[i]);
 	}
-	tally_trace_text_release(&script->trace);
+	tally_event_text_release(&script->trace);
 	free(script);
 }
