@@ -3,6 +3,8 @@
  * own. */
 #include "base/arena.h"
 
+#include "base/extremes.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ static size_t next_capacity(const struct tally_arena_block *newest, size_t need)
 	size_t capacity = newest ? newest->capacity * 2 : BLOCK_BYTES_MIN;
 	if (capacity > BLOCK_BYTES_MAX)
 		capacity = BLOCK_BYTES_MAX;
-	return capacity < need ? need : capacity;
+	return tally_max_u64(capacity, need);
 }
 
 void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes)

@@ -3,6 +3,8 @@
  * too long. */
 #include "base/buffer.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,7 +86,9 @@ void tally_buffer_printf(struct tally_buffer *buffer, const char *format, ...)
 
 const char *tally_buffer_string(const struct tally_buffer *buffer)
 {
-	return buffer->bytes && buffer->length ? buffer->bytes : "";
+	if (!buffer->length)
+		return "";
+	return tally_text_or(buffer->bytes, "");
 }
 
 void tally_buffer_clear(struct tally_buffer *buffer)

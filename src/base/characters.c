@@ -18,7 +18,7 @@ unsigned tally_character_decode(const char *text, uint32_t *character)
 		length = 4;
 	uint32_t c = *at & (0x7fu >> length);
 	for (unsigned i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80)
+		if (tally_begins_character((char)at[i]))
 			return 0;
 		c = c << 6 | (at[i] & 0x3fu);
 	}

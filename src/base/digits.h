@@ -80,7 +80,9 @@ static inline int tally_hexadecimal_value(char c)
 	if (c >= '0' && c <= '9')
 		return c - '0';
 	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
 }
 
 /* Writes backwards in a base of 2^bits: 4 for hexadecimal, 3 for octal.  `digits` has the character

@@ -91,7 +91,9 @@ const char *tally_environment_distrust(void)
 		return state.distrust;
 	if (has_gained_rights())
 		return "tally has rights that its caller lacks";
-	return is_root_for_another() ? "root runs tally for another user" : NULL;
+	if (is_root_for_another())
+		return "root runs tally for another user";
+	return NULL;
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -107,7 +109,9 @@ static bool is_harmless(const char *name)
 const char *tally_environment(const char *name)
 {
 	bool is_clean = state.has_begun || !tally_environment_distrust();
-	return is_clean || is_harmless(name) ? getenv(name) : NULL;
+	if (is_clean || is_harmless(name))
+		return getenv(name);
+	return NULL;
 }
 
 static char *entry_of(char **environment, const char *name)
@@ -122,7 +126,9 @@ static char *entry_of(char **environment, const char *name)
 const char *tally_environment_of_caller(const char *name)
 {
 	const char *entry = entry_of(state.of_caller ? state.of_caller : environ, name);
-	return entry ? entry + strlen(name) + 1 : NULL;
+	if (!entry)
+		return NULL;
+	return entry + strlen(name) + 1;
 }
 
 /* ---- replacing ----------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,5 +46,5 @@ void tally_error_hint(struct tally_error *err, const char *format, ...)
 const char *tally_errno_text(int code)
 {
 	const char *text = strerrordesc_np(code < 0 ? -code : code);
-	return text ? text : "unknown error";
+	return tally_text_or(text, "unknown error");
 }

@@ -19,8 +19,10 @@ static int read_range(int fd, uint8_t *to, uint64_t from, uint64_t end)
 		ssize_t got = pread(fd, to + from, end - from, (off_t)from);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -ENODATA;
 		from += (uint64_t)got;
 	}
 	return 0;
@@ -34,7 +36,9 @@ static bool next_data(int fd, uint64_t at, uint64_t size, uint64_t *start, uint6
 	if (from < 0 && errno == ENXIO)
 		return false;
 	/* EINVAL: the file system knows no holes */
-	off_t to = from < 0 ? -1 : lseek(fd, from, SEEK_HOLE);
+	off_t to = -1;
+	if (from >= 0)
+		to = lseek(fd, from, SEEK_HOLE);
 	*start = from < 0 ? at : (uint64_t)from;
 	*end = to <= from || (uint64_t)to > size ? size : (uint64_t)to;
 	return *start < size;
@@ -56,7 +60,9 @@ static int copy_data(int fd, size_t size, uint64_t data_max, uint8_t *out, uint6
 	/* A file that was truncated meanwhile looks as if it ended in a hole. */
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	return S_ISREG(status.st_mode) && (uint64_t)status.st_size < size ? -ENODATA : 0;
+	if (S_ISREG(status.st_mode) && (uint64_t)status.st_size < size)
+		return -ENODATA;
+	return 0;
 }
 
 int tally_file_copy(int fd, size_t size, uint64_t data_max, uint8_t **out, uint64_t *data)

@@ -1,6 +1,7 @@
 /* Loads zlib for one call, deflates the input in chunks of the output, and closes zlib again. */
 #include "base/gzip.h"
 
+#include "base/extremes.h"
 #include "base/loaded.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,7 @@ static int compress_all(const struct library *library, const void *bytes, size_t
 		return -ENOMEM;
 	do {
 		if (!stream.avail_in) { /* zlib's counts have 32 bits */
-			size_t more = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
+			size_t more = tally_min_u64(size, (size_t)1 << 30);
 			stream.avail_in = (uInt)more;
 			size -= more;
 		}
@@ -39,7 +40,9 @@ static int compress_all(const struct library *library, const void *bytes, size_t
 		out->length += CHUNK - stream.avail_out;
 	} while (status == Z_OK || status == Z_BUF_ERROR);
 	library->end(&stream);
-	return status == Z_STREAM_END && !out->failed ? 0 : -ENOMEM;
+	if (status == Z_STREAM_END && !out->failed)
+		return 0;
+	return -ENOMEM;
 }
 
 int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct tally_error *err)
@@ -56,5 +59,7 @@ int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct 
 	if (result == -ENOENT)
 		return tally_loaded_refuse(err, result, "nothing can be compressed", "libz.so.1",
 					   "zlib1g");
-	return result < 0 ? tally_error_set(err, result, "out of memory") : result;
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	return result;
 }

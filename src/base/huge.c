@@ -36,7 +36,9 @@ void *tally_huge_calloc(size_t count, size_t item_bytes)
 	if (__builtin_mul_overflow(count, item_bytes, &size_bytes))
 		return NULL;
 	void *memory = tally_huge_alloc(size_bytes);
-	return memory ? memset(memory, 0, size_bytes) : NULL;
+	if (!memory)
+		return NULL;
+	return memset(memory, 0, size_bytes);
 }
 
 void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes)

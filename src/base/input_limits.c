@@ -3,6 +3,7 @@
 #include "base/input_limits.h"
 
 #include "base/environment.h"
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/strings.h"
 
@@ -116,8 +117,12 @@ static bool next_setting(const char **at, struct setting *setting)
 	size_t length = strcspn(*at, ",");
 	const char *equals = memchr(*at, '=', length);
 	setting->name = *at;
-	setting->name_length = equals ? (size_t)(equals - *at) : length;
-	setting->size = equals ? equals + 1 : *at + length;
+	setting->name_length = length;
+	setting->size = *at + length;
+	if (equals) {
+		setting->name_length = (size_t)(equals - *at);
+		setting->size = equals + 1;
+	}
 	setting->size_length = (size_t)(*at + length - setting->size);
 	*at += length + (length < strlen(*at));
 	return true;
@@ -163,7 +168,7 @@ uint64_t tally_input_limit_unpacked(enum tally_input input, uint64_t stored)
 		most = row->ratio * stored;
 	if (row->ratio && most < row->free_bytes)
 		most = row->free_bytes;
-	return most < row->bytes ? most : row->bytes;
+	return tally_min_u64(most, row->bytes);
 }
 
 static int no_such_limit(const struct setting *setting, struct tally_error *err)
@@ -205,8 +210,11 @@ int tally_input_limits_check(struct tally_error *err)
 
 const char *tally_input_hint(enum tally_input input, uint64_t limit, char out[TALLY_INPUT_HINT])
 {
-	uint64_t next = limit < GIB(1) / 2 ? 1 : limit < UINT64_MAX / 4 ? 2 * limit >> 30
-									: limit >> 30;
+	uint64_t next = limit >> 30;
+	if (limit < GIB(1) / 2)
+		next = 1;
+	else if (limit < UINT64_MAX / 4)
+		next = 2 * limit >> 30;
 	snprintf(out, TALLY_INPUT_HINT, "TALLY_LIMITS=%s=%lluG raises the limit",
 		 tally_input_rows[input].name, (unsigned long long)next);
 	return out;
@@ -245,10 +253,16 @@ size_t tally_input_noted(enum tally_input *input, const char **name)
 	pthread_mutex_lock(&refused.lock);
 	for (; *input < TALLY_INPUTS; *input = (enum tally_input)(*input + 1)) {
 		const struct tally_strings *names = &refused.names[*input];
-		*name = names->count ? tally_strings_text(names, 0) : "a file";
-		count = names->count ? names->count : names->failed;
-		if (count)
+		if (names->count) {
+			*name = tally_strings_text(names, 0);
+			count = names->count;
 			break;
+		}
+		if (names->failed) {
+			*name = "a file";
+			count = 1;
+			break;
+		}
 	}
 	pthread_mutex_unlock(&refused.lock);
 	return count;

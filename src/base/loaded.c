@@ -26,7 +26,9 @@ static struct {
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
+	if (!slash)
+		return path;
+	return slash + 1;
 }
 
 /* dlopen(3).  It says only by its text that the file is missing; the missing file may be one that the
@@ -34,7 +36,9 @@ static const char *last_part(const char *path)
 static void *open_library(const char *path)
 {
 	void *handle = dlopen(path, HOW);
-	const char *text = handle ? NULL : dlerror();
+	const char *text = NULL;
+	if (!handle)
+		text = dlerror();
 	if (!text || (!strncmp(text, path, strlen(path)) && strstr(text, strerror(ENOENT))))
 		return handle;
 	pthread_mutex_lock(&failed.lock);
@@ -87,10 +91,14 @@ static void *open_beside_libc(const char *name)
 		return NULL;
 	int length = (int)(strrchr(libc.dli_fname, '/') - libc.dli_fname);
 	void *handle = open_in("", libc.dli_fname, length, name);
-	return handle ? handle : open_in("/usr", libc.dli_fname, length, name);
+	if (handle)
+		return handle;
+	return open_in("/usr", libc.dli_fname, length, name);
 }
 
 void *tally_loaded_open(const char *name)
 {
-	return tally_environment_distrust() ? open_beside_libc(name) : open_library(name);
+	if (tally_environment_distrust())
+		return open_beside_libc(name);
+	return open_library(name);
 }

@@ -69,7 +69,9 @@ static void find_path(uint64_t address)
 				line = (struct line){ 0 };
 		}
 	}
-	lost.path[found ? line.length : 0] = '\0';
+	if (!found)
+		line.length = 0;
+	lost.path[line.length] = '\0';
 	if (fd >= 0)
 		close(fd);
 }

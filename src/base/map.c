@@ -20,7 +20,9 @@ uint64_t *tally_map_get(const struct tally_map *map, uint64_t key)
 	if (!map->capacity)
 		return NULL;
 	struct tally_map_slot *slot = find(map->slots, map->capacity, key);
-	return slot->used ? &slot->value : NULL;
+	if (!slot->used)
+		return NULL;
+	return &slot->value;
 }
 
 static bool grow(struct tally_map *map)
@@ -91,9 +93,9 @@ static uint64_t *find_key(const struct tally_key_set *set, uint64_t key)
 
 static int grow_set(struct tally_key_set *set)
 {
-	struct tally_key_set grown = { .count = set->count,
-				       .capacity = set->capacity ? 2 * set->capacity
-								 : CAPACITY_MIN };
+	struct tally_key_set grown = { .count = set->count, .capacity = 2 * set->capacity };
+	if (!grown.capacity)
+		grown.capacity = CAPACITY_MIN;
 	grown.keys = calloc(grown.capacity, sizeof(*grown.keys));
 	if (!grown.keys)
 		return -ENOMEM;
@@ -109,7 +111,8 @@ int tally_key_set_put(struct tally_key_set *set, uint64_t key)
 {
 	if (2 * set->count >= set->capacity && grow_set(set) < 0)
 		return -ENOMEM;
-	key = key ? key : 1;
+	if (!key)
+		key = 1;
 	uint64_t *slot = find_key(set, key);
 	bool is_new = !*slot;
 	*slot = key;

@@ -46,7 +46,9 @@ bool tally_size_parse(const char *text, size_t length, uint64_t *bytes)
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(text[at] - '0'), &value))
 			return false;
-	const char *unit = at && at + 1 == length ? memchr(units, text[at], 6) : NULL;
+	const char *unit = NULL;
+	if (at && at + 1 == length)
+		unit = memchr(units, text[at], 6);
 	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - units) / 2) : 0;
 	if (!at || at + (unit != NULL) != length || value > UINT64_MAX >> shift)
 		return false;

@@ -3,6 +3,9 @@
  * the held folder. */
 #include "base/output_path.h"
 
+#include "base/error.h"
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -19,7 +22,9 @@ static bool may_be_root(uid_t owner)
 {
 	const uid_t overflow = 65534;
 	unsigned first = 0, outside = 0, count = 0;
-	FILE *map = owner == overflow ? fopen("/proc/self/uid_map", "re") : NULL;
+	FILE *map = NULL;
+	if (owner == overflow)
+		map = fopen("/proc/self/uid_map", "re");
 	bool is_known = map && fscanf(map, "%u %u %u", &first, &outside, &count) == 3;
 	if (map)
 		fclose(map);
@@ -87,7 +92,9 @@ static int follow_text(struct tally_output_path *path, const char *target)
 	char *slash = strrchr(path->path, '/');
 	char *at = *target == '/' || !slash ? path->path : slash + 1;
 	size_t room = sizeof(path->path) - (size_t)(at - path->path);
-	return snprintf(at, room, "%s", target) < (int)room ? 0 : -ENAMETOOLONG;
+	if (snprintf(at, room, "%s", target) >= (int)room)
+		return -ENAMETOOLONG;
+	return 0;
 }
 
 /* Follows the link path->name; `behind` is the path behind it, "" or from a slash on.  Returns 1 if
@@ -110,13 +117,17 @@ static int follow(struct walk *walk, const char *behind, uid_t owner)
 		path->is_open_file = !*behind;
 		snprintf(rest, sizeof(rest), "%s", behind);
 		memcpy(walk->rest, rest, sizeof(rest));
-		return path->is_open_file ? 1 : enter(walk, path->name, 0);
+		if (path->is_open_file)
+			return 1;
+		return enter(walk, path->name, 0);
 	}
 	if ((!*behind && follow_text(path, target) < 0) ||
 	    snprintf(rest, sizeof(rest), "%s%s", target, behind) >= (int)sizeof(rest))
 		return fail(path, -ENAMETOOLONG, walk->err);
 	memcpy(walk->rest, rest, sizeof(rest));
-	return *target == '/' ? enter(walk, "/", 0) : 0;
+	if (*target == '/')
+		return enter(walk, "/", 0);
+	return 0;
 }
 
 /* Goes one name further.  Returns 1 if it was the last one, 0, or -errno. */
@@ -130,11 +141,15 @@ static int step(struct walk *walk)
 	struct stat there;
 	if (length > NAME_MAX)
 		return fail(path, -ENAMETOOLONG, walk->err);
-	snprintf(path->name, sizeof(path->name), "%.*s", length ? (int)length : 1,
-		 length ? begin : ".");
-	if (fstatat(path->folder, path->name, &there, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT && is_last && !*behind ? 1
-							       : fail(path, -errno, walk->err);
+	if (length)
+		snprintf(path->name, sizeof(path->name), "%.*s", (int)length, begin);
+	else
+		memcpy(path->name, ".", sizeof("."));
+	if (fstatat(path->folder, path->name, &there, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno == ENOENT && is_last && !*behind)
+			return 1;
+		return fail(path, -errno, walk->err);
+	}
 	if (S_ISLNK(there.st_mode))
 		return follow(walk, behind, there.st_uid);
 	if (is_last && *behind && !S_ISDIR(there.st_mode))
@@ -156,7 +171,11 @@ int tally_output_path_open(struct tally_output_path *path, const char *text,
 		return fail(path, -ENAMETOOLONG, err);
 	memcpy(walk.rest, path->path, sizeof(walk.rest));
 	path->folder = AT_FDCWD;
-	int result = *text ? enter(&walk, *text == '/' ? "/" : ".", 0) : fail(path, -ENOENT, err);
+	int result;
+	if (*text)
+		result = enter(&walk, *text == '/' ? "/" : ".", 0);
+	else
+		result = fail(path, -ENOENT, err);
 	while (!result)
 		result = step(&walk);
 	if (result > 0 && fstat(path->folder, &folder) < 0)
@@ -192,9 +211,12 @@ static int refuse(const struct tally_output_path *path, const char *name, const 
 int tally_output_path_look(const struct tally_output_path *path, const char *name,
 			   struct stat *there, struct tally_error *err)
 {
-	name = name ? name : path->name;
-	if (fstatat(path->folder, name, there, path->is_open_file ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : fail(path, -errno, err);
+	name = tally_text_or(name, path->name);
+	if (fstatat(path->folder, name, there, path->is_open_file ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return fail(path, -errno, err);
+	}
 	if (path->is_open_file || !path->is_shared || is_trusted(there->st_uid))
 		return 1;
 	if (S_ISLNK(there->st_mode))
@@ -212,9 +234,9 @@ static const char *not_in_place(const struct tally_output_path *path, const stru
 		return NULL;
 	if (!is_trusted(there->st_uid))
 		return "belongs to another user";
-	return there->st_nlink > 1 && S_ISREG(there->st_mode)
-		       ? "has other names (hard links), which another user may have made"
-		       : NULL;
+	if (there->st_nlink > 1 && S_ISREG(there->st_mode))
+		return "has other names (hard links), which another user may have made";
+	return NULL;
 }
 
 /* Opens the file that `known` describes. */
@@ -227,7 +249,7 @@ static int open_known(const struct tally_output_path *path, int flags, const str
 				(path->is_open_file ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return fail(path, -errno, err);
-	int code = fstat(fd, &there) < 0 ? -errno : 0;
+	int code = tally_errno_of(fstat(fd, &there));
 	if (!code && (there.st_dev != known->st_dev || there.st_ino != known->st_ino))
 		code = -ESTALE; /* someone replaced it in between */
 	if (!code && flags & O_TRUNC && S_ISREG(there.st_mode) && ftruncate(fd, 0) < 0)
@@ -247,13 +269,15 @@ int tally_output_path_write(const struct tally_output_path *path, int flags, mod
 		int found = tally_output_path_look(path, NULL, &there, err);
 		if (found < 0)
 			return found;
-		const char *reason = found ? not_in_place(path, &there) : NULL;
-		if (found && !reason)
-			return open_known(path, flags, &there, err);
-		if (reason && (!S_ISREG(there.st_mode) || !(flags & O_TRUNC)))
-			return refuse(path, path->name, reason, err);
-		if (reason && unlinkat(path->folder, path->name, 0) < 0)
-			return fail(path, -errno, err);
+		if (found) {
+			const char *reason = not_in_place(path, &there);
+			if (!reason)
+				return open_known(path, flags, &there, err);
+			if (!S_ISREG(there.st_mode) || !(flags & O_TRUNC))
+				return refuse(path, path->name, reason, err);
+			if (unlinkat(path->folder, path->name, 0) < 0)
+				return fail(path, -errno, err);
+		}
 		int fd = openat(path->folder, path->name,
 				(flags & ~O_TRUNC) | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0)
@@ -281,8 +305,10 @@ int tally_output_path_temporary(int folder, const char *prefix, const char *suff
 	for (int i = 0; i < tries; i++) {
 		tally_output_path_random(prefix, suffix, name);
 		int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0 || errno != EEXIST)
-			return fd >= 0 ? fd : -errno;
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			return -errno;
 	}
 	return -EEXIST;
 }

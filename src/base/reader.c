@@ -14,8 +14,9 @@ uint64_t tally_reader_fixed(struct tally_reader *reader, unsigned size)
 		bool is_big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != reader->swap;
 		if (!bytes)
 			return 0;
-		return (uint64_t)bytes[is_big ? 0 : 2] << 16 | (uint64_t)bytes[1] << 8 |
-		       bytes[is_big ? 2 : 0];
+		if (is_big)
+			return (uint64_t)bytes[0] << 16 | (uint64_t)bytes[1] << 8 | bytes[2];
+		return (uint64_t)bytes[2] << 16 | (uint64_t)bytes[1] << 8 | bytes[0];
 	}
 	case 4:
 		return tally_reader_u32(reader);
@@ -41,7 +42,9 @@ static inline uint64_t leb(struct tally_reader *reader, bool is_signed)
 	} while (byte & 0x80);
 	if (is_signed && byte & 0x40 && shift < 64)
 		value |= ~(uint64_t)0 << shift;
-	return reader->failed ? 0 : value;
+	if (reader->failed)
+		return 0;
+	return value;
 }
 
 uint64_t tally_reader_long_uleb(struct tally_reader *reader)
@@ -56,8 +59,9 @@ int64_t tally_reader_long_sleb(struct tally_reader *reader)
 
 const char *tally_reader_string(struct tally_reader *reader)
 {
-	const uint8_t *end = reader->failed ? NULL
-					    : memchr(reader->at, 0, tally_reader_left(reader));
+	const uint8_t *end = NULL;
+	if (!reader->failed)
+		end = memchr(reader->at, 0, tally_reader_left(reader));
 	if (!end) {
 		tally_reader_fail(reader);
 		return NULL;

@@ -64,7 +64,9 @@ static inline void tally_reader_skip(struct tally_reader *reader, uint64_t lengt
 
 static inline uint8_t tally_reader_u8(struct tally_reader *reader)
 {
-	return tally_reader_need(reader, 1) ? *reader->at++ : 0;
+	if (!tally_reader_need(reader, 1))
+		return 0;
+	return *reader->at++;
 }
 
 #define TALLY_READER_DEFINE(name, type, swapped) \
@@ -111,7 +113,9 @@ static inline uint32_t tally_reader_uleb32(struct tally_reader *reader)
 	uint64_t value = tally_reader_uleb(reader);
 	if (value > UINT32_MAX)
 		tally_reader_fail(reader);
-	return reader->failed ? 0 : (uint32_t)value;
+	if (reader->failed)
+		return 0;
+	return (uint32_t)value;
 }
 
 /* Returns `length` bytes in place, or NULL. */

@@ -1,6 +1,8 @@
 /* Thin wrappers of write(2) and fsync(2).  A descriptor that can't be synced counts as synced. */
 #include "base/safe_file.h"
 
+#include "base/extremes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,7 +17,7 @@ int tally_file_write(int fd, const void *bytes, size_t size)
 			return -errno;
 		if (!written)
 			return -ENOSPC;
-		at += written > 0 ? written : 0;
+		at += tally_max_i64(written, 0);
 	}
 	return 0;
 }
@@ -25,7 +27,9 @@ int tally_file_sync(int fd)
 	/* Pipes, devices and some file systems can't be synced. */
 	bool is_synced = !fsync(fd) || errno == EINVAL || errno == ENOSYS || errno == EROFS ||
 			 errno == EOPNOTSUPP;
-	return is_synced ? 0 : -errno;
+	if (is_synced)
+		return 0;
+	return -errno;
 }
 
 void tally_folder_sync(int folder)

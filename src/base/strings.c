@@ -85,8 +85,11 @@ uint32_t tally_strings_intern(struct tally_strings *strings, const char *text)
 
 uint32_t tally_strings_intern_buffer(struct tally_strings *strings, struct tally_buffer *text)
 {
-	uint32_t id = text->failed ? fail(strings)
-				   : tally_strings_intern(strings, tally_buffer_string(text));
+	uint32_t id;
+	if (text->failed)
+		id = fail(strings);
+	else
+		id = tally_strings_intern(strings, tally_buffer_string(text));
 	tally_buffer_release(text);
 	return id;
 }

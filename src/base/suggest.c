@@ -2,16 +2,14 @@
  * one so far sets the distance that the next must beat. */
 #include "base/suggest.h"
 
+#include "base/extremes.h"
+#include "base/text.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LENGTH_MAX = 63 };
-
-static unsigned smaller(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
 
 unsigned tally_edit_distance(const char *a, const char *b)
 {
@@ -26,11 +24,11 @@ unsigned tally_edit_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= lb; j++) {
 			int ca = tolower((unsigned char)a[i - 1]),
 			    cb = tolower((unsigned char)b[j - 1]);
-			now[j] = smaller(last[j - 1] + (ca != cb),
-					 smaller(last[j], now[j - 1]) + 1);
+			now[j] = tally_min_u64(last[j - 1] + (ca != cb),
+					       tally_min_u64(last[j], now[j - 1]) + 1);
 			if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
 			    cb == tolower((unsigned char)a[i - 2]))
-				now[j] = smaller(now[j], before[j - 2] + 1);
+				now[j] = tally_min_u64(now[j], before[j - 2] + 1);
 		}
 		unsigned *spare = before;
 		before = last;
@@ -67,8 +65,7 @@ static void try_words(struct tally_nearest *nearest, const char *words)
 {
 	char word[sizeof(nearest->name)];
 	for (; *words; words += strcspn(words, " "), words += *words == ' ') {
-		size_t length = strcspn(words, " "),
-		       kept = length < sizeof(word) ? length : sizeof(word) - 1;
+		size_t length = strcspn(words, " "), kept = tally_min_u64(length, sizeof(word) - 1);
 		memcpy(word, words, kept);
 		word[kept] = '\0';
 		tally_nearest_try(nearest, word);
@@ -81,10 +78,10 @@ void tally_hint_word(struct tally_error *err, const char *typed, size_t length, 
 	char word[LENGTH_MAX + 1], list[sizeof(err->hint)];
 	struct tally_nearest nearest;
 	size_t used = 0;
-	snprintf(word, sizeof(word), "%.*s", (int)smaller((unsigned)length, LENGTH_MAX), typed);
+	snprintf(word, sizeof(word), "%.*s", (int)tally_min_u64(length, LENGTH_MAX), typed);
 	tally_nearest_init(&nearest, word);
 	try_words(&nearest, words);
-	try_words(&nearest, others ? others : "");
+	try_words(&nearest, tally_text_or(others, ""));
 	if (*nearest.name) {
 		tally_error_hint(err, "did you mean '%s'?", nearest.name);
 		return;

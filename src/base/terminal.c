@@ -4,6 +4,7 @@
 
 #include "base/characters.h"
 #include "base/environment.h"
+#include "base/extremes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static size_t clean(const char *text, size_t length, const char *kept, char *out
 	size_t n = 0;
 	for (const char *end = text + length; text < end && n + 1 < size;) {
 		size_t left = (size_t)(end - text), room = size - n - 1;
-		size_t plain = tally_plain_ascii(text, left < room ? left : room);
+		size_t plain = tally_plain_ascii(text, tally_min_u64(left, room));
 		if (plain) {
 			memmove(out + n, text, plain);
 			n += plain;
@@ -25,17 +26,18 @@ static size_t clean(const char *text, size_t length, const char *kept, char *out
 		}
 		uint32_t c = 0;
 		unsigned bytes = tally_character_decode(text, &c);
-		bool is_kept = bytes && (size_t)(end - text) >= bytes &&
-			       (tally_character_is_plain(c) ||
-				(c && c < ' ' && strchr(kept, (int)c)));
+		bool is_whole = bytes && left >= bytes;
+		bool is_kept = is_whole && (tally_character_is_plain(c) ||
+					    (c && c < ' ' && strchr(kept, (int)c)));
 		if (is_kept && n + bytes >= size)
 			break;
-		if (is_kept)
+		if (is_kept) {
 			memmove(out + n, text, bytes);
-		else
-			out[n] = '?';
-		n += is_kept ? bytes : 1;
-		text += bytes && (size_t)(end - text) >= bytes ? bytes : 1;
+			n += bytes;
+		} else {
+			out[n++] = '?';
+		}
+		text += is_whole ? bytes : 1;
 	}
 	if (size)
 		out[n] = '\0';
@@ -113,6 +115,7 @@ unsigned tally_terminal_columns(int fd, unsigned otherwise)
 	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
 	const char *text = tally_environment("COLUMNS");
-	int value = text ? atoi(text) : 0;
-	return value > 0 ? (unsigned)value : otherwise;
+	if (!text || atoi(text) <= 0)
+		return otherwise;
+	return (unsigned)atoi(text);
 }

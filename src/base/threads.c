@@ -79,16 +79,15 @@ int tally_call_with_stack(void (*run)(void *argument), void *argument)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		return -ENOMEM;
-	int result = mprotect(stack, guard, PROT_NONE) < 0 || getcontext(&call.there) < 0
-			     ? -ENOMEM
-			     : 0;
-	if (!result) {
+	int result = -ENOMEM;
+	if (mprotect(stack, guard, PROT_NONE) == 0 && getcontext(&call.there) == 0) {
 		call.there.uc_stack.ss_sp = stack + guard;
 		call.there.uc_stack.ss_size = TALLY_STACK_BYTES;
 		call.there.uc_link = &call.back;
 		makecontext(&call.there, (void (*)(void))enter, 2, (unsigned)(at >> 16 >> 16),
 			    (unsigned)at);
-		result = swapcontext(&call.back, &call.there) < 0 ? -ENOMEM : 0;
+		if (swapcontext(&call.back, &call.there) == 0)
+			result = 0;
 	}
 	munmap(stack, size);
 	return result;

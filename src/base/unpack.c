@@ -71,7 +71,9 @@ static int try_xz(const struct unpacking *unpacking, size_t *used, uint8_t *out,
 	case OK:
 		return 0;
 	case BUFFER_TOO_SMALL:
-		return ends_like_xz(unpacking) ? 1 : -EBADMSG;
+		if (ends_like_xz(unpacking))
+			return 1;
+		return -EBADMSG;
 	case MEMORY:
 		return -ENOMEM;
 	default:
@@ -90,7 +92,9 @@ static int try_zstd(const struct unpacking *unpacking, size_t *used, uint8_t *ou
 		return 0;
 	if (ZSTD_getErrorCode(*out_size) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
-	return ZSTD_getErrorCode(*out_size) == ZSTD_error_dstSize_tooSmall ? 1 : -EBADMSG;
+	if (ZSTD_getErrorCode(*out_size) == ZSTD_error_dstSize_tooSmall)
+		return 1;
+	return -EBADMSG;
 }
 
 /* ---- gzip ---------------------------------------------------------------- */
@@ -98,7 +102,9 @@ static int try_zstd(const struct unpacking *unpacking, size_t *used, uint8_t *ou
 /* zlib counts with 32 bits: gives it the next bytes of what is longer. */
 static uInt piece(size_t left)
 {
-	return left < UINT32_MAX ? (uInt)left : UINT32_MAX;
+	if (left >= UINT32_MAX)
+		return UINT32_MAX;
+	return (uInt)left;
 }
 
 static int try_gzip(const struct unpacking *unpacking, size_t *used, uint8_t *out, size_t room,
@@ -126,7 +132,9 @@ static int try_gzip(const struct unpacking *unpacking, size_t *used, uint8_t *ou
 		return 0;
 	if (rc == Z_OK || (rc == Z_BUF_ERROR && *out_size == room))
 		return 1;
-	return rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+	if (rc == Z_MEM_ERROR)
+		return -ENOMEM;
+	return -EBADMSG;
 }
 
 /* ---- all of them --------------------------------------------------------- */
@@ -162,8 +170,10 @@ static int run(const struct unpacking *unpacking, const uint8_t *magic, size_t m
 			return 0;
 		}
 		free(bytes);
-		if (rc < 0 || room >= size_max)
-			return rc < 0 ? rc : -EFBIG;
+		if (rc < 0)
+			return rc;
+		if (room >= size_max)
+			return -EFBIG;
 		room = room < size_max / 4 ? 4 * room : size_max;
 	}
 }
@@ -197,7 +207,9 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
 		return -EBADMSG;
 	}
-	int rc = tally_loaded_problem(library) ? -ENOMEM : -ENOPKG;
+	int rc = -ENOPKG;
+	if (tally_loaded_problem(library))
+		rc = -ENOMEM;
 	if (is_there)
 		rc = run(&unpacking, magic, magic_length, size_max, out, out_size);
 	if (unpacking.handle)

@@ -24,17 +24,17 @@
  * stay). */
 int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t item_bytes);
 
+#define tally_vector_grow_(vector, need) \
+	tally_vector_reserve_((void **)&(vector)->items, &(vector)->capacity, (need), \
+			      sizeof(*(vector)->items))
+
 #define tally_vector_reserve(vector, need) \
-	((size_t)(need) <= (vector)->capacity \
-		 ? 0 \
-		 : tally_vector_reserve_((void **)&(vector)->items, &(vector)->capacity, (need), \
-					 sizeof(*(vector)->items)))
+	((size_t)(need) <= (vector)->capacity ? 0 : tally_vector_grow_((vector), (need)))
 
 /* Appends an item. 0 or -ENOMEM. */
 #define tally_vector_push(vector, ...) \
-	(tally_vector_reserve((vector), (vector)->count + 1) < 0 \
-		 ? -12 /* -ENOMEM */ \
-		 : ((vector)->items[(vector)->count++] = (__VA_ARGS__), 0))
+	(tally_vector_reserve((vector), (vector)->count + 1) < 0 ? -12 /* -ENOMEM */ : \
+	 ((vector)->items[(vector)->count++] = (__VA_ARGS__), 0))
 
 #define tally_vector_release(vector) \
 	(tally_vector_release_((void **)&(vector)->items), (vector)->count = (vector)->capacity = 0)

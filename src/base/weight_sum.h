@@ -33,14 +33,18 @@ static inline uint64_t tally_weight_sum_add(struct tally_weight_sum *sum, uint64
 static inline uint64_t tally_sum_capped(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+	if (__builtin_add_overflow(a, b, &sum))
+		return UINT64_MAX;
+	return sum;
 }
 
 /* Multiplies numbers: the result is at most UINT64_MAX. */
 static inline uint64_t tally_product_capped(uint64_t a, uint64_t b)
 {
 	uint64_t product;
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+	if (__builtin_mul_overflow(a, b, &product))
+		return UINT64_MAX;
+	return product;
 }
 
 /* Converts to an integer, without a fraction.  Numbers below 0 and NaN become 0, too large ones
@@ -49,7 +53,9 @@ static inline uint64_t tally_whole_number(double number)
 {
 	if (!(number > 0))
 		return 0;
-	return number < 0x1p64 ? (uint64_t)number : UINT64_MAX;
+	if (number >= 0x1p64)
+		return UINT64_MAX;
+	return (uint64_t)number;
 }
 
 #endif

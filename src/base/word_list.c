@@ -2,6 +2,8 @@
  * list does not end the pattern. */
 #include "base/word_list.h"
 
+#include "base/characters.h"
+
 #include <stddef.h>
 
 /* If the pattern's next character matches the word's, moves both past it.  `?` matches any
@@ -14,7 +16,7 @@ static bool take_letter(const char **pattern, const char *end, const char **word
 	if (at == end || (*at != **word && (*at != '?' || is_quoted)))
 		return false;
 	if (*at == '?' && !is_quoted) /* it may have several bytes in UTF-8 */
-		while (((*word)[1] & 0xc0) == 0x80)
+		while (!tally_begins_character((*word)[1]))
 			++*word;
 	++*word;
 	*pattern = at + 1;
@@ -63,9 +65,12 @@ static size_t length_of_one(const char *list)
 {
 	size_t length = 0;
 	while (list[length] && list[length] != ',') {
-		bool is_quoted = list[length] == '\\' && list[length + 1];
-		length += list[length] == '(' ? length_of_parameters(list + length)
-					      : 1u + is_quoted;
+		if (list[length] == '(')
+			length += length_of_parameters(list + length);
+		else if (list[length] == '\\' && list[length + 1])
+			length += 2;
+		else
+			length++;
 	}
 	return length;
 }
