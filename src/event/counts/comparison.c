@@ -34,13 +34,21 @@ static double p_of(double t, int freedom)
 	/* (1 − x²) = cosine² */
 	double cosine2 = freedom / (freedom + t * t), x = sqrt(1 - cosine2);
 	bool is_odd = freedom % 2;
-	double part = is_odd ? arctan(t / sqrt(freedom)) : x, whole = is_odd ? half_pi : 1;
-	double power = is_odd ? sqrt(cosine2) : cosine2; /* cosineᵏ */
-	for (int k = is_odd ? 1 : 2; k <= freedom - 2; k += 2, power *= cosine2) {
+	double part = x, whole = 1, power = cosine2; /* cosineᵏ */
+	int k = 2;
+	if (is_odd) {
+		part = arctan(t / sqrt(freedom));
+		whole = half_pi;
+		power = sqrt(cosine2);
+		k = 1;
+	}
+	for (; k <= freedom - 2; k += 2, power *= cosine2) {
 		part = (x * power + k * part) / (k + 1);
 		whole = k * whole / (k + 1);
 	}
-	return part < whole ? 1 - part / whole : 0;
+	if (part < whole)
+		return 1 - part / whole;
+	return 0;
 }
 
 double tally_student_p(double t, double freedom)
@@ -91,7 +99,9 @@ static double relative_to(double difference, double old)
 {
 	if (difference == 0)
 		return 0;
-	return old == 0 ? copysign(INFINITY, difference) : difference / fabs(old);
+	if (old == 0)
+		return copysign(INFINITY, difference);
+	return difference / fabs(old);
 }
 
 /* Fieller's interval of a ratio of means: it contains 0 if and only if Welch's test sees chance.
@@ -119,7 +129,9 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 				      .significance = TALLY_CHANGE_UNKNOWN };
 	out->relative = relative_to(out->difference, old->mean);
 	if (old->repeats && new->repeats) {
-		out->significance = out->difference == 0 ? TALLY_CHANGE_NONE : TALLY_CHANGE_REAL;
+		out->significance = TALLY_CHANGE_REAL;
+		if (out->difference == 0)
+			out->significance = TALLY_CHANGE_NONE;
 		return;
 	}
 	bool has_old = error_of(old, &v_old, &f_old), has_new = error_of(new, &v_new, &f_new);
@@ -127,7 +139,9 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 		return;
 	double variance = v_old + v_new;
 	if (variance == 0) { /* all runs gave the same value */
-		out->significance = out->difference == 0 ? TALLY_CHANGE_NOISE : TALLY_CHANGE_REAL;
+		out->significance = TALLY_CHANGE_REAL;
+		if (out->difference == 0)
+			out->significance = TALLY_CHANGE_NOISE;
 		return;
 	}
 	double freedom = variance * variance / (v_old * v_old / f_old + v_new * v_new / f_new);

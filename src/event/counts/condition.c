@@ -31,7 +31,8 @@ static const char *parse_number(const char *at, double *out)
 		}
 		digits++;
 		value = value * 10 + (*at - '0');
-		place *= is_fraction ? 10 : 1;
+		if (is_fraction)
+			place *= 10;
 	}
 	if (!digits || digits > 18)
 		return begin;
@@ -62,7 +63,9 @@ static const char *parse_name(const char *text, struct tally_condition *out)
 	for (const char *at = begin; *at; at++)
 		if (*at == '<' || *at == '>')
 			operator = at;
-	end = operator ? operator : begin;
+	end = begin;
+	if (operator)
+		end = operator;
 	while (end > begin && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
 	size_t length = (size_t)(end - begin);
@@ -88,7 +91,10 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 		return complain(err, text, digits,
 				"a number is missing behind the sign of comparison");
 	double unit = unit_of(*end);
-	out->limit *= (unit ? unit : 1) * (sign < 0 ? -1 : 1);
+	if (unit)
+		out->limit *= unit;
+	if (sign < 0)
+		out->limit = -out->limit;
 	end = skip_blanks(end + (unit != 0));
 	out->kind = sign ? TALLY_LIMIT_DIFFERENCE : TALLY_LIMIT_VALUE;
 	if (*end == '%') {
@@ -110,11 +116,15 @@ enum tally_condition_result tally_condition_judge(const struct tally_condition *
 		value = change->relative;
 	else if (condition->kind == TALLY_LIMIT_DIFFERENCE)
 		value = scale * change->difference;
-	bool holds = condition->is_above ? value > condition->limit : value < condition->limit;
-	holds |= condition->or_equal && value == condition->limit;
+	bool holds = condition->or_equal && value == condition->limit;
+	if (condition->is_above)
+		holds |= value > condition->limit;
+	else
+		holds |= value < condition->limit;
 	if (!holds)
 		return TALLY_CONDITION_FALSE;
 	bool is_change = condition->kind != TALLY_LIMIT_VALUE;
-	return is_change && change->significance == TALLY_CHANGE_NOISE ? TALLY_CONDITION_NOISE
-								       : TALLY_CONDITION_TRUE;
+	if (is_change && change->significance == TALLY_CHANGE_NOISE)
+		return TALLY_CONDITION_NOISE;
+	return TALLY_CONDITION_TRUE;
 }

@@ -8,7 +8,9 @@
 
 static uint64_t difference(uint64_t now, uint64_t before)
 {
-	return now > before ? now - before : 0;
+	if (now > before)
+		return now - before;
+	return 0;
 }
 
 struct tally_reading tally_reading_since(struct tally_reading now, struct tally_reading before)
@@ -74,12 +76,16 @@ void tally_spread_add(struct tally_spread *spread, double value)
 
 double tally_spread_sigma(const struct tally_spread *spread)
 {
-	return spread->count < 2 ? 0 : sqrt(spread->squares / (double)(spread->count - 1));
+	if (spread->count < 2)
+		return 0;
+	return sqrt(spread->squares / (double)(spread->count - 1));
 }
 
 double tally_spread_percent(const struct tally_spread *spread)
 {
-	return spread->mean == 0 ? 0 : 100 * tally_spread_sigma(spread) / fabs(spread->mean);
+	if (spread->mean == 0)
+		return 0;
+	return 100 * tally_spread_sigma(spread) / fabs(spread->mean);
 }
 
 #define HW(name) TALLY_TYPE_HARDWARE, TALLY_HW_##name
@@ -135,7 +141,9 @@ static bool is_clock(const struct tally_figure *row)
 
 static bool is_in(const struct tally_figure *row, const char *cgroup)
 {
-	return cgroup && row->cgroup ? !strcmp(row->cgroup, cgroup) : cgroup == row->cgroup;
+	if (cgroup && row->cgroup)
+		return !strcmp(row->cgroup, cgroup);
+	return cgroup == row->cgroup;
 }
 
 const struct tally_figure *tally_count_find(const struct tally_count_table *table, uint32_t type,
@@ -186,8 +194,8 @@ static unsigned clock_metric(const struct tally_count_table *table, const struct
 		return 0;
 	bool counts_busy_time = !table->cpu_count || row->cgroup || row->is_substitute;
 	*out = (struct tally_metric){ row->value / table->elapsed_ns,
-				      counts_busy_time ? "CPUs utilized" : "CPUs counted", 3,
-				      false };
+				      counts_busy_time ? "CPUs utilized" : "CPUs counted",
+				      3, false };
 	return 1;
 }
 
@@ -209,12 +217,16 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		const struct tally_figure *other = tally_count_find(table, r->other_type,
 								   r->other_config, row->excludes,
 								   row->group, row->cgroup);
-		double over = other && !r->inverse ? other->value : row->value;
-		if (other && over > 0)
-			out[count++] = (struct tally_metric){
-				r->factor * (r->inverse ? other->value : row->value) / over,
-				r->unit, r->decimals, r->inverse
-			};
+		if (!other)
+			continue;
+		double part = row->value, whole = other->value;
+		if (r->inverse) {
+			part = other->value;
+			whole = row->value;
+		}
+		if (whole > 0)
+			out[count++] = (struct tally_metric){ r->factor * part / whole, r->unit,
+							      r->decimals, r->inverse };
 	}
 	if (count || clock_ns <= 0 || row->unit[0])
 		return count;

@@ -3,6 +3,7 @@
 #include "counts/saved_counts.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,9 +24,9 @@ struct reading {
 
 static const char *keep(struct reading *reading, const char *text)
 {
-	const char *copy = tally_arena_string(reading->arena, text ? text : "");
+	const char *copy = tally_arena_string(reading->arena, tally_text_or(text, ""));
 	reading->failed |= !copy;
-	return copy ? copy : "";
+	return tally_text_or(copy, "");
 }
 
 static struct tally_saved_row *row_of(struct tally_saved_counts *counts, const char *name)
@@ -46,7 +47,8 @@ static void add_row(struct reading *reading, const struct tally_saved_row *more)
 		copy.name = keep(reading, more->name);
 		copy.unit = keep(reading, more->unit);
 		copy.source = keep(reading, more->source);
-		copy.missing = more->missing ? keep(reading, more->missing) : NULL;
+		if (more->missing)
+			copy.missing = keep(reading, more->missing);
 		reading->failed |= counts->rows.count >= ROWS_MAX ||
 				   tally_vector_push(&counts->rows, copy) < 0;
 		return;
@@ -115,7 +117,7 @@ static void add_event(struct reading *reading, const struct tally_json_value *ev
 	if (!row.name)
 		return;
 	if (!number_of(reading, event, "value", &row.figure.mean))
-		row.missing = state ? state : "no value";
+		row.missing = tally_text_or(state, "no value");
 	if (runs > 1 && !number_of(reading, event, "sigma", &row.figure.sigma))
 		row.figure.runs = 1;
 	/* The simulated PMU's counts are the same for the same program and input, unless several
@@ -149,12 +151,15 @@ static const char *join_command(struct reading *reading, const struct tally_json
 		const char *word = tally_json_string(reading->document,
 						     tally_json_item(reading->document, words, i));
 		if (i)
-			line = tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?");
+			line = tally_arena_printf(reading->arena, "%s %s", line,
+						  tally_text_or(word, "?"));
 		else
 			line = keep(reading, word);
 		reading->failed |= !line;
 	}
-	return reading->failed ? "" : line;
+	if (reading->failed)
+		return "";
+	return line;
 }
 
 static void add_notes(struct reading *reading, const struct tally_json_value *root)
@@ -199,7 +204,9 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 		return -EINVAL;
 	}
 	number_of(reading, root, "runs", &runs);
-	unsigned long number = runs >= 1 && runs < 1e9 ? (unsigned long)runs : 1;
+	unsigned long number = 1;
+	if (runs >= 1 && runs < 1e9)
+		number = (unsigned long)runs;
 	counts->command = join_command(reading, root);
 	counts->machine = keep(reading, text_of(reading, root, "machine"));
 	add_notes(reading, root);
@@ -259,20 +266,25 @@ static int add_document(struct reading *reading, struct tally_error *err)
 {
 	const struct tally_json_value *root = tally_json_root(reading->document);
 	const char *schema = text_of(reading, root, "schema");
-	int result = schema && !strcmp(schema, "tally-stat") ? add_tally(reading, root, err)
-							     : add_perf(reading, root, err);
-	if (result >= 0 && reading->failed)
+	int result;
+	if (schema && !strcmp(schema, "tally-stat"))
+		result = add_tally(reading, root, err);
+	else
+		result = add_perf(reading, root, err);
+	if (result < 0)
+		return result;
+	if (reading->failed)
 		return tally_error_set(err, -ENOMEM, "out of memory, or too many events");
-	return result < 0 ? result : 0;
+	return 0;
 }
 
 /* Skips blanks, and perf's comment lines at the beginning of its file. */
 static size_t skip_blanks(const char *text, size_t length, size_t at)
 {
 	while (at < length && (isspace((unsigned char)text[at]) || text[at] == '#')) {
-		const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at)
-						  : text + at;
-		at = end ? (size_t)(end - text) + 1 : length;
+		if (text[at] == '#')
+			at = (size_t)(tally_line_end(text + at, text + length) - text);
+		at += at < length;
 	}
 	return at;
 }
@@ -281,7 +293,9 @@ static int read_documents(struct reading *reading, const char *text, size_t leng
 			  struct tally_error *err)
 {
 	size_t at = skip_blanks(text, length, 0), documents = 0;
-	int result = at == length ? tally_error_set(err, -EINVAL, "it is empty") : 0;
+	int result = 0;
+	if (at == length)
+		return tally_error_set(err, -EINVAL, "it is empty");
 	for (; at < length && result >= 0 && documents < DOCUMENTS_MAX; documents++) {
 		struct tally_json_document *document;
 		size_t used;
@@ -495,12 +509,16 @@ static int why_unknown(const struct tally_saved_comparison *comparison,
 				       "'%s' can't be judged: the command of %s was ended by %s",
 				       condition->text, ended->path, ended->ended);
 	bool lacks_old = row && (!row->old || row->old->missing);
+	const char *path = lacks_old ? old->path : new->path;
 	const struct tally_saved_row *side = NULL;
 	if (row)
 		side = lacks_old ? row->old : row->new;
-	return tally_error_set(err, -ENOENT, "'%s' can't be judged: %s has no figure for %s%s%s%s",
-			       condition->text, lacks_old ? old->path : new->path, condition->name,
-			       side ? " (" : "", side ? side->missing : "", side ? ")" : "");
+	if (side)
+		return tally_error_set(err, -ENOENT,
+				       "'%s' can't be judged: %s has no figure for %s (%s)",
+				       condition->text, path, condition->name, side->missing);
+	return tally_error_set(err, -ENOENT, "'%s' can't be judged: %s has no figure for %s",
+			       condition->text, path, condition->name);
 }
 
 int tally_saved_compare_judge(struct tally_saved_comparison *comparison,
@@ -523,9 +541,9 @@ int tally_saved_compare_judge(struct tally_saved_comparison *comparison,
 	comparison->has_failed |= judged.result == TALLY_CONDITION_TRUE;
 	if (tally_vector_push(&comparison->conditions, judged) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	return judged.result == TALLY_CONDITION_UNKNOWN
-		       ? why_unknown(comparison, condition, row, err)
-		       : 0;
+	if (judged.result == TALLY_CONDITION_UNKNOWN)
+		return why_unknown(comparison, condition, row, err);
+	return 0;
 }
 
 void tally_saved_comparison_release(struct tally_saved_comparison *comparison)

@@ -28,7 +28,9 @@ static double per_kilo_instruction(const struct tally_count_table *table, uint32
 {
 	const struct tally_figure *row = tally_count_find(table, type, config,
 							 instructions->excludes, -1, NULL);
-	return row && instructions->value > 0 ? 1000 * row->value / instructions->value : -1;
+	if (row && instructions->value > 0)
+		return 1000 * row->value / instructions->value;
+	return -1;
 }
 
 static const struct tally_figure *any_instructions(const struct tally_count_table *table)
@@ -172,6 +174,10 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 			  char *out, size_t size)
 {
 	enum { SHORTEST_RUN = 5000000 };
+	const char *cache_bound = "cache bound: %.0f L1-dcache misses per 1000 instructions";
+	if (e->llc >= 0)
+		cache_bound = "cache bound: %.0f L1-dcache misses per 1000 instructions, most of "
+			      "them answered by the next levels";
 	const struct {
 		double misses, least, cycles;
 		const char *format;
@@ -183,11 +189,7 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		{ e->dtlb, 5, 30,
 		  "address translation costs much: %.1f page walks per 1000 instructions; huge "
 		  "pages may help" },
-		{ e->l1d, 30, 12,
-		  e->llc < 0
-			  ? "cache bound: %.0f L1-dcache misses per 1000 instructions"
-			  : "cache bound: %.0f L1-dcache misses per 1000 instructions, most of "
-			    "them answered by the next levels" },
+		{ e->l1d, 30, 12, cache_bound },
 		{ e->itlb, 2, 30,
 		  "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
 		  "over too many pages" },
@@ -214,7 +216,9 @@ bool tally_count_verdict(const struct tally_count_table *table, char *out, size_
 {
 	enum { SHORTEST_NS = 10000000 };
 	double clock_ns = tally_count_clock_ns(table, NULL);
-	double work_ns = clock_ns > 0 ? clock_ns : table->elapsed_ns;
+	double work_ns = table->elapsed_ns;
+	if (clock_ns > 0)
+		work_ns = clock_ns;
 	struct evidence e = gather(table);
 	if (table->is_simulated)
 		return say_simulated(table, &e, out, size);

@@ -72,7 +72,9 @@ const char *tally_cache_name(uint64_t config)
 	uint64_t cache = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
 	bool is_one = cache < TALLY_CACHE_MAX && op < TALLY_CACHE_OP_MAX &&
 		      result < TALLY_CACHE_RESULT_MAX;
-	return is_one && caches[cache].operations & 1u << op ? names[cache][op][result] : NULL;
+	if (is_one && caches[cache].operations & 1u << op)
+		return names[cache][op][result];
+	return NULL;
 }
 
 const char *tally_cache_name_at(size_t index, uint64_t *config, const char **description)
@@ -102,6 +104,14 @@ static size_t spelled(const char *text, const char *const *spellings)
 	return longest;
 }
 
+static int set_once(int *part, int value)
+{
+	if (*part >= 0)
+		return -ENOENT;
+	*part = value;
+	return 0;
+}
+
 /* Takes one "-part".  Returns -ENOENT if it is neither operation nor result, or a repeated one. */
 static int take_part(const char **text, int *op, int *result)
 {
@@ -110,14 +120,14 @@ static int take_part(const char **text, int *op, int *result)
 		if (!length)
 			continue;
 		*text += length;
-		return *op < 0 ? (*op = i, 0) : -ENOENT;
+		return set_once(op, i);
 	}
 	for (int i = 0; i < TALLY_CACHE_RESULT_MAX; i++) {
 		size_t length = spelled(*text, results[i]);
 		if (!length)
 			continue;
 		*text += length;
-		return *result < 0 ? (*result = i, 0) : -ENOENT;
+		return set_once(result, i);
 	}
 	return -ENOENT;
 }
@@ -142,8 +152,10 @@ int tally_cache_config(const char *name, uint64_t *config)
 	}
 	if (*at)
 		return -ENOENT;
-	op = op < 0 ? TALLY_CACHE_OP_READ : op;
-	result = result < 0 ? TALLY_CACHE_RESULT_ACCESS : result;
+	if (op < 0)
+		op = TALLY_CACHE_OP_READ;
+	if (result < 0)
+		result = TALLY_CACHE_RESULT_ACCESS;
 	if (!(caches[cache].operations & 1u << op))
 		return -EINVAL;
 	*config = (uint64_t)cache | (uint64_t)op << 8 | (uint64_t)result << 16;

@@ -107,7 +107,9 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 	uint64_t flags = event->attr.flags;
 	if (!of_group)
 		flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
-	unsigned precise = (of_group ? tally_attr_precise(&event->attr) : 0) + m->precise;
+	unsigned precise = m->precise;
+	if (of_group)
+		precise += tally_attr_precise(&event->attr);
 	if (precise > 3)
 		return tally_event_fail(
 			parser, -EINVAL, m->start,
@@ -116,9 +118,12 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 	flags = machines(m, spaces(m, flags), event->host_guest_given);
 	flags = (flags & ~TALLY_ATTR_PRECISE_IP) |
 		((uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT);
-	flags |= m->idle ? TALLY_ATTR_EXCLUDE_IDLE : 0;
-	flags |= m->pinned ? TALLY_ATTR_PINNED : 0;
-	flags |= m->exclusive ? TALLY_ATTR_EXCLUSIVE : 0;
+	if (m->idle)
+		flags |= TALLY_ATTR_EXCLUDE_IDLE;
+	if (m->pinned)
+		flags |= TALLY_ATTR_PINNED;
+	if (m->exclusive)
+		flags |= TALLY_ATTR_EXCLUSIVE;
 	event->attr.flags = flags;
 	event->host_guest_given |= m->host || m->guest;
 	event->precise_max |= m->precise_max;

@@ -104,7 +104,9 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 		[TALLY_EVENT_BREAKPOINT] = "breakpoint", [TALLY_EVENT_TRACEPOINT] = "tracepoint",
 		[TALLY_EVENT_VENDOR] = "vendor", [TALLY_EVENT_TOOL] = "tool",
 	};
-	return (unsigned)kind < TALLY_EVENT_KINDS ? texts[kind] : "unknown";
+	if ((unsigned)kind < TALLY_EVENT_KINDS)
+		return texts[kind];
+	return "unknown";
 }
 
 /* Returns the name that perf prints: for two hardware events the alias ("cycles", "branches"), for
@@ -114,14 +116,17 @@ static const char *said_name(const struct tally_named_event *event)
 	bool second = event->kind == TALLY_EVENT_HARDWARE &&
 		      (event->config == TALLY_HW_CPU_CYCLES ||
 		       event->config == TALLY_HW_BRANCH_INSTRUCTIONS);
-	return second ? event->alias : event->name;
+	if (second)
+		return event->alias;
+	return event->name;
 }
 
 static const char *breakpoint_name(const struct tally_attr *attr, struct tally_arena *arena)
 {
 	return tally_arena_printf(
 		arena, "mem:0x%llx/%llu:%s%s%s", (unsigned long long)attr->config1,
-		(unsigned long long)attr->config2, attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
+		(unsigned long long)attr->config2,
+		attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
 		attr->bp_type & TALLY_BREAKPOINT_W ? "w" : "",
 		attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
 }
@@ -129,8 +134,9 @@ static const char *breakpoint_name(const struct tally_attr *attr, struct tally_a
 const char *tally_event_name_of(const struct tally_attr *attr,
 				const struct tally_catalogue *catalogue, struct tally_arena *arena)
 {
-	const char *cache = attr->type == TALLY_TYPE_HW_CACHE ? tally_cache_name(attr->config)
-							      : NULL;
+	const char *cache = NULL;
+	if (attr->type == TALLY_TYPE_HW_CACHE)
+		cache = tally_cache_name(attr->config);
 	if (cache)
 		return cache;
 	for (size_t i = 0; i < FIXED; i++)

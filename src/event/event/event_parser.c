@@ -14,6 +14,8 @@
  * last, since finding those may mean reading all of sysfs and tracefs. */
 #include "event/event_parser.h"
 
+#include "base/error.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "event/event.h"
 
@@ -68,8 +70,12 @@ static struct tally_event_token event_token_at(const char *text, size_t offset)
 			token.end++;
 	} else if (text[offset] == '\'') {
 		const char *close = strchr(text + offset + 1, '\'');
-		token.kind = close ? TALLY_EVENT_TOKEN_QUOTED : TALLY_EVENT_TOKEN_STRAY;
-		token.end = close ? (size_t)(close - text) + 1 : offset + 1;
+		token.kind = TALLY_EVENT_TOKEN_STRAY;
+		token.end++;
+		if (close) {
+			token.kind = TALLY_EVENT_TOKEN_QUOTED;
+			token.end = (size_t)(close - text) + 1;
+		}
 	} else if (text[offset]) {
 		token.end++;
 	}
@@ -270,8 +276,9 @@ bool tally_event_number(const char *text, uint64_t *out)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	char *end;
-	if (!isxdigit((unsigned char)text[hex ? 2 : 0]) ||
-	    (!hex && !isdigit((unsigned char)text[0])))
+	if (hex && !isxdigit((unsigned char)text[2]))
+		return false;
+	if (!hex && !isdigit((unsigned char)text[0]))
 		return false;
 	errno = 0;
 	*out = strtoull(text, &end, hex ? 16 : 10);
@@ -320,6 +327,15 @@ static int cache_combination(struct tally_event_parser *parser, size_t position,
 	return -EINVAL;
 }
 
+/* Returns 1, or -ENOMEM. */
+static int add_one(struct tally_event_parser *parser, enum tally_event_kind kind, uint32_t type,
+		   uint64_t config)
+{
+	if (!tally_event_add(parser, kind, type, config))
+		return -ENOMEM;
+	return 1;
+}
+
 /* Handles a name that stands alone.  Returns 1 if it is an event, 0 if not, or an error. */
 static int fixed_name(struct tally_event_parser *parser, size_t position, const char *name)
 {
@@ -328,23 +344,20 @@ static int fixed_name(struct tally_event_parser *parser, size_t position, const 
 	if (named && named->kind == TALLY_EVENT_TOOL && !parser->catalogue->has_tools)
 		return tally_event_tool_alone(parser, position, name);
 	if (named)
-		return tally_event_add(parser, named->kind, named->type, named->config) ? 1
-											: -ENOMEM;
+		return add_one(parser, named->kind, named->type, named->config);
 	int code = tally_cache_config(name, &config);
 	if (code == -EINVAL)
 		return cache_combination(parser, position, name);
 	/* perf also calls the last level "L2".  If a PMU has an event of exactly this name, that
 	 * one is meant. */
-	int own = code ? 0 : tally_event_bare_pmu_event(parser, name);
-	if (own)
-		return own;
-	if (!code)
-		return tally_event_add(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config)
-			       ? 1
-			       : -ENOMEM;
+	if (!code) {
+		int own = tally_event_bare_pmu_event(parser, name);
+		if (own)
+			return own;
+		return add_one(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config);
+	}
 	if (is_raw(name, &config))
-		return tally_event_add(parser, TALLY_EVENT_RAW, TALLY_TYPE_RAW, config) ? 1
-											: -ENOMEM;
+		return add_one(parser, TALLY_EVENT_RAW, TALLY_TYPE_RAW, config);
 	return 0;
 }
 
@@ -358,9 +371,9 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 		    uint64_t type)
 {
 	uint64_t config;
-	char *text = parser->token.kind == TALLY_EVENT_TOKEN_WORD
-			     ? tally_event_token_text(parser, parser->token)
-			     : NULL;
+	char *text = NULL;
+	if (parser->token.kind == TALLY_EVENT_TOKEN_WORD)
+		text = tally_event_token_text(parser, parser->token);
 	if (!text || !tally_event_number(text, &config))
 		return tally_event_unexpected(parser,
 					      "the event's number, as in 1:2 (type 1, config 2)");
@@ -371,9 +384,13 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 		TALLY_EVENT_HARDWARE, TALLY_EVENT_SOFTWARE, TALLY_EVENT_TRACEPOINT,
 		TALLY_EVENT_CACHE, TALLY_EVENT_RAW, TALLY_EVENT_BREAKPOINT,
 	};
-	enum tally_event_kind kind = type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU;
+	enum tally_event_kind kind = TALLY_EVENT_PMU;
+	if (type < TALLY_TYPE_MAX)
+		kind = kinds[type];
 	tally_event_take(parser);
-	return tally_event_add(parser, kind, (uint32_t)type, config) ? 0 : -ENOMEM;
+	if (!tally_event_add(parser, kind, (uint32_t)type, config))
+		return -ENOMEM;
+	return 0;
 }
 
 /* Adds a PMU's event or a tracepoint given by its bare name.  Returns the number of events
@@ -381,7 +398,9 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 static int bare_name(struct tally_event_parser *parser, size_t position, const char *name)
 {
 	int found = tally_event_bare_pmu_event(parser, name);
-	return found ? found : tally_event_bare_tracepoint(parser, position, name);
+	if (found)
+		return found;
+	return tally_event_bare_tracepoint(parser, position, name);
 }
 
 /* Handles the part behind "name:", if `name` is not an event. */
@@ -396,16 +415,14 @@ static int system_or_unknown(struct tally_event_parser *parser, struct tally_eve
 	char *second = tally_event_token_text(parser, parser->token);
 	if (!second)
 		return tally_event_no_memory(parser);
-	int found = tally_event_is_glob(name) || !is_modifiers(second)
-			    ? 0
-			    : bare_name(parser, first.start, name);
+	if (tally_event_is_glob(name) || !is_modifiers(second))
+		return tally_event_add_tracepoints(parser, first, tally_event_take(parser));
+	int found = bare_name(parser, first.start, name);
 	if (found < 0)
 		return found;
 	if (found) /* the word is its modifiers, so the ':' is not taken */
 		return 1;
-	if (is_modifiers(second) && !tally_event_is_glob(name))
-		return tally_event_unknown(parser, first.start, name);
-	return tally_event_add_tracepoints(parser, first, tally_event_take(parser));
+	return tally_event_unknown(parser, first.start, name);
 }
 
 /* Parses the event without its modifiers. *letters: column of modifiers that follow without a
@@ -445,7 +462,7 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 		*letters = parser->token.start;
 		tally_event_take(parser);
 	}
-	return code < 0 ? code : 0;
+	return tally_error_of(code);
 }
 
 /* Returns text[start, end) without blanks: the name is printed as it was typed. */
@@ -471,7 +488,7 @@ static int name_events(struct tally_event_parser *parser, size_t from, const cha
 		if (parser->name_given)
 			continue;
 		event->name = tally_arena_printf(parser->arena, "%s%s",
-						 event->name ? event->name : base, suffix);
+						 tally_text_or(event->name, base), suffix);
 		if (!event->name)
 			return tally_event_no_memory(parser);
 	}
@@ -490,7 +507,9 @@ static int parse_event(struct tally_event_parser *parser, struct tally_event_mod
 		code = event_parse_vendor(parser, first, from, code);
 	if (code < 0)
 		return code;
-	size_t base_end = letters ? letters : parser->taken_end;
+	size_t base_end = parser->taken_end;
+	if (letters)
+		base_end = letters;
 	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_COLON)) {
 		if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
 			return tally_event_unexpected(parser, "modifiers, such as u, k or pp");
@@ -505,8 +524,10 @@ static int parse_event(struct tally_event_parser *parser, struct tally_event_mod
 		code = tally_event_modifiers_parse(parser, letters, parser->taken_end, modifiers);
 	char *base = typed(parser, start, base_end),
 	     *suffix = typed(parser, base_end, parser->taken_end);
-	if (code < 0 || !base || !suffix)
-		return code < 0 ? code : tally_event_no_memory(parser);
+	if (code < 0)
+		return code;
+	if (!base || !suffix)
+		return tally_event_no_memory(parser);
 	code = name_events(parser, from, base, suffix);
 	for (size_t i = from; letters && !code && i < parser->list->count; i++)
 		code = tally_event_modifiers_apply(parser, &parser->list->items[i], modifiers,
@@ -641,10 +662,12 @@ int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
 	}
 	for (const char *at = names;; at++) {
 		size_t length = strcspn(at, ",");
-		const char *name = length ? tally_arena_printf(arena, "%.*s", (int)length, at)
-					  : NULL;
-		if (length && !name)
-			return tally_error_set(err, -ENOMEM, "out of memory");
+		const char *name = NULL;
+		if (length) {
+			name = tally_arena_printf(arena, "%.*s", (int)length, at);
+			if (!name)
+				return tally_error_set(err, -ENOMEM, "out of memory");
+		}
 		if (*turns >= list->count) {
 			tally_error_set(err, -EINVAL,
 					"-G '%s': there are more cgroups than events before them",

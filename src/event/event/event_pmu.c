@@ -11,9 +11,9 @@
 static int load(struct tally_event_parser *parser, const char *name)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
-	return catalogue->load_pmus
-		       ? catalogue->load_pmus(catalogue, catalogue->context, name, parser->err)
-		       : 0;
+	if (catalogue->load_pmus)
+		return catalogue->load_pmus(catalogue, catalogue->context, name, parser->err);
+	return 0;
 }
 
 static bool all_digits(const char *text)
@@ -95,7 +95,9 @@ static int add_all(struct tally_event_parser *parser, struct tally_event_token t
 				parser->arena, "%s%.*s", catalogue->pmus[i].name,
 				(int)(parser->taken_end - slash.start), parser->text + slash.start);
 	}
-	return parser->list->count > first ? 0 : no_pmu(parser, token.start, name);
+	if (parser->list->count > first)
+		return 0;
+	return no_pmu(parser, token.start, name);
 }
 
 int tally_event_parse_pmu(struct tally_event_parser *parser, struct tally_event_token token)
@@ -104,13 +106,17 @@ int tally_event_parse_pmu(struct tally_event_parser *parser, struct tally_event_
 	char *name = tally_event_token_text(parser, token);
 	if (!name)
 		return tally_event_no_memory(parser);
-	int code = tally_event_is_glob(name) ? 0 : load(parser, name);
+	int code = 0;
+	if (!tally_event_is_glob(name))
+		code = load(parser, name);
 	for (size_t i = 0; !code && i < catalogue->pmu_count; i++)
 		if (!strcmp(catalogue->pmus[i].name, name))
 			return add_with_terms(parser, &catalogue->pmus[i]);
 	if (!code)
 		code = load(parser, NULL);
-	return code ? code : add_all(parser, token, name);
+	if (code)
+		return code;
+	return add_all(parser, token, name);
 }
 
 int tally_event_bare_pmu_event(struct tally_event_parser *parser, const char *name)
@@ -130,5 +136,7 @@ int tally_event_bare_pmu_event(struct tally_event_parser *parser, const char *na
 			added++;
 		}
 	}
-	return code ? code : added;
+	if (code)
+		return code;
+	return added;
 }

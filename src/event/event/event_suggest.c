@@ -1,5 +1,7 @@
 /* Suggests the nearest name for an unknown one.  Runs only on failure, since it may load all
  * names. */
+#include "base/characters.h"
+#include "base/extremes.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "event/event_parser.h"
@@ -17,32 +19,27 @@
 
 enum { SHOWN_BEFORE = 60, SHOWN_AFTER = 40 };
 
-static bool continues_character(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* Copies the part of the text around `position`, on one line. *column is the caret's. */
 static void excerpt(const char *text, size_t position, char *out, size_t size, size_t *column)
 {
 	size_t length = strlen(text), from = 0, to = length;
 	if (position > SHOWN_BEFORE)
 		from = position - SHOWN_BEFORE;
-	while (from < length && continues_character(text[from]))
+	while (from < length && !tally_begins_character(text[from]))
 		from++;
 	if (to > position + SHOWN_AFTER)
 		to = position + SHOWN_AFTER;
-	while (to < length && continues_character(text[to]))
+	while (to < length && !tally_begins_character(text[to]))
 		to++;
-	int used = snprintf(out, size, "%s%.*s%s", from ? "..." : "", (int)(to - from), text + from,
-			    to < length ? "..." : "");
+	const char *before = from ? "..." : "", *behind = to < length ? "..." : "";
+	int used = snprintf(out, size, "%s%.*s%s", before, (int)(to - from), text + from, behind);
 	/* a line break would separate text and caret */
 	for (int i = 0; i < used && (size_t)i < size; i++)
 		if ((unsigned char)out[i] < ' ' && out[i])
 			out[i] = ' ';
-	*column = from ? 3 : 0;
+	*column = strlen(before);
 	for (size_t i = from; i < position && i < length; i++)
-		*column += !continues_character(text[i]);
+		*column += tally_begins_character(text[i]);
 }
 
 int tally_event_fail(struct tally_event_parser *parser, int code, size_t position,
@@ -72,9 +69,9 @@ int tally_event_unexpected(struct tally_event_parser *parser, const char *expect
 	if (token.kind == TALLY_EVENT_TOKEN_STRAY && parser->text[token.start] == '\'')
 		return tally_event_fail(parser, -EINVAL, token.start,
 					"the quote that opens here is not closed");
+	int length = (int)tally_min_u64(token.end - token.start, 64);
 	return tally_event_fail(parser, -EINVAL, token.start, "unexpected '%.*s': expected %s",
-				token.end - token.start > 64 ? 64 : (int)(token.end - token.start),
-				parser->text + token.start, expected);
+				length, parser->text + token.start, expected);
 }
 
 int tally_event_no_memory(struct tally_event_parser *parser)
@@ -84,18 +81,16 @@ int tally_event_no_memory(struct tally_event_parser *parser)
 
 void tally_event_nearest_init(struct tally_event_nearest *nearest, const char *typed)
 {
-	size_t third = strlen(typed) / 3;
+	uint64_t third = tally_min_u64(strlen(typed) / 3, 5);
 	*nearest = (struct tally_event_nearest){ .typed = typed };
-	if (third > 5)
-		third = 5;
-	nearest->distance = third ? (unsigned)third + 1 : 2;
+	nearest->distance = (unsigned)tally_max_u64(third, 1) + 1;
 }
 
 void tally_event_nearest_try(struct tally_event_nearest *nearest, const char *candidate)
 {
 	size_t a = strlen(candidate), b = strlen(nearest->typed);
-	if ((a > b ? a - b : b - a) >= nearest->distance) /* each insertion costs 1 */
-		return;
+	if (tally_max_u64(a, b) - tally_min_u64(a, b) >= nearest->distance)
+		return; /* each insertion costs 1 */
 	unsigned distance = tally_edit_distance(nearest->typed, candidate);
 	if (distance >= nearest->distance)
 		return;

@@ -4,6 +4,8 @@
  *
  * Terms are applied from left to right, each over the result so far: a named event sets its fields,
  * and a later term may replace one. */
+#include "base/error.h"
+#include "base/text.h"
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -45,7 +47,9 @@ static int take_term(struct tally_event_parser *parser, struct terms *terms)
 		if (!term->value)
 			return tally_event_no_memory(parser);
 	}
-	return term->name ? 0 : tally_event_no_memory(parser);
+	if (term->name)
+		return 0;
+	return tally_event_no_memory(parser);
 }
 
 static int take_terms(struct tally_event_parser *parser, struct terms *terms)
@@ -98,13 +102,14 @@ static int set_format(struct tally_event_parser *parser, const struct tally_form
 		return code;
 	left = value;
 	for (uint64_t mask = format->mask; mask; mask &= mask - 1, left >>= 1)
-		bits |= left & 1 ? mask & -mask : 0;
+		if (left & 1)
+			bits |= mask & -mask;
 	int width = __builtin_popcountll(format->mask);
 	if (width < 64 && value >> width)
 		return tally_event_fail(
 			parser, -EINVAL, term->value_at,
 			"%.60s is too much for '%.60s': it has %d bit%s, its maximum is %llu",
-			term->value, term->name, width, width == 1 ? "" : "s", (1ull << width) - 1);
+			term->value, term->name, width, tally_plural(width), (1ull << width) - 1);
 	uint64_t *field = config_field(attr, format->field);
 	*field = (*field & ~format->mask) | bits;
 	return 0;
@@ -114,15 +119,18 @@ static int set_period(struct tally_event_parser *parser, const struct term *term
 		      struct tally_event *event, bool frequency)
 {
 	uint64_t value;
-	if (!term->value || !tally_event_number(term->value, &value) || !value || value >> 63)
-		return tally_event_fail(parser, -EINVAL,
-					term->value ? term->value_at : term->name_at,
-					frequency ? "expected freq=N, samples a second"
-						  : "expected period=N, events "
-						    "between samples");
+	if (!term->value || !tally_event_number(term->value, &value) || !value || value >> 63) {
+		size_t at = term->value ? term->value_at : term->name_at;
+		if (frequency)
+			return tally_event_fail(parser, -EINVAL, at,
+						"expected freq=N, samples a second");
+		return tally_event_fail(parser, -EINVAL, at,
+					"expected period=N, events between samples");
+	}
 	event->attr.sample_period = value;
 	event->attr.flags &= ~TALLY_ATTR_FREQ;
-	event->attr.flags |= frequency ? TALLY_ATTR_FREQ : 0;
+	if (frequency)
+		event->attr.flags |= TALLY_ATTR_FREQ;
 	event->has_frequency = frequency;
 	event->has_period = !frequency;
 	return 0;
@@ -176,7 +184,9 @@ static int general_term(struct tally_event_parser *parser, const struct term *te
 	}
 	if (!strcmp(term->name, "period") || !strcmp(term->name, "freq")) {
 		code = set_period(parser, term, event, term->name[0] == 'f');
-		return code < 0 ? code : 1;
+		if (code < 0)
+			return code;
+		return 1;
 	}
 	return 0;
 }
@@ -186,7 +196,9 @@ static int raw_term(struct tally_event_parser *parser, const struct term *term,
 		    struct tally_event *event)
 {
 	uint64_t value;
-	size_t hex = term->name[0] == 'r' ? strspn(term->name + 1, "0123456789abcdefABCDEF") : 0;
+	size_t hex = 0;
+	if (term->name[0] == 'r')
+		hex = strspn(term->name + 1, "0123456789abcdefABCDEF");
 	if (hex && hex <= 16 && !term->name[1 + hex] && !term->value) {
 		event->attr.config = strtoull(term->name + 1, NULL, 16);
 		return 1;
@@ -198,7 +210,9 @@ static int raw_term(struct tally_event_parser *parser, const struct term *term,
 		return 0;
 	int code = number(parser, term, &value);
 	*config_field(&event->attr, *digit ? (unsigned)(*digit - '0') : 0) = value;
-	return code < 0 ? code : 1;
+	if (code < 0)
+		return code;
+	return 1;
 }
 
 static const struct tally_format_term *find_format(const struct tally_pmu *pmu, const char *name)
@@ -212,7 +226,7 @@ static const struct tally_format_term *find_format(const struct tally_pmu *pmu, 
 static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu,
 						const struct term *term)
 {
-	const char *name = term->value ? term->value : term->name;
+	const char *name = tally_text_or(term->value, term->name);
 	if (term->value && strcasecmp(term->name, "event"))
 		return NULL;
 	for (size_t i = 0; i < pmu->event_count; i++)
@@ -248,7 +262,7 @@ static int alias_term(struct tally_event_parser *parser, const struct tally_pmu 
 			"the kernel describes '%.60s' by a term '%.60s' that PMU '%.60s' doesn't "
 			"have",
 			alias, term->name, pmu->name);
-	return code < 0 ? code : 0;
+	return tally_error_of(code);
 }
 
 static int apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
@@ -333,7 +347,9 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 	}
 	if (!code)
 		code = refuse(parser, term);
-	return code ? code : unknown_term(parser, pmu, term);
+	if (code)
+		return code;
+	return unknown_term(parser, pmu, term);
 }
 
 int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu,
@@ -343,5 +359,5 @@ int tally_event_parse_terms(struct tally_event_parser *parser, const struct tall
 	int code = take_terms(parser, &terms);
 	for (size_t i = 0; code >= 0 && i < terms.count; i++)
 		code = apply_term(parser, pmu, &terms, &terms.items[i], event);
-	return code < 0 ? code : 0;
+	return tally_error_of(code);
 }

@@ -2,6 +2,8 @@
  *
  * An exact name costs one look-up (tracepoint_id) if the provider has one.  Only globs, names
  * without a system, and mistakes need a walk of all names. */
+#include "base/error.h"
+#include "base/text.h"
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -19,17 +21,19 @@ static int compare(const void *a, const void *b)
 {
 	const struct tally_tracepoint_name *x = a, *y = b;
 	int order = strcmp(x->system, y->system);
-	return order ? order : strcmp(x->name, y->name);
+	if (order)
+		return order;
+	return strcmp(x->name, y->name);
 }
 
 static const struct tally_tracepoint_name *find(const struct tally_catalogue *catalogue,
 						const char *system, const char *name)
 {
 	struct tally_tracepoint_name key = { system, name, 0 };
-	return catalogue->tracepoint_count
-		       ? bsearch(&key, catalogue->tracepoints, catalogue->tracepoint_count,
-				 sizeof(key), compare)
-		       : NULL;
+	if (!catalogue->tracepoint_count)
+		return NULL;
+	return bsearch(&key, catalogue->tracepoints, catalogue->tracepoint_count, sizeof(key),
+		       compare);
 }
 
 /* Loads all names.  If there are none, the error says why. */
@@ -44,9 +48,10 @@ static int load(struct tally_event_parser *parser, size_t position)
 		return 0;
 	if (!code)
 		code = -ENOENT;
-	const char *reason = why.message[0] ? why.message : catalogue->tracepoints_unavailable;
-	tally_event_fail(parser, code, position, "tracepoints can't be named here: %s",
-			 reason ? reason : "there are none");
+	const char *reason = tally_text_or(catalogue->tracepoints_unavailable, "there are none");
+	if (why.message[0])
+		reason = why.message;
+	tally_event_fail(parser, code, position, "tracepoints can't be named here: %s", reason);
 	if (why.hint[0])
 		tally_error_hint(parser->err, "%s", why.hint);
 	return code;
@@ -67,16 +72,16 @@ static int unknown(struct tally_event_parser *parser, struct tally_event_token a
 		snprintf(candidate, sizeof(candidate), "%s:%s", t->system, t->name);
 		tally_event_nearest_try(&nearest, candidate);
 	}
-	if (system_exists)
+	if (system_exists) {
 		tally_event_fail(parser, -ENOENT, at.start,
 				 "there is no tracepoint '%.100s' in '%.100s'", name, system);
-	else
-		tally_event_fail(parser, -ENOENT, at.start, "there is no tracepoint '%.200s'",
-				 typed);
-	tally_event_nearest_hint(&nearest, parser,
-				 system_exists ? "'tally list tracepoint' and the system's name "
-						 "show what it has"
-					       : "'tally list tracepoint' shows them");
+		tally_event_nearest_hint(
+			&nearest, parser,
+			"'tally list tracepoint' and the system's name show what it has");
+		return -ENOENT;
+	}
+	tally_event_fail(parser, -ENOENT, at.start, "there is no tracepoint '%.200s'", typed);
+	tally_event_nearest_hint(&nearest, parser, "'tally list tracepoint' shows them");
 	return -ENOENT;
 }
 
@@ -100,7 +105,9 @@ static int add(struct tally_event_parser *parser, size_t position, const char *s
 	if (!event)
 		return -ENOMEM;
 	event->name = tally_arena_printf(parser->arena, "%s:%s", system, name);
-	return event->name ? 1 : tally_event_no_memory(parser);
+	if (event->name)
+		return 1;
+	return tally_event_no_memory(parser);
 }
 
 static int add_matching(struct tally_event_parser *parser, size_t position, const char *system,
@@ -160,7 +167,9 @@ int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t positi
 		list_systems(parser, name);
 		return -EINVAL;
 	}
-	return found ? add(parser, position, found->system, found->name, found->id, false) : 0;
+	if (!found)
+		return 0;
+	return add(parser, position, found->system, found->name, found->id, false);
 }
 
 int tally_event_add_tracepoints(struct tally_event_parser *parser,
@@ -181,7 +190,7 @@ int tally_event_add_tracepoints(struct tally_event_parser *parser,
 		int64_t id = catalogue->tracepoint_id(catalogue->context, system, name);
 		if (id >= 0) {
 			code = add(parser, system_token.start, system, name, (uint64_t)id, false);
-			return code < 0 ? code : 0;
+			return tally_error_of(code);
 		}
 	}
 	if (!known) {
@@ -197,5 +206,5 @@ int tally_event_add_tracepoints(struct tally_event_parser *parser,
 		return unknown(parser, same_system ? name_token : system_token, system, name);
 	}
 	code = add(parser, system_token.start, known->system, known->name, known->id, false);
-	return code < 0 ? code : 0;
+	return tally_error_of(code);
 }

@@ -3,6 +3,8 @@
 #include "machine/bpf_codes.h"
 
 #include "base/buffer.h"
+#include "base/error.h"
+#include "base/extremes.h"
 #include "base/reader.h"
 #include "base/vector.h"
 
@@ -36,8 +38,9 @@ enum { KINDS = 20 }; /* FLOAT, TYPE_TAG and the others in between have none */
 
 static const char *name_at(const char *names, size_t size, uint32_t offset)
 {
-	return offset && offset < size && memchr(names + offset, 0, size - offset) ? names + offset
-										   : NULL;
+	if (offset && offset < size && memchr(names + offset, 0, size - offset))
+		return names + offset;
+	return NULL;
 }
 
 void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, size_t count,
@@ -103,7 +106,9 @@ static void program_release(struct program *program)
 static int bpf(int command, union bpf_attr *attr)
 {
 	long result = syscall(SYS_bpf, command, attr, sizeof(*attr));
-	return result < 0 ? -errno : (int)result;
+	if (result < 0)
+		return -errno;
+	return (int)result;
 }
 
 static int get_info(int fd, void *info, size_t size)
@@ -126,13 +131,17 @@ static int read_types(uint32_t id, struct program *program)
 	bool has_types = get_info(fd, &info, sizeof(info)) >= 0 && info.btf_size &&
 			 info.btf_size <= TYPES_BYTES_MAX;
 	uint32_t size = info.btf_size;
-	program->text = has_types ? malloc(size) : NULL;
+	program->text = NULL;
+	if (has_types)
+		program->text = malloc(size);
 	info = (struct bpf_btf_info){ .btf = (uintptr_t)program->text, .btf_size = size };
 	if (program->text && get_info(fd, &info, sizeof(info)) >= 0)
 		tally_bpf_type_names(program->text, size, program->types, program->count,
 				     program->names);
 	close(fd);
-	return has_types && !program->text ? -ENOMEM : 0;
+	if (has_types && !program->text)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Reads the arrays, as far as there is room for them.  On the second call the kernel may have less
@@ -186,7 +195,9 @@ static int find_names(struct program *program)
 	for (size_t i = 0; i < program->count && i < info->nr_func_info; i++)
 		memcpy(&program->types[i],
 		       program->function_info + i * info->func_info_rec_size + 4, sizeof(uint32_t));
-	int result = info->btf_id && info->nr_func_info ? read_types(info->btf_id, program) : 0;
+	int result = 0;
+	if (info->btf_id && info->nr_func_info)
+		result = read_types(info->btf_id, program);
 	for (size_t i = 0; i < program->count; i++)
 		if (!program->names[i])
 			program->names[i] = program->count == 1 ? info->name : "F";
@@ -226,7 +237,7 @@ static int read_program(int fd, struct tally_bpf_codes *out)
 			result = put_codes(&program, out);
 	}
 	program_release(&program);
-	return result == -ENOMEM ? result : 0;
+	return tally_only_enomem(result);
 }
 
 static bool has_trampoline(uint32_t type)
@@ -248,17 +259,18 @@ static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
 		int fd = bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 		if (fd == -EPERM)
 			return fd;
-		/* the program may have been unloaded since */
-		result = fd < 0 ? 0 : read_program(fd, out);
-		*trampolines |= fd >= 0 && get_info(fd, &info, sizeof(info)) >= 0 &&
-				has_trampoline(info.type);
-		if (fd >= 0)
-			close(fd);
+		attr = (union bpf_attr){ .start_id = id };
+		if (fd < 0) /* the program may have been unloaded since */
+			continue;
+		result = read_program(fd, out);
+		*trampolines |= get_info(fd, &info, sizeof(info)) >= 0 && has_trampoline(info.type);
+		close(fd);
 		if (result < 0)
 			return result;
-		attr = (union bpf_attr){ .start_id = id };
 	}
-	return result == -ENOENT ? 0 : result;
+	if (result == -ENOENT)
+		return 0;
+	return result;
 }
 
 /* ---- by kallsyms --------------------------------------------------------- */
@@ -278,7 +290,9 @@ static bool take_symbol(const char *line, const char *end, struct symbol *out)
 	out->start = strtoull(line, &at, 16);
 	if (!tab || !out->start || at + 3 >= tab || *at != ' ' || at[2] != ' ')
 		return false;
-	out->name = end - tab == 6 && !memcmp(tab, "\t[bpf]", 6) ? at + 3 : NULL;
+	out->name = NULL;
+	if (end - tab == 6 && !memcmp(tab, "\t[bpf]", 6))
+		out->name = at + 3;
 	out->length = (size_t)(tab - at) - 3;
 	return true;
 }
@@ -286,7 +300,7 @@ static bool take_symbol(const char *line, const char *end, struct symbol *out)
 static int by_start(const void *a_, const void *b_)
 {
 	const struct symbol *a = a_, *b = b_;
-	return (a->start > b->start) - (a->start < b->start);
+	return tally_compare_u64(a->start, b->start);
 }
 
 static bool begins(const struct symbol *symbol, const char *prefix)
@@ -301,7 +315,9 @@ static uint32_t longest(const struct symbol *symbol, bool programs)
 		return 0;
 	if (begins(symbol, "bpf_trampoline_") || begins(symbol, "bpf_dispatcher_"))
 		return TRAMPOLINE_BYTES_MAX;
-	return programs && begins(symbol, "bpf_prog_") ? CODE_BYTES_MAX : 0;
+	if (programs && begins(symbol, "bpf_prog_"))
+		return CODE_BYTES_MAX;
+	return 0;
 }
 
 int tally_bpf_codes_parse(const char *kallsyms, bool programs, struct tally_bpf_codes *out)
@@ -324,7 +340,7 @@ int tally_bpf_codes_parse(const char *kallsyms, bool programs, struct tally_bpf_
 		if (i + 1 < all.count && all.items[i + 1].start - code.start < code.size)
 			code.size = (uint32_t)(all.items[i + 1].start - code.start);
 		snprintf(code.name, sizeof(code.name), "%.*s",
-			 (int)(all.items[i].length < 255 ? all.items[i].length : 255),
+			 (int)tally_min_u64(all.items[i].length, 255),
 			 all.items[i].name);
 		if (code.size)
 			result = tally_vector_push(out, code);

@@ -3,6 +3,7 @@
 #include "machine/container.h"
 
 #include "base/environment.h"
+#include "base/extremes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static bool read_start(const char *path, char *out, size_t size)
 		return false;
 	ssize_t length = read(fd, out, size - 1);
 	close(fd);
-	out[length > 0 ? length : 0] = 0;
+	out[tally_max_i64(length, 0)] = 0;
 	return length > 0;
 }
 
@@ -96,7 +97,9 @@ enum tally_container_kind tally_container_kind_of(const struct tally_container_m
 		return kind;
 	if (marks->containerenv)
 		return TALLY_CONTAINER_PODMAN;
-	return marks->dockerenv ? TALLY_CONTAINER_DOCKER : TALLY_CONTAINER_OTHER;
+	if (marks->dockerenv)
+		return TALLY_CONTAINER_DOCKER;
+	return TALLY_CONTAINER_OTHER;
 }
 
 const char *tally_container_kind_text(enum tally_container_kind kind)

@@ -3,6 +3,7 @@
 #include "machine/cpu.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -154,7 +155,9 @@ char *tally_cpu_list_text(const struct tally_cpu_list *list, struct tally_arena 
 		if (next > i + 1)
 			tally_buffer_printf(&text, "-%u", list->cpus[next - 1]);
 	}
-	char *copy = text.failed ? NULL : tally_arena_string(arena, tally_buffer_string(&text));
+	char *copy = NULL;
+	if (!text.failed)
+		copy = tally_arena_string(arena, tally_buffer_string(&text));
 	tally_buffer_release(&text);
 	return copy;
 }
@@ -177,9 +180,8 @@ int tally_cpu_list_read(enum tally_cpu_set set, struct tally_cpu_list *out, stru
 	struct tally_buffer text = { 0 };
 	char counted[32];
 	const char *list = counted;
-	long number = sysconf(set == TALLY_CPU_ONLINE ? _SC_NPROCESSORS_ONLN
-						      : _SC_NPROCESSORS_CONF);
-	snprintf(counted, sizeof(counted), "0-%ld", number > 0 ? number - 1 : 0);
+	int what = set == TALLY_CPU_ONLINE ? _SC_NPROCESSORS_ONLN : _SC_NPROCESSORS_CONF;
+	snprintf(counted, sizeof(counted), "0-%ld", (long)tally_max_i64(sysconf(what), 1) - 1);
 	if (!tally_buffer_read_file(&text, AT_FDCWD, paths[set], 1 << 16) && text.length > 1)
 		list = tally_buffer_string(&text);
 	int code = tally_cpu_list_parse(list, out, err);
@@ -199,12 +201,12 @@ static bool cpuinfo_value(const char *cpuinfo, const char *key, char *out, size_
 				value++;
 			if (*value == ':') {
 				value += 1 + (value[1] == ' ');
-				snprintf(out, size, "%.*s", (int)(end > value ? end - value : 0),
+				snprintf(out, size, "%.*s", (int)tally_max_i64(end - value, 0),
 					 value);
 				return true;
 			}
 		}
-		line = *end ? end + 1 : end;
+		line = end + (*end == '\n');
 	}
 	return false;
 }

@@ -58,32 +58,43 @@ enum tally_gate tally_gate_of(const struct tally_machine_facts *facts)
 		 * perf events. */
 		if (!has_setting)
 			return TALLY_GATE_NO_PERF_EVENTS;
-		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_SANDBOX;
+		if (facts->seccomp > 0)
+			return TALLY_GATE_SECCOMP;
+		return TALLY_GATE_SANDBOX;
 	case EPERM:
 	case EACCES:
 		/* Without a filter the kernel itself refused: by a distribution's stricter levels
 		 * or a security module. */
-		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_KERNEL;
+		if (facts->seccomp > 0)
+			return TALLY_GATE_SECCOMP;
+		return TALLY_GATE_KERNEL;
 	default:
 		/* gVisor returns ENODEV */
-		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_SANDBOX;
+		if (facts->seccomp > 0)
+			return TALLY_GATE_SECCOMP;
+		return TALLY_GATE_SANDBOX;
 	}
+}
+
+/* Settings of the kernel are the host's: returns the words for it, "" outside of containers. */
+static const char *on_host(const struct tally_machine_facts *facts)
+{
+	if (facts->container == TALLY_CONTAINER_NONE)
+		return "";
+	return "on the host: ";
 }
 
 void tally_cure_sysctl(struct tally_finding *finding, const struct tally_machine_facts *facts,
 		       const char *setting, long value)
 {
-	bool host = facts->container != TALLY_CONTAINER_NONE;
-	tally_finding_cure(finding, "%ssudo sysctl %s=%ld", host ? "on the host: " : "", setting,
-			   value);
+	tally_finding_cure(finding, "%ssudo sysctl %s=%ld", on_host(facts), setting, value);
 }
 
 void tally_cure_paranoid(struct tally_finding *finding, const struct tally_machine_facts *facts,
 			 int level, const char *effect)
 {
-	bool host = facts->container != TALLY_CONTAINER_NONE;
 	tally_finding_cure(finding, "%ssudo sysctl kernel.perf_event_paranoid=%d  # %s",
-			   host ? "on the host: " : "", level, effect);
+			   on_host(facts), level, effect);
 }
 
 void tally_cure_capability(struct tally_finding *finding, const struct tally_machine_facts *facts)
@@ -202,13 +213,13 @@ void tally_cure_memlock(struct tally_finding *finding, const struct tally_machin
 	tally_cure_sysctl(finding, facts, "kernel.perf_event_mlock_kb", 2068);
 	if (options[facts->container])
 		tally_finding_cure(finding, "%s", options[facts->container]);
-	else if (facts->limits.memlock_bytes < facts->limits.memlock_bytes_max)
-		tally_finding_cure(finding, "ulimit -l %s",
-				   facts->limits.memlock_bytes_max == TALLY_LIMIT_NONE ? "unlimited"
-										       : "hard");
-	else
+	else if (facts->limits.memlock_bytes >= facts->limits.memlock_bytes_max)
 		tally_finding_cure(finding,
 				   "sudo prlimit --pid $$ --memlock=unlimited, for this shell");
+	else if (facts->limits.memlock_bytes_max == TALLY_LIMIT_NONE)
+		tally_finding_cure(finding, "ulimit -l unlimited");
+	else
+		tally_finding_cure(finding, "ulimit -l hard");
 }
 
 void tally_cure_descriptors(struct tally_finding *finding, const struct tally_machine_facts *facts)

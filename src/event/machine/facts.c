@@ -2,6 +2,7 @@
  * call perf_event_open(2).  The quick variant only tests whether the call reaches the kernel. */
 #include "machine/facts.h"
 
+#include "base/extremes.h"
 #include "machine/procfs.h"
 
 #include <dirent.h>
@@ -58,14 +59,16 @@ static void read_settings(struct tally_machine_facts *out)
 	snprintf(out->kernel, sizeof(out->kernel), "%s", name.release);
 	snprintf(out->arch, sizeof(out->arch), "%.31s", name.machine);
 	out->user = geteuid();
-	out->online_cpus = online > 0 ? (size_t)online : 1;
+	out->online_cpus = (size_t)tally_max_i64(online, 1);
 	out->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	tally_sysctls_read(&out->sysctls);
 	tally_capabilities_read(&out->capabilities);
 	tally_limits_read(&out->limits);
 	tally_container_marks_read(&marks);
 	out->container = tally_container_kind_of(&marks);
-	out->seccomp = tally_proc_status(getpid(), &status) ? -1 : status.seccomp;
+	out->seccomp = -1;
+	if (!tally_proc_status(getpid(), &status))
+		out->seccomp = status.seccomp;
 	out->lockdown = read_lockdown();
 	read_pmus(out->pmus, sizeof(out->pmus));
 }

@@ -1,6 +1,8 @@
 /* Makes the findings from the facts, kind by kind: first the verdicts on permitted uses, then
  * privileges, hardware, the kernel's symbols and tracepoints, and limits.  Most verdicts take cause
  * and cure from the explanation of the event that was refused. */
+#include "base/extremes.h"
+#include "base/text.h"
 #include "machine/cure.h"
 
 #include <errno.h>
@@ -14,8 +16,9 @@ static struct tally_finding *findings_add(struct tally_findings *findings,
 {
 	/* The table has room for all findings that are made here.  If it hadn't, the last one would
 	 * be overwritten, but nothing overrun. */
-	size_t index = findings->count < TALLY_FINDINGS_MAX ? findings->count++
-							    : TALLY_FINDINGS_MAX - 1;
+	size_t index = TALLY_FINDINGS_MAX - 1;
+	if (findings->count < TALLY_FINDINGS_MAX)
+		index = findings->count++;
 	struct tally_finding *finding = &findings->items[index];
 	memset(finding, 0, sizeof(*finding));
 	finding->group = group;
@@ -89,7 +92,9 @@ static void verdict_record(const struct tally_machine_facts *facts, struct tally
 	const struct tally_overflow_probe *clock = &facts->clock_overflow;
 	const char *by = facts->hardware_overflow.samples ? "hardware cycles" : "the CPU clock";
 	if (facts->own || clock->open_errno) {
-		int code = facts->own ? facts->own : clock->open_errno;
+		int code = facts->own;
+		if (!code)
+			code = clock->open_errno;
 		tally_finding_detail(finding, "nothing can be sampled");
 		refuse(finding, facts, TALLY_FINDING_MISSING,
 		       &(struct tally_refusal){ .errno_code = code });
@@ -206,8 +211,9 @@ static void verdict_hardware(const struct tally_machine_facts *facts, struct tal
 		       &(struct tally_refusal){ .errno_code = facts->hardware, .hardware = true });
 	} else if (!overflow->samples) {
 		finding->state = TALLY_FINDING_LIMITED;
-		tally_finding_detail(finding, overflow->count ? "count, but can't be sampled"
-							      : "open, but don't count");
+		tally_finding_detail(finding, "open, but don't count");
+		if (overflow->count)
+			tally_finding_detail(finding, "count, but can't be sampled");
 		tally_finding_cause(finding, "see 'counter overflows' below");
 	} else {
 		tally_finding_detail(finding, "count, and sample at overflows");
@@ -229,9 +235,10 @@ static void finding_gate(const struct tally_machine_facts *facts, struct tally_f
 					     strerror(facts->reach));
 		return;
 	}
-	tally_finding_detail(finding, facts->seccomp > 0
-					      ? "reaches the kernel, through a seccomp filter"
-					      : "reaches the kernel; no seccomp filter");
+	if (facts->seccomp > 0)
+		tally_finding_detail(finding, "reaches the kernel, through a seccomp filter");
+	else
+		tally_finding_detail(finding, "reaches the kernel; no seccomp filter");
 }
 
 static void finding_paranoid(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -251,10 +258,12 @@ static void finding_paranoid(const struct tally_machine_facts *facts, struct tal
 	if (privileged || level < 0)
 		return;
 	bool closed_whole = level > 2 && facts->own;
-	finding->state = closed_whole ? TALLY_FINDING_MISSING : TALLY_FINDING_LIMITED;
-	const char *what = closed[level < 2 ? level : 2];
-	if (closed_whole)
+	const char *what = closed[tally_min_i64(level, 2)];
+	finding->state = TALLY_FINDING_LIMITED;
+	if (closed_whole) {
+		finding->state = TALLY_FINDING_MISSING;
 		what = "everything, on this distribution's kernel";
+	}
 	tally_finding_cause(finding, "without CAP_PERFMON, this level closes %s", what);
 	if (level > 1)
 		tally_cure_paranoid(finding, facts, 1, "opens the kernel's side of your programs");
@@ -371,10 +380,10 @@ static void finding_overflow(const struct tally_machine_facts *facts, struct tal
 	} else if (!overflow->running_ns || !overflow->count) {
 		tally_finding_detail(finding, "the counter never counted");
 		tally_finding_cause(
-			finding, "%s",
-			overflow->running_ns
-				? "the hypervisor shows counters, but they stand still"
-				: "all counters are taken, by pinned events or the NMI watchdog");
+			finding, "all counters are taken, by pinned events or the NMI watchdog");
+		if (overflow->running_ns)
+			tally_finding_cause(finding,
+					    "the hypervisor shows counters, but they stand still");
 	} else {
 		tally_finding_detail(finding, "none arrived in %llu cycles",
 				     (unsigned long long)overflow->count);
@@ -396,15 +405,14 @@ static void finding_clock(const struct tally_machine_facts *facts, struct tally_
 		return;
 	}
 	finding->state = TALLY_FINDING_MISSING;
-	if (clock->map_errno)
+	if (clock->map_errno) {
 		tally_finding_detail(finding, "the ring can't be mapped: %s",
 				     strerror(clock->map_errno));
-	else
-		tally_finding_detail(finding, "none arrived in %llu ns",
-				     (unsigned long long)clock->count);
-	tally_finding_cause(finding, clock->map_errno
-					     ? "see 'ring memory'"
-					     : "the kernel's timers don't reach perf events");
+		tally_finding_cause(finding, "see 'ring memory'");
+		return;
+	}
+	tally_finding_detail(finding, "none arrived in %llu ns", (unsigned long long)clock->count);
+	tally_finding_cause(finding, "the kernel's timers don't reach perf events");
 }
 
 static void finding_watchdog(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -527,20 +535,14 @@ static void finding_tracefs(const struct tally_machine_facts *facts, struct tall
 	if (facts->tracefs.path[0])
 		tally_finding_detail(finding, "%s", facts->tracefs.path);
 	else
-		tally_finding_detail(finding, finding->state
-						      ? "not mounted"
-						      : "not mounted, but tally may open it");
+		tally_finding_detail(finding, "not mounted%s",
+				     finding->state ? "" : ", but tally may open it");
 }
 
 static void findings_kernel(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	finding_kallsyms(facts, out);
 	finding_tracefs(facts, out);
-}
-
-static const char *of_cpus(const struct tally_machine_facts *facts)
-{
-	return facts->online_cpus == 1 ? "" : "s";
 }
 
 static void finding_mlock(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -562,14 +564,18 @@ static void finding_mlock(const struct tally_machine_facts *facts, struct tally_
 		"%llu KiB (%d KiB for each of %zu CPU%s, and %llu KiB of RLIMIT_MEMLOCK): "
 		"a ring of %zu KiB per CPU",
 		(unsigned long long)budget.bytes / 1024,
-		facts->sysctls.mlock_kb > 0 ? facts->sysctls.mlock_kb : 0, facts->online_cpus,
-		of_cpus(facts), (unsigned long long)facts->limits.memlock_bytes / 1024,
-		ring_bytes / 1024);
+		(int)tally_max_i64(facts->sysctls.mlock_kb, 0), facts->online_cpus,
+		tally_plural(facts->online_cpus),
+		(unsigned long long)facts->limits.memlock_bytes / 1024, ring_bytes / 1024);
 	if (ring_bytes >= COMFORTABLE_BYTES)
 		return;
-	finding->state = ring_bytes ? TALLY_FINDING_LIMITED : TALLY_FINDING_MISSING;
-	tally_finding_cause(finding, ring_bytes ? "small rings lose samples when events come fast"
-						: "no ring fits, so nothing can be recorded");
+	if (ring_bytes) {
+		finding->state = TALLY_FINDING_LIMITED;
+		tally_finding_cause(finding, "small rings lose samples when events come fast");
+	} else {
+		finding->state = TALLY_FINDING_MISSING;
+		tally_finding_cause(finding, "no ring fits, so nothing can be recorded");
+	}
 	tally_cure_memlock(finding, facts);
 }
 
@@ -579,14 +585,15 @@ static void finding_descriptors(const struct tally_machine_facts *facts, struct 
 	struct tally_finding *finding = findings_add(out, TALLY_FINDING_LIMIT, "descriptors",
 						     "descriptors");
 	uint64_t most = facts->limits.descriptors_max;
-	uint64_t events = most > KEPT ? (most - KEPT) / facts->online_cpus : 0;
+	uint64_t events = tally_saturating_sub_u64(most, KEPT) / facts->online_cpus;
 	if (most == TALLY_LIMIT_NONE) {
 		tally_finding_detail(finding, "unlimited");
 		return;
 	}
 	tally_finding_detail(finding, "up to %llu: %llu event%s on each of %zu CPU%s",
 			     (unsigned long long)most, (unsigned long long)events,
-			     events == 1 ? "" : "s", facts->online_cpus, of_cpus(facts));
+			     tally_plural(events), facts->online_cpus,
+			     tally_plural(facts->online_cpus));
 	if (events >= COMFORTABLE_EVENTS)
 		return;
 	finding->state = events ? TALLY_FINDING_LIMITED : TALLY_FINDING_MISSING;

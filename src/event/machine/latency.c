@@ -24,8 +24,8 @@ static bool ask(uint32_t policy, int nice, uint64_t slice_ns, uint64_t flags)
 				     .policy = policy,
 				     .flags = flags,
 				     .nice = nice,
+				     .priority = policy == SCHED_FIFO,
 				     .runtime_ns = slice_ns };
-	wanted.priority = policy == SCHED_FIFO ? 1 : 0;
 	return !syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 

@@ -2,6 +2,8 @@
  * depends on the values read alone, and rounds them as the kernel does. */
 #include "machine/limits.h"
 
+#include "base/extremes.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +19,11 @@ int tally_sysctl_read(const char *name)
 		return TALLY_SYSCTL_UNKNOWN;
 	ssize_t length = read(fd, text, sizeof(text) - 1);
 	close(fd);
-	text[length > 0 ? length : 0] = 0;
+	text[tally_max_i64(length, 0)] = 0;
 	long value = strtol(text, &end, 10);
-	return end == text || value > INT_MAX || value < -INT_MAX ? TALLY_SYSCTL_UNKNOWN
-								  : (int)value;
+	if (end == text || value > INT_MAX || value < -INT_MAX)
+		return TALLY_SYSCTL_UNKNOWN;
+	return (int)value;
 }
 
 void tally_sysctls_read(struct tally_sysctls *out)
@@ -40,7 +43,9 @@ void tally_sysctls_read(struct tally_sysctls *out)
 
 static uint64_t limit_value(rlim_t limit)
 {
-	return limit == RLIM_INFINITY ? TALLY_LIMIT_NONE : (uint64_t)limit;
+	if (limit == RLIM_INFINITY)
+		return TALLY_LIMIT_NONE;
+	return (uint64_t)limit;
 }
 
 void tally_limits_read(struct tally_limits *out)
@@ -76,8 +81,8 @@ struct tally_ring_budget tally_ring_budget_make(const struct tally_sysctls *sysc
 	bool capable = capabilities->initial_namespace && capabilities->ipc_lock;
 	bool trusting = sysctls->paranoid != TALLY_SYSCTL_UNKNOWN && sysctls->paranoid <= -1;
 	struct tally_ring_budget budget = { .page_bytes = page_bytes };
-	uint64_t page_kb = page_bytes / 1024 ? page_bytes / 1024 : 1;
-	uint64_t pages = sysctls->mlock_kb > 0 ? (uint64_t)sysctls->mlock_kb / page_kb : 0;
+	uint64_t page_kb = tally_max_u64(page_bytes / 1024, 1);
+	uint64_t pages = (uint64_t)tally_max_i64(sysctls->mlock_kb, 0) / page_kb;
 	budget.unlimited = capable || trusting || limits->memlock_bytes == TALLY_LIMIT_NONE;
 	/* Both are rounded down to pages separately, as in the kernel. */
 	budget.bytes = pages * online_cpus * page_bytes;
@@ -96,7 +101,7 @@ struct tally_ring_budget tally_machine_ring_budget(void)
 	tally_capabilities_read(&capabilities);
 	tally_limits_read(&limits);
 	return tally_ring_budget_make(&sysctls, &capabilities, &limits,
-				      online > 0 ? (size_t)online : 1,
+				      (size_t)tally_max_i64(online, 1),
 				      (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
@@ -119,5 +124,5 @@ size_t tally_machine_ring_pages(const struct tally_ring_budget *budget, size_t r
 void tally_ring_budget_spend(struct tally_ring_budget *budget, size_t rings, size_t data_pages)
 {
 	uint64_t spent = (uint64_t)rings * (data_pages + 1) * budget->page_bytes;
-	budget->bytes = spent < budget->bytes ? budget->bytes - spent : 0;
+	budget->bytes = tally_saturating_sub_u64(budget->bytes, spent);
 }

@@ -3,6 +3,8 @@
 #include "machine/memory.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
+#include "base/text.h"
 #include "machine/cpu.h"
 
 #include <dirent.h>
@@ -24,16 +26,18 @@ struct memory_reader {
 static const char *read_text(struct memory_reader *reader, const char *path)
 {
 	tally_buffer_clear(&reader->text);
-	return tally_buffer_read_file(&reader->text, AT_FDCWD, path, TEXT_MAX)
-		       ? ""
-		       : tally_buffer_string(&reader->text);
+	if (tally_buffer_read_file(&reader->text, AT_FDCWD, path, TEXT_MAX))
+		return "";
+	return tally_buffer_string(&reader->text);
 }
 
 /* Returns the number in "Node 0 MemTotal:       20015308 kB". */
 static uint64_t kib_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+	if (!at)
+		return 0;
+	return strtoull(at + strlen(name), NULL, 10);
 }
 
 /* Returns the number of a directory entry "memoryN", or -1 for other entries. */
@@ -43,7 +47,9 @@ static long block_number(const char *name)
 	if (strncmp(name, "memory", 6) || name[6] < '0' || name[6] > '9')
 		return -1;
 	long number = strtol(name + 6, &end, 10);
-	return *end || number >= BLOCKS_MAX ? -1 : number;
+	if (*end || number >= BLOCKS_MAX)
+		return -1;
+	return number;
 }
 
 static int read_blocks(struct memory_reader *reader, const char *directory,
@@ -54,10 +60,10 @@ static int read_blocks(struct memory_reader *reader, const char *directory,
 	if (!entries)
 		return 0;
 	for (struct dirent *entry; (entry = readdir(entries));)
-		most = (number = block_number(entry->d_name)) > most ? number : most;
-	uint64_t *blocks = most < 0 ? NULL
-				    : tally_arena_array(reader->arena, (size_t)most / 64 + 1,
-							sizeof(*blocks));
+		most = tally_max_i64(most, block_number(entry->d_name));
+	uint64_t *blocks = NULL;
+	if (most >= 0)
+		blocks = tally_arena_array(reader->arena, (size_t)most / 64 + 1, sizeof(*blocks));
 	if (blocks) {
 		memset(blocks, 0, ((size_t)most / 64 + 1) * sizeof(*blocks));
 		rewinddir(entries);
@@ -68,7 +74,9 @@ static int read_blocks(struct memory_reader *reader, const char *directory,
 		node->block_count = (size_t)most + 1;
 	}
 	closedir(entries);
-	return most >= 0 && !blocks ? -ENOMEM : 0;
+	if (most >= 0 && !blocks)
+		return -ENOMEM;
+	return 0;
 }
 
 static int read_node(struct memory_reader *reader, struct tally_memory_node *node)
@@ -82,7 +90,9 @@ static int read_node(struct memory_reader *reader, struct tally_memory_node *nod
 	snprintf(path, sizeof(path), "%s/cpulist", directory);
 	text = read_text(reader, path);
 	node->cpus = tally_arena_copy(reader->arena, text, strcspn(text, "\n"));
-	return node->cpus ? read_blocks(reader, directory, node) : -ENOMEM;
+	if (!node->cpus)
+		return -ENOMEM;
+	return read_blocks(reader, directory, node);
 }
 
 static int read_all(struct memory_reader *reader, struct tally_memory *out)
@@ -101,14 +111,17 @@ static int read_all(struct memory_reader *reader, struct tally_memory *out)
 		out->nodes[i] = (struct tally_memory_node){ .number = online.cpus[i] };
 		code = read_node(reader, &out->nodes[i]);
 	}
-	out->node_count = out->nodes ? online.count : 0;
+	if (out->nodes)
+		out->node_count = online.count;
+	else
+		code = -ENOMEM;
 	tally_cpu_list_release(&online);
-	return out->nodes ? code : -ENOMEM;
+	return code;
 }
 
 int tally_memory_read(const char *root, struct tally_arena *arena, struct tally_memory *out)
 {
-	struct memory_reader reader = { .root = root ? root : "/sys/devices/system",
+	struct memory_reader reader = { .root = tally_text_or(root, "/sys/devices/system"),
 					.arena = arena };
 	*out = (struct tally_memory){ 0 };
 	int code = read_all(&reader, out);

@@ -58,7 +58,9 @@ int tally_probe_reach(bool in_child)
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return TALLY_PROBE_NOT_TRIED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : TALLY_PROBE_KILLED;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return TALLY_PROBE_KILLED;
 }
 
 int tally_probe_own(bool with_kernel)
@@ -144,19 +146,26 @@ void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out)
 {
 	enum { CYCLES_PERIOD = 100000, CLOCK_PERIOD_NS = 1000000 };
 	struct tally_attr attr = {
-		.type = hardware ? TALLY_TYPE_HARDWARE : TALLY_TYPE_SOFTWARE,
-		.config = hardware ? TALLY_HW_CPU_CYCLES : TALLY_SW_CPU_CLOCK,
-		.sample_period = hardware ? CYCLES_PERIOD : CLOCK_PERIOD_NS,
+		.type = TALLY_TYPE_SOFTWARE,
+		.config = TALLY_SW_CPU_CLOCK,
+		.sample_period = CLOCK_PERIOD_NS,
 		.sample_type = TALLY_SAMPLE_IP,
 		.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING,
 		.flags = user_only,
 	};
+	if (hardware) {
+		attr.type = TALLY_TYPE_HARDWARE;
+		attr.config = TALLY_HW_CPU_CYCLES;
+		attr.sample_period = CYCLES_PERIOD;
+	}
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t values[3] = { 0 };
 	int fd = open_event(&attr, 0, -1);
-	*out = (struct tally_overflow_probe){ .open_errno = fd < 0 ? errno : 0 };
-	if (fd < 0)
+	*out = (struct tally_overflow_probe){ 0 };
+	if (fd < 0) {
+		out->open_errno = errno;
 		return;
+	}
 	struct tally_user_page *page = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE,
 					    MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
@@ -195,7 +204,9 @@ int tally_probe_kallsyms(void)
 			break;
 		i = newline + 1 - text;
 	}
-	return length > 0 ? 0 : -1;
+	if (length > 0)
+		return 0;
+	return -1;
 }
 
 static bool is_tracefs(const char *path)
@@ -240,11 +251,13 @@ void tally_probe_tracefs(struct tally_tracefs_state *out)
 	if (!out->path[0])
 		find_mount(out->path, sizeof(out->path));
 	int directory = tally_tracefs_open(NULL);
-	int64_t id = directory < 0
-			     ? directory
-			     : tally_tracefs_tracepoint_id(directory, "sched", "sched_switch");
+	int64_t id = directory;
+	if (directory >= 0)
+		id = tally_tracefs_tracepoint_id(directory, "sched", "sched_switch");
 	if (directory >= 0)
 		close(directory);
-	out->read_errno = id < 0 ? (int)-id : 0;
-	out->id = id < 0 ? 0 : (uint64_t)id;
+	if (id < 0)
+		out->read_errno = (int)-id;
+	else
+		out->id = (uint64_t)id;
 }

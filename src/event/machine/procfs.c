@@ -3,6 +3,8 @@
 #include "machine/procfs.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 #include <ctype.h>
@@ -22,7 +24,9 @@ enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
  * task has ended. */
 static int gone(int code)
 {
-	return code == -ENOENT ? -ESRCH : code;
+	if (code == -ENOENT)
+		return -ESRCH;
+	return code;
 }
 
 struct line {
@@ -62,9 +66,13 @@ static void take_protection(struct line *line, struct tally_proc_map *out)
 		line->failed = true;
 		return;
 	}
-	out->protection = (line->at[0] == 'r' ? PROT_READ : 0) |
-			  (line->at[1] == 'w' ? PROT_WRITE : 0) |
-			  (line->at[2] == 'x' ? PROT_EXEC : 0);
+	out->protection = 0;
+	if (line->at[0] == 'r')
+		out->protection |= PROT_READ;
+	if (line->at[1] == 'w')
+		out->protection |= PROT_WRITE;
+	if (line->at[2] == 'x')
+		out->protection |= PROT_EXEC;
 	out->shared = line->at[3] == 's';
 	line->at += 5;
 }
@@ -76,9 +84,12 @@ static void take_path(struct line *line, struct tally_proc_map *out)
 	while (line->at < line->end && *line->at == ' ')
 		line->at++;
 	while (line->at < line->end && length < sizeof(out->path) - 1) {
-		bool newline = line->end - line->at >= 4 && !memcmp(line->at, "\\012", 4);
-		out->path[length++] = newline ? '\n' : *line->at;
-		line->at += newline ? 4 : 1;
+		if (line->end - line->at >= 4 && !memcmp(line->at, "\\012", 4)) {
+			out->path[length++] = '\n';
+			line->at += 4;
+		} else {
+			out->path[length++] = *line->at++;
+		}
 	}
 	out->path[length] = 0;
 }
@@ -99,9 +110,8 @@ static bool parse_map(struct line *line, struct tally_proc_map *out)
 bool tally_proc_maps_next(const char **text, const char *end, struct tally_proc_map *out)
 {
 	while (*text < end) {
-		const char *newline = memchr(*text, '\n', (size_t)(end - *text));
-		struct line line = { .at = *text, .end = newline ? newline : end };
-		*text = newline ? newline + 1 : end;
+		struct line line = { .at = *text, .end = tally_line_end(*text, end) };
+		*text = line.end + (line.end < end);
 		if (parse_map(&line, out))
 			return true;
 	}
@@ -153,17 +163,20 @@ int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_pr
 static const char *status_field(const char *text, const char *key)
 {
 	size_t length = strlen(key);
-	for (const char *line = text; line && *line;
-	     line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+	for (const char *line = text; *line; line += *line == '\n') {
 		if (!strncmp(line, key, length) && line[length] == ':')
 			return line + length + 1 + strspn(line + length + 1, " \t");
+		line += strcspn(line, "\n");
+	}
 	return NULL;
 }
 
 static int status_number(const char *text, const char *key)
 {
 	const char *field = status_field(text, key);
-	return field && isdigit((unsigned char)*field) ? atoi(field) : -1;
+	if (field && isdigit((unsigned char)*field))
+		return atoi(field);
+	return -1;
 }
 
 /* The kernel escapes newline and backslash: string_escape_str(ESCAPE_SPACE | ESCAPE_SPECIAL,
@@ -210,8 +223,9 @@ int tally_proc_comm(pid_t tid, char *out, size_t size)
 	struct tally_buffer text = { 0 };
 	int code = read_task(&text, tid, "comm", STATUS_SIZE_MAX);
 	if (!code) {
-		size_t length = text.length && text.bytes[text.length - 1] == '\n' ? text.length - 1
-										   : text.length;
+		size_t length = text.length;
+		if (length && text.bytes[length - 1] == '\n')
+			length--;
 		code = snprintf(out, size, "%.*s", (int)length, tally_buffer_string(&text));
 		if (code >= (int)size)
 			code = (int)size - 1;
@@ -239,8 +253,7 @@ bool tally_proc_is_named(pid_t pid, const char *name)
 
 static int by_number(const void *left, const void *right)
 {
-	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
-	return (a > b) - (a < b);
+	return tally_compare_i64(*(const pid_t *)left, *(const pid_t *)right);
 }
 
 static int read_numbers(const char *path, struct tally_pid_list *out)
@@ -283,8 +296,9 @@ void tally_pid_list_release(struct tally_pid_list *list)
 static int by_start(const void *a_, const void *b_)
 {
 	const struct tally_loaded_module *a = a_, *b = b_;
-	return a->start != b->start ? (a->start > b->start) - (a->start < b->start)
-				    : strcmp(a->name, b->name);
+	if (a->start != b->start)
+		return tally_compare_u64(a->start, b->start);
+	return strcmp(a->name, b->name);
 }
 
 /* Adds the module of "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)". */

@@ -4,6 +4,7 @@
 #include "machine/sysfs.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 #include <dirent.h>
@@ -50,7 +51,9 @@ static int list_directory(int parent, const char *path, struct tally_arena *aren
 		if (!is_entry(entry->d_name))
 			continue;
 		const char *name = tally_arena_string(arena, entry->d_name);
-		code = name ? tally_vector_push(out, name) : -ENOMEM;
+		code = -ENOMEM;
+		if (name)
+			code = tally_vector_push(out, name);
 	}
 	closedir(directory);
 	if (out->count)
@@ -66,7 +69,7 @@ static char *read_text(int directory, const char *path, struct tally_arena *aren
 	if (!tally_buffer_read_file(&text, directory, path, FILE_MAX_BYTES)) {
 		while (text.length && strchr(" \t\n", text.bytes[text.length - 1]))
 			text.length--;
-		copy = tally_arena_copy(arena, text.length ? text.bytes : "", text.length);
+		copy = tally_arena_copy(arena, tally_buffer_string(&text), text.length);
 	}
 	tally_buffer_release(&text);
 	return copy;
@@ -120,7 +123,9 @@ static int read_formats(int pmu, struct tally_arena *arena, struct tally_sysfs_p
 			out->format_count++;
 	}
 	tally_vector_release(&names);
-	return code == -ENOENT ? 0 : code;
+	if (code == -ENOENT)
+		return 0;
+	return code;
 }
 
 /* True for files such as energy-pkg.scale, which describe another entry. */
@@ -164,13 +169,19 @@ static int read_events(int pmu, struct tally_arena *arena, struct tally_sysfs_pm
 		const char *unit = property(pmu, &names, names.items[i], ".unit", arena);
 		const char *scale = property(pmu, &names, names.items[i], ".scale", arena);
 		/* The program keeps LC_NUMERIC at the C locale. */
-		double factor = scale ? strtod(scale, NULL) : 1;
+		double factor = 0;
+		if (scale)
+			factor = strtod(scale, NULL);
+		if (factor == 0)
+			factor = 1;
 		out->events[out->event_count++] = (struct tally_sysfs_event){
-			names.items[i], terms, unit ? unit : "", factor != 0 ? factor : 1,
+			names.items[i], terms, tally_text_or(unit, ""), factor,
 		};
 	}
 	tally_vector_release(&names);
-	return code == -ENOENT ? 0 : code;
+	if (code == -ENOENT)
+		return 0;
+	return code;
 }
 
 int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena,
@@ -180,7 +191,7 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 	*out = (struct tally_sysfs_pmu){ .cpus = "" };
 	if (!is_entry(name))
 		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/%s", root ? root : TALLY_SYSFS_PMUS, name);
+	snprintf(path, sizeof(path), "%s/%s", tally_text_or(root, TALLY_SYSFS_PMUS), name);
 	int pmu = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (pmu < 0)
 		return -errno;
@@ -189,12 +200,14 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 	if (!cpus)
 		cpus = read_text(pmu, "cpus", arena);
 	out->name = tally_arena_string(arena, name);
-	int code = type ? 0 : -ENOENT;
+	int code = 0;
+	if (!type)
+		code = -ENOENT;
 	if (!out->name)
 		code = -ENOMEM;
 	if (!code) {
 		out->type = (uint32_t)strtoul(type, NULL, 10);
-		out->cpus = cpus ? cpus : "";
+		out->cpus = tally_text_or(cpus, "");
 		code = read_formats(pmu, arena, out);
 	}
 	if (!code)
@@ -207,7 +220,7 @@ int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const cha
 			  size_t *count)
 {
 	struct names names = { 0 };
-	int code = list_directory(AT_FDCWD, root ? root : TALLY_SYSFS_PMUS, arena, &names);
+	int code = list_directory(AT_FDCWD, tally_text_or(root, TALLY_SYSFS_PMUS), arena, &names);
 	*out = tally_arena_array(arena, names.count, sizeof(**out));
 	*count = *out ? names.count : 0;
 	if (*count)

@@ -1,4 +1,6 @@
 /* How the CPUs share cores, dies, packages and caches, from sysfs. */
+#include "base/extremes.h"
+#include "base/text.h"
 #include "machine/cpu.h"
 
 #include "base/buffer.h"
@@ -34,7 +36,9 @@ static const char *read_text(struct topology_reader *reader, unsigned cpu, const
 static int read_number(struct topology_reader *reader, unsigned cpu, const char *name)
 {
 	const char *text = read_text(reader, cpu, name);
-	return text && *text ? atoi(text) : -1;
+	if (text && *text)
+		return atoi(text);
+	return -1;
 }
 
 /* Kernels before 5.2 have only the older name. */
@@ -42,7 +46,9 @@ static const char *read_either(struct topology_reader *reader, unsigned cpu, con
 			       const char *older)
 {
 	const char *text = read_text(reader, cpu, name);
-	return text ? text : read_text(reader, cpu, older);
+	if (text)
+		return text;
+	return read_text(reader, cpu, older);
 }
 
 static void add_distinct(const char **lists, size_t *count, const char *list)
@@ -59,10 +65,10 @@ static int by_level(const void *left, const void *right)
 {
 	const struct tally_cpu_cache *a = left, *b = right;
 	if (a->level != b->level)
-		return a->level > b->level ? 1 : -1;
+		return tally_compare_u64(a->level, b->level);
 	int first_a = atoi(a->cpus), first_b = atoi(b->cpus);
 	if (first_a != first_b)
-		return first_a > first_b ? 1 : -1;
+		return tally_compare_i64(first_a, first_b);
 	return strcmp(a->type, b->type);
 }
 
@@ -141,13 +147,14 @@ void tally_cpu_location_read(const char *root, unsigned cpu, struct tally_cpu_lo
 			     int *node)
 {
 	struct tally_arena arena = TALLY_ARENA_INIT;
-	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = &arena };
+	struct topology_reader reader = { .root = tally_text_or(root, SYSFS_CPUS),
+					  .arena = &arena };
 	char path[512];
 	*out = place_of(&reader, cpu);
 	*node = -1;
 	snprintf(path, sizeof(path), "%s/cpu%u", reader.root, cpu);
 	DIR *folder = opendir(path); /* it contains a link named node0 */
-	for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
+	for (struct dirent *entry; folder && (entry = readdir(folder));)
 		if (!strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' &&
 		    entry->d_name[4] <= '9')
 			*node = atoi(entry->d_name + 4);
@@ -172,7 +179,8 @@ static void read_place(struct topology_reader *reader, unsigned cpu, struct tall
 int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus,
 			    struct tally_arena *arena, struct tally_cpu_topology *out)
 {
-	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = arena };
+	struct topology_reader reader = { .root = tally_text_or(root, SYSFS_CPUS),
+					  .arena = arena };
 	*out = (struct tally_cpu_topology){
 		.places = tally_arena_array(arena, cpus->count, sizeof(*out->places)),
 		.packages = tally_arena_array(arena, cpus->count, sizeof(*out->packages)),

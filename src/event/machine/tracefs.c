@@ -55,16 +55,19 @@ static int open_detached(void)
 	if (syscall(SYS_fsconfig, (int)context, FSCONFIG_CREATE, NULL, NULL, 0) == 0)
 		mount = syscall(SYS_fsmount, (int)context, FSMOUNT_CLOEXEC_,
 				MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV | MOUNT_NOEXEC);
-	int code = mount < 0 ? -errno : (int)mount;
+	int code = -errno;
+	if (mount >= 0)
+		code = (int)mount;
 	close((int)context);
 	if (code < 0)
 		return code;
 	/* fsmount's descriptor is O_PATH: openat(2) may use it, but the directory itself can't be
 	 * read by it. */
 	int fd = openat(code, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int result = fd < 0 ? -errno : fd;
+	if (fd < 0)
+		fd = -errno;
 	close(code);
-	return result;
+	return fd;
 }
 
 /* Searches /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", with blanks in paths as \040.
@@ -105,15 +108,18 @@ static int explain(int mounted, const char *where, int detached, struct tally_er
 		return -ENODEV;
 	}
 	if (detached == -EPERM || detached == -EACCES || detached == -ENOSYS) {
+		const char *takes_root = "", *or_as_root = "";
+		if (detached != -ENOSYS) {
+			takes_root = ", and mounting it takes root";
+			or_as_root = ", or run tally as root (in a container: on the host)";
+		}
 		tally_error_set(err, -ENOENT, "tracefs, which lists tracepoints, is not mounted%s",
-				detached == -ENOSYS ? "" : ", and mounting it takes root");
+				takes_root);
 		tally_error_hint(
 			err,
 			"sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
 			"/sys/kernel/tracing%s",
-			detached == -ENOSYS
-				? ""
-				: ", or run tally as root (in a container: on the host)");
+			or_as_root);
 		return -ENOENT;
 	}
 	tally_error_set(err, detached, "tracefs, which lists tracepoints, can't be mounted: %s",
@@ -139,7 +145,9 @@ int tally_tracefs_open(struct tally_error *err)
 		return detached;
 	if (mounted == -ENOENT)
 		mounted = open_anywhere(where, sizeof(where));
-	return mounted >= 0 ? mounted : explain(mounted, where, detached, err);
+	if (mounted >= 0)
+		return mounted;
+	return explain(mounted, where, detached, err);
 }
 
 /* Names come from the user: refuses those that would leave events/SYSTEM/NAME. */
@@ -154,7 +162,9 @@ static int event_path(char *path, size_t size, const char *system, const char *n
 	if (!is_name(system) || !is_name(name))
 		return -ENOENT;
 	int length = snprintf(path, size, "events/%s/%s/%s", system, name, file);
-	return (size_t)length < size ? 0 : -ENOENT;
+	if ((size_t)length < size)
+		return 0;
+	return -ENOENT;
 }
 
 int64_t tally_tracefs_tracepoint_id(int tracefs, const char *system, const char *name)
@@ -174,7 +184,9 @@ int64_t tally_tracefs_tracepoint_id(int tracefs, const char *system, const char 
 	text[length] = '\0';
 	char *end;
 	long long id = strtoll(text, &end, 10);
-	return end == text || id < 0 ? -EINVAL : id;
+	if (end == text || id < 0)
+		return -EINVAL;
+	return id;
 }
 
 int tally_tracefs_format(int tracefs, const char *system, const char *name,
@@ -182,13 +194,17 @@ int tally_tracefs_format(int tracefs, const char *system, const char *name,
 {
 	char path[2 * NAME_MAX + 32];
 	int code = event_path(path, sizeof(path), system, name, "format");
-	return code < 0 ? code : tally_buffer_read_file(out, tracefs, path, FORMAT_MAX);
+	if (code < 0)
+		return code;
+	return tally_buffer_read_file(out, tracefs, path, FORMAT_MAX);
 }
 
 static DIR *open_directory(int parent, const char *path)
 {
 	int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = NULL;
+	if (fd >= 0)
+		directory = fdopendir(fd);
 	if (!directory && fd >= 0)
 		close(fd);
 	return directory;
@@ -223,8 +239,11 @@ static int walk_system(int tracefs, const char *system,
 	bool tracer = !strcmp(system, "ftrace");
 	int code = 0;
 	DIR *directory = open_system(tracefs, system);
-	if (!directory)
-		return errno == EACCES ? -EACCES : 0;
+	if (!directory) {
+		if (errno == EACCES)
+			return -EACCES;
+		return 0;
+	}
 	for (const char *name; !code && (name = next_directory(directory));)
 		if (!tracer || tally_tracefs_tracepoint_id(tracefs, system, name) >= 0)
 			code = visit(context, system, name);
