@@ -31,7 +31,8 @@ static void excerpt(const char *text, size_t position, char *out, size_t size, s
 		to = position + SHOWN_AFTER;
 	while (to < length && !tally_begins_character(text[to]))
 		to++;
-	const char *before = from ? "..." : "", *behind = to < length ? "..." : "";
+	const char *before = from ? "..." : "";
+	const char *behind = to < length ? "..." : "";
 	int used = snprintf(out, size, "%s%.*s%s", before, (int)(to - from), text + from, behind);
 	/* a line break would separate text and caret */
 	for (int i = 0; i < used && (size_t)i < size; i++)

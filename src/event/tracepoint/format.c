@@ -16,6 +16,8 @@
 #include "tracepoint/format.h"
 
 #include "base/arena.h"
+#include "base/characters.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 #include <ctype.h>
@@ -53,10 +55,9 @@ static bool next_line(struct format_parser *parser, struct line *line)
 {
 	if (parser->at >= parser->end)
 		return false;
-	const char *newline = memchr(parser->at, '\n', (size_t)(parser->end - parser->at));
 	line->start = parser->at;
-	line->end = newline ? newline : parser->end;
-	parser->at = newline ? newline + 1 : parser->end;
+	line->end = tally_line_end(parser->at, parser->end);
+	parser->at = line->end + (line->end < parser->end);
 	while (line->start < line->end && isspace((unsigned char)*line->start))
 		line->start++;
 	while (line->end > line->start && isspace((unsigned char)line->end[-1]))
@@ -88,11 +89,6 @@ static bool take_number(struct line *line, uint32_t *value)
 	return number <= UINT32_MAX;
 }
 
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 static bool contains(const char *text, const char *word)
 {
 	return strstr(text, word) != NULL;
@@ -110,10 +106,13 @@ unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned l
 		{ "s16", 2 }, { "short", 2 }, { "u32", 4 },      { "s32", 4 },  { "int", 4 },
 		{ "u64", 8 }, { "s64", 8 },   { "unsigned", 4 },
 	};
-	if (length >= 4 && memcmp(type + length - 4, "long", 4) == 0)
-		return memmem(type, length, "long long", 9) ? 8 : long_bytes;
+	if (length >= 4 && memcmp(type + length - 4, "long", 4) == 0) {
+		if (memmem(type, length, "long long", 9))
+			return 8;
+		return long_bytes;
+	}
 	size_t word = length;
-	while (word > 0 && is_word_char(type[word - 1]))
+	while (word > 0 && tally_is_word_char(type[word - 1]))
 		word--;
 	while (word < length && type[word] == '_')
 		word++;
@@ -157,7 +156,7 @@ static int parse_declaration(struct format_parser *parser, struct line declarati
 	while (end > start && isspace((unsigned char)end[-1]))
 		end--;
 	const char *name = end;
-	while (name > start && is_word_char(name[-1]))
+	while (name > start && tally_is_word_char(name[-1]))
 		name--;
 	const char *type_end = name;
 	while (type_end > start && isspace((unsigned char)type_end[-1]))
@@ -174,15 +173,20 @@ static int parse_declaration(struct format_parser *parser, struct line declarati
 		brackets = base_end;
 	}
 	field->name = tally_arena_copy(parser->arena, name, (size_t)(end - name));
-	field->type = brackets ? tally_arena_printf(parser->arena, "%.*s%.*s", (int)*base_length,
-						    start, (int)(brackets_end - brackets), brackets)
-			       : tally_arena_copy(parser->arena, start, *base_length);
+	if (brackets)
+		field->type = tally_arena_printf(parser->arena, "%.*s%.*s", (int)*base_length,
+						 start, (int)(brackets_end - brackets), brackets);
+	else
+		field->type = tally_arena_copy(parser->arena, start, *base_length);
 	if (!field->name || !field->type)
 		return -ENOMEM;
 	field->is_array = brackets != NULL;
-	struct line inside = { brackets ? brackets + 1 : NULL, brackets_end };
-	if (!brackets || !take_number(&inside, count))
-		*count = 0;
+	*count = 0;
+	if (brackets) {
+		struct line inside = { brackets + 1, brackets_end };
+		if (!take_number(&inside, count))
+			*count = 0;
+	}
 	return 0;
 }
 
@@ -376,7 +380,9 @@ bool tally_tracepoint_bytes(const struct tally_tracepoint *tracepoint,
 			offset += (size_t)field->offset + field->size_bytes;
 		if (offset > size)
 			return false;
-		count = field->size_bytes == 2 ? size - offset : (word >> 16) & 0xffff;
+		count = (word >> 16) & 0xffff;
+		if (field->size_bytes == 2)
+			count = size - offset;
 	} else if (count == 0 && offset <= size) {
 		count = size - offset; /* a flexible array: the rest of the record */
 	}

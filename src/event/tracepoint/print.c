@@ -119,12 +119,15 @@ static void print_number_field(const struct tally_tracepoint *tracepoint,
 	}
 	static const int8_t LENGTHS[] = { [1] = -2, [2] = -1, [4] = 0 };
 	bool has_length = field->size_bytes == 1 || field->size_bytes == 2 || is_int;
-	const struct tally_print_spec spec = {
+	struct tally_print_spec spec = {
 		.conversion = field->is_signed ? 'd' : 'u',
-		.length = has_length ? LENGTHS[field->size_bytes] : 2,
-		.width = field->is_signed && field->size_bytes == 2 ? 2 : 0,
+		.length = 2,
 		.precision = -1,
 	};
+	if (has_length)
+		spec.length = LENGTHS[field->size_bytes];
+	if (field->is_signed && field->size_bytes == 2)
+		spec.width = 2;
 	tally_print_number(out, &spec, 0, value);
 }
 

@@ -16,7 +16,9 @@ static void print_mac(struct tally_buffer *out, const char *variant, const uint8
 	for (size_t i = 0; i < 6; i++)
 		ordered[i] = bytes[reverse ? 5 - i : i];
 	const char *separator = variant[1] == 'F' ? "-" : ":";
-	tally_print_hex_bytes(out, ordered, 6, variant[0] == 'm' ? "" : separator);
+	if (variant[0] == 'm')
+		separator = "";
+	tally_print_hex_bytes(out, ordered, 6, separator);
 }
 
 static void print_ipv4(struct tally_buffer *out, bool leading_zeros, bool reverse,
@@ -53,7 +55,9 @@ static size_t longest_zeros(const uint8_t *bytes, size_t range, size_t *start)
 			*start = i;
 		}
 	}
-	return longest > 1 ? longest : 0;
+	if (longest > 1)
+		return longest;
+	return 0;
 }
 
 /* Prints as in RFC 5952; mapped and ISATAP addresses with the last 32 bits as IPv4. */

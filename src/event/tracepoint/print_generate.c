@@ -1,5 +1,7 @@
 /* Compiles a parsed print format to instructions.  Expressions become code for a stack of numbers.
  * The stack's depth is checked here, so a run checks only its accesses to the event's bytes. */
+#include "base/characters.h"
+#include "base/extremes.h"
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -173,7 +175,9 @@ static size_t emit(struct generator *generator, struct tally_print_instruction i
 		fail(generator, -EBADMSG, "it is too long");
 	else if (tally_vector_push(&generator->code, instruction) < 0)
 		fail(generator, -ENOMEM, "");
-	return generator->error ? 0 : generator->code.count - 1;
+	if (generator->error)
+		return 0;
+	return generator->code.count - 1;
 }
 
 static void pushed(struct generator *generator)
@@ -209,7 +213,9 @@ static const struct tally_tracepoint_field *place_of(const struct tally_node *no
 	node = without_casts(node);
 	bool is_place = node->kind == TALLY_NODE_FIELD || node->kind == TALLY_NODE_DYNAMIC ||
 			node->kind == TALLY_NODE_STRING;
-	return is_place ? node->field : NULL;
+	if (is_place)
+		return node->field;
+	return NULL;
 }
 
 static bool is_number_size(uint32_t bytes)
@@ -361,7 +367,7 @@ static void emit_array(struct generator *generator, enum tally_print_opcode opco
 	if (node->third)
 		emit_number(generator, node->third);
 	emit_field(generator, opcode, field, NULL);
-	generator->stack -= node->third ? 2 : 1;
+	generator->stack -= 1 + (node->third != NULL);
 }
 
 static void emit_text(struct generator *generator, const struct tally_node *node,
@@ -529,7 +535,10 @@ static void emit_branches(struct generator *generator, const struct tally_node *
 {
 	uint64_t value;
 	if (tally_print_constant(node->left, &value)) {
-		node = value ? node->right : node->third;
+		if (value)
+			node = node->right;
+		else
+			node = node->third;
 		if (as_string)
 			emit_string(generator, node, spec);
 		else
@@ -567,13 +576,12 @@ static void emit_pointer(struct generator *generator, const struct tally_node *n
 	case 'I':
 	case 'i':
 	case 'U':
-		if (field)
-			emit_field(generator,
-				   spec->variant[0] == 'h' ? TALLY_PRINT_BUFFER
-							   : TALLY_PRINT_ADDRESS,
-				   field, spec);
-		else
+		if (!field)
 			fail(generator, -EBADMSG, "an address or buffer that is no field");
+		else if (spec->variant[0] == 'h')
+			emit_field(generator, TALLY_PRINT_BUFFER, field, spec);
+		else
+			emit_field(generator, TALLY_PRINT_ADDRESS, field, spec);
 		return;
 	case 'b':
 		if (field)
@@ -583,10 +591,12 @@ static void emit_pointer(struct generator *generator, const struct tally_node *n
 		return;
 	default:
 		emit_number(generator, node);
-		emit(generator, (struct tally_print_instruction){
-					.opcode = (uint8_t)(spec->variant[0] ? TALLY_PRINT_FUNCTION
-									     : TALLY_PRINT_POINTER),
-					.spec = spec });
+		if (spec->variant[0])
+			emit(generator, (struct tally_print_instruction){
+						.opcode = TALLY_PRINT_FUNCTION, .spec = spec });
+		else
+			emit(generator, (struct tally_print_instruction){
+						.opcode = TALLY_PRINT_POINTER, .spec = spec });
 		generator->stack--;
 	}
 }
@@ -623,9 +633,9 @@ static int16_t take_width(const char **at, const char *end)
 {
 	int width = 0;
 	for (; *at < end && isdigit((unsigned char)**at); (*at)++)
-		width = width >= TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX
-						       : width * 10 + (**at - '0');
-	return (int16_t)(width > TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : width);
+		if (width < TALLY_PRINT_WIDTH_MAX)
+			width = width * 10 + (**at - '0');
+	return (int16_t)tally_min_i64(width, TALLY_PRINT_WIDTH_MAX);
 }
 
 static bool take_char(const char **at, const char *end, const char *set, char *taken)
@@ -659,9 +669,9 @@ static void take_variant(const char **at, const char *end, struct tally_print_sp
 		out[2] = ' ';
 		if (out[1] == 'S')
 			while (take_char(at, end, "pfs", &c))
-				out[2] |= c == 'p' ? 1 : 0;
-		if (out[1] != '6' && take_char(at, end, "hnlb", &c))
-			out[2] |= c == 'h' || c == 'l' ? 4 : 0;
+				out[2] |= c == 'p';
+		if (out[1] != '6' && take_char(at, end, "hnlb", &c) && (c == 'h' || c == 'l'))
+			out[2] |= 4;
 		if (out[1] != '4' && take_char(at, end, "c", &c))
 			out[2] |= 2;
 	} else {
@@ -691,8 +701,10 @@ static void take_flags(const char **at, const char *end, struct tally_print_spec
 			spec->length--;
 		else if (c == 'l')
 			spec->length++;
+		else if (c == 'L' || c == 'q' || c == 'j')
+			spec->length = 2;
 		else
-			spec->length = c == 'L' || c == 'q' || c == 'j' ? 2 : 1;
+			spec->length = 1;
 	}
 }
 
@@ -770,21 +782,18 @@ static const char *emit_conversion(struct generator *generator, const char *at, 
 	struct tally_node *argument = next_argument(generator);
 	if (!generator->error)
 		emit_argument(generator, star, argument, spec);
-	return generator->error ? end : at;
-}
-
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
+	if (generator->error)
+		return end;
+	return at;
 }
 
 /* Finds the next word in an argument's text. */
 static bool next_word(const char **at, const char *end, const char **word)
 {
-	while (*at < end && !is_word_char(**at))
+	while (*at < end && !tally_is_word_char(**at))
 		(*at)++;
 	*word = *at;
-	while (*at < end && is_word_char(**at))
+	while (*at < end && tally_is_word_char(**at))
 		(*at)++;
 	return *at > *word;
 }

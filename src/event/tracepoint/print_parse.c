@@ -26,6 +26,7 @@
  *
  * All limits are of depth or length, so that parsing takes time linear in the text.
  */
+#include "base/characters.h"
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -85,11 +86,6 @@ static void *refuse(struct print_parser *parser, int code, const char *what)
 	return fail(parser, code, what);
 }
 
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 static void skip_space(struct print_parser *parser)
 {
 	while (parser->at < parser->end && isspace((unsigned char)*parser->at))
@@ -100,8 +96,11 @@ static void skip_space(struct print_parser *parser)
 static bool scan_quoted(struct print_parser *parser, char quote, const char **text, size_t *length)
 {
 	const char *start = ++parser->at;
-	while (parser->at < parser->end && *parser->at != quote)
-		parser->at += *parser->at == '\\' && parser->end - parser->at > 1 ? 2 : 1;
+	while (parser->at < parser->end && *parser->at != quote) {
+		if (*parser->at == '\\' && parser->end - parser->at > 1)
+			parser->at++;
+		parser->at++;
+	}
 	if (parser->at >= parser->end)
 		return false;
 	*text = start;
@@ -175,10 +174,10 @@ static void advance(struct print_parser *parser)
 		parser->token.kind = TOKEN_CHARACTER;
 		if (!scan_quoted(parser, '\'', &parser->token.text, &parser->token.length))
 			refuse(parser, -EBADMSG, "a character doesn't end");
-	} else if (is_word_char(*parser->at)) {
+	} else if (tally_is_word_char(*parser->at)) {
 		parser->token.kind = TOKEN_WORD;
 		parser->token.text = parser->at;
-		while (parser->at < parser->end && is_word_char(*parser->at))
+		while (parser->at < parser->end && tally_is_word_char(*parser->at))
 			parser->at++;
 		parser->token.length = (size_t)(parser->at - parser->token.text);
 	} else {
@@ -244,7 +243,9 @@ static struct tally_node *new_atom(struct print_parser *parser, const char *text
 	node->text = tally_arena_copy(parser->arena, text, length);
 	node->text_length = length;
 	node->is_string = is_string;
-	return node->text ? node : fail(parser, -ENOMEM, "");
+	if (node->text)
+		return node;
+	return fail(parser, -ENOMEM, "");
 }
 
 static const struct tally_tracepoint_field *take_field(struct print_parser *parser)
@@ -266,6 +267,14 @@ static const struct tally_tracepoint_field *take_field(struct print_parser *pars
 
 static struct tally_node *parse_expression(struct print_parser *parser);
 static struct tally_node *parse_unary(struct print_parser *parser);
+
+/* Parses a sign and the expression behind it. */
+static struct tally_node *parse_after(struct print_parser *parser, const char *sign)
+{
+	if (!expect(parser, sign))
+		return NULL;
+	return parse_expression(parser);
+}
 
 /* Parses what follows REC. */
 static struct tally_node *parse_record(struct print_parser *parser)
@@ -311,7 +320,9 @@ static int64_t entry_value(struct print_parser *parser, const struct tally_node 
 		fail(parser, -EBADMSG, "a table's value is not constant");
 		return -1;
 	}
-	return (int64_t)value < 0 ? -1 : (int64_t)value;
+	if ((int64_t)value < 0)
+		return -1;
+	return (int64_t)value;
 }
 
 /* Parses "{ value, text }, ..." up to the closing parenthesis. */
@@ -426,12 +437,13 @@ static struct tally_node *parse_field_function(struct print_parser *parser,
 static struct tally_node *parse_array_function(struct print_parser *parser,
 					       enum tally_node_kind kind)
 {
-	struct tally_node *where = parse_expression(parser), *count = NULL, *bytes = NULL;
-	if (expect(parser, ","))
-		count = parse_expression(parser);
-	if (kind == TALLY_NODE_ARRAY && expect(parser, ","))
-		bytes = parse_expression(parser);
-	return expect(parser, ")") ? new_node(parser, kind, where, count, bytes) : NULL;
+	struct tally_node *where = parse_expression(parser), *bytes = NULL;
+	struct tally_node *count = parse_after(parser, ",");
+	if (kind == TALLY_NODE_ARRAY)
+		bytes = parse_after(parser, ",");
+	if (!expect(parser, ")"))
+		return NULL;
+	return new_node(parser, kind, where, count, bytes);
 }
 
 /* Parses __print_dynamic_array(field, bytes per element), after the opening parenthesis. */
@@ -439,7 +451,7 @@ static struct tally_node *parse_dynamic_array(struct print_parser *parser,
 					      enum tally_node_kind kind)
 {
 	const struct tally_tracepoint_field *field = take_field(parser);
-	struct tally_node *bytes = expect(parser, ",") ? parse_expression(parser) : NULL;
+	struct tally_node *bytes = parse_after(parser, ",");
 	struct tally_node *where = new_node(parser, TALLY_NODE_DYNAMIC, NULL, NULL, NULL);
 	struct tally_node *length = new_node(parser, TALLY_NODE_DYNAMIC_LENGTH, NULL, NULL, NULL);
 	struct tally_node *count = new_node(parser, TALLY_NODE_BINARY, length, bytes, NULL);
@@ -460,7 +472,9 @@ static struct tally_node *parse_nanoseconds(struct print_parser *parser, enum ta
 	struct tally_node *node = new_node(parser, kind, value, second, NULL);
 	if (node)
 		node->operation = operation;
-	return expect(parser, ")") ? node : NULL;
+	if (!expect(parser, ")"))
+		return NULL;
+	return node;
 }
 
 static struct tally_node *parse_seconds(struct print_parser *parser, enum tally_node_kind kind)
@@ -479,9 +493,10 @@ static struct tally_node *parse_expected(struct print_parser *parser, enum tally
 {
 	(void)kind;
 	struct tally_node *condition = parse_expression(parser);
-	if (expect(parser, ","))
-		parse_expression(parser);
-	return expect(parser, ")") ? condition : NULL;
+	parse_after(parser, ",");
+	if (!expect(parser, ")"))
+		return NULL;
+	return condition;
 }
 
 /* Parses __builtin_constant_p(value), after the opening parenthesis: 1, which selects the branch
@@ -490,16 +505,20 @@ static struct tally_node *parse_is_constant(struct print_parser *parser, enum ta
 {
 	(void)kind;
 	parse_expression(parser);
-	return expect(parser, ")") ? new_atom(parser, "1", 1, false) : NULL;
+	if (!expect(parser, ")"))
+		return NULL;
+	return new_atom(parser, "1", 1, false);
 }
 
 /* Parses the arguments of a function that only the kernel has, after the opening parenthesis. */
 static struct tally_node *parse_kernel_call(struct print_parser *parser, const struct token *name)
 {
 	struct tally_node *call = new_node(parser, TALLY_NODE_CALL, NULL, NULL, NULL);
-	struct tally_node **last = call ? &call->left : NULL;
+	if (!call)
+		return NULL;
+	struct tally_node **last = &call->left;
 	bool more = !token_is(parser, ")");
-	while (call && more) {
+	while (more) {
 		struct tally_node *argument = parse_expression(parser);
 		/* Each argument has a node of its own, which may be chained. */
 		struct tally_node *link = new_node(parser, TALLY_NODE_CAST, argument, NULL, NULL);
@@ -512,13 +531,15 @@ static struct tally_node *parse_kernel_call(struct print_parser *parser, const s
 			call->depth = link->depth + 1;
 		more = accept(parser, ",");
 	}
-	if (!call || !expect(parser, ")"))
+	if (!expect(parser, ")"))
 		return NULL;
 	call->text = tally_arena_copy(parser->arena, name->text, name->length);
 	call->text_length = name->length;
 	if (call->depth > TALLY_NODE_DEPTH_MAX)
 		return refuse(parser, -EBADMSG, "an expression is too deep");
-	return call->text ? call : fail(parser, -ENOMEM, "");
+	if (call->text)
+		return call;
+	return fail(parser, -ENOMEM, "");
 }
 
 static struct tally_node *parse_call(struct print_parser *parser, const struct token *name)
@@ -603,7 +624,7 @@ static struct tally_node *parse_compound(struct print_parser *parser)
 		return NULL;
 	struct token member = parser->token;
 	advance(parser);
-	struct tally_node *value = expect(parser, "=") ? parse_expression(parser) : NULL;
+	struct tally_node *value = parse_after(parser, "=");
 	struct tally_node *node = new_node(parser, TALLY_NODE_COMPOUND, value, NULL, NULL);
 	if (!node || !expect(parser, "}"))
 		return NULL;
@@ -620,8 +641,9 @@ static bool skip_to(struct print_parser *parser, const char *ends)
 	bool found = false, skipped_before = parser->skips;
 	parser->skips = true;
 	while (!parser->error && parser->token.kind != TOKEN_END) {
-		bool is_sign = parser->token.kind == TOKEN_SIGN && parser->token.length == 1;
-		char sign = is_sign ? *parser->token.text : 'a';
+		char sign = 'a';
+		if (parser->token.kind == TOKEN_SIGN && parser->token.length == 1)
+			sign = *parser->token.text;
 		found = nesting == 0 && strchr(ends, sign);
 		if (found || (strchr(")]}", sign) && nesting-- == 0))
 			break;
@@ -693,7 +715,9 @@ static struct tally_node *parse_statements(struct print_parser *parser)
 	parser->binding_count = outer;
 	if (!value)
 		return fail(parser, -EBADMSG, "statements that are no declarations");
-	return expect(parser, "}") && expect(parser, ")") ? value : NULL;
+	if (expect(parser, "}") && expect(parser, ")"))
+		return value;
+	return NULL;
 }
 
 /* Parses a cast, a compound literal, statements or a parenthesis, after the "(". */
@@ -712,7 +736,9 @@ static struct tally_node *parse_parenthesis(struct print_parser *parser)
 			return NULL;
 		node->text = tally_arena_copy(parser->arena, type, length);
 		node->text_length = length;
-		return node->text ? node : fail(parser, -ENOMEM, "");
+		if (node->text)
+			return node;
+		return fail(parser, -ENOMEM, "");
 	}
 	const char *at = parser->at;
 	struct token token = parser->token;
@@ -721,7 +747,9 @@ static struct tally_node *parse_parenthesis(struct print_parser *parser)
 	parser->at = at;
 	parser->token = token;
 	struct tally_node *inner = parse_expression(parser);
-	return expect(parser, ")") ? inner : NULL;
+	if (!expect(parser, ")"))
+		return NULL;
+	return inner;
 }
 
 static struct tally_node *parse_word(struct print_parser *parser)
@@ -764,7 +792,9 @@ static struct tally_node *parse_suffixes(struct print_parser *parser, struct tal
 			break;
 		}
 	}
-	return parser->error ? NULL : node;
+	if (parser->error)
+		return NULL;
+	return node;
 }
 
 static struct tally_node *parse_operand(struct print_parser *parser)
@@ -871,7 +901,9 @@ static struct tally_node *parse_binary(struct print_parser *parser, unsigned low
 		if (left)
 			left->operation = operation;
 	}
-	return parser->error ? NULL : left;
+	if (parser->error)
+		return NULL;
+	return left;
 }
 
 static struct tally_node *parse_expression(struct print_parser *parser)
@@ -882,12 +914,16 @@ static struct tally_node *parse_expression(struct print_parser *parser)
 		return refuse(parser, -EBADMSG, "conditions are too deep");
 	struct tally_node *node = parse_binary(parser, 1);
 	if (node && accept(parser, "?")) {
-		struct tally_node *yes = token_is(parser, ":") ? node : parse_expression(parser);
-		struct tally_node *no = expect(parser, ":") ? parse_expression(parser) : NULL;
+		struct tally_node *yes = node;
+		if (!token_is(parser, ":"))
+			yes = parse_expression(parser);
+		struct tally_node *no = parse_after(parser, ":");
 		node = new_node(parser, TALLY_NODE_CONDITION, node, yes, no);
 	}
 	parser->nesting--;
-	return parser->error ? NULL : node;
+	if (parser->error)
+		return NULL;
+	return node;
 }
 
 /* Parses an argument.  One that isn't understood becomes TALLY_NODE_UNKNOWN. */

@@ -209,11 +209,19 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 		     const struct tally_print_program *program, const uint8_t *raw, size_t size,
 		     const struct tally_print_names *names, struct tally_buffer *out);
 
+/* Returns how many bytes the buffer may hold without growing. */
+static inline size_t tally_print_limit(const struct tally_buffer *out)
+{
+	if (out->maximum && out->maximum < out->capacity)
+		return out->maximum;
+	return out->capacity;
+}
+
 /* tally_buffer_append(), inlined for when there is room: an event is a dozen appends of a few
  * bytes. */
 static inline void tally_print_append(struct tally_buffer *out, const void *bytes, size_t length)
 {
-	size_t limit = out->maximum && out->maximum < out->capacity ? out->maximum : out->capacity;
+	size_t limit = tally_print_limit(out);
 	if (out->failed || limit <= out->length || length >= limit - out->length) {
 		tally_buffer_append(out, bytes, length);
 		return;

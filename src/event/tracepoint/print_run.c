@@ -1,6 +1,7 @@
 /* Runs a compiled print format over an event's bytes.  Allocates only for the output; ~40 ns per
  * event (libtraceevent: ~650). */
 #include "base/digits.h"
+#include "base/extremes.h"
 #include "tracepoint/print_program.h"
 
 #include <string.h>
@@ -45,8 +46,11 @@ static struct span span_of(const struct run *run, const struct tally_tracepoint_
 	span.available = run->size - span.offset;
 	if (field->size_bytes == 0 || (field->place != TALLY_FIELD_FIXED && field->size_bytes == 2))
 		span.length = span.available;
-	if (span.length > span.available)
-		span.length = field->place == TALLY_FIELD_FIXED ? span.available : 0;
+	if (span.length <= span.available)
+		return span;
+	span.length = 0;
+	if (field->place == TALLY_FIELD_FIXED)
+		span.length = span.available;
 	return span;
 }
 
@@ -94,7 +98,9 @@ static void print_hex_number(struct tally_buffer *out, uint64_t value)
 static void print_pointed_string(const struct run *run, uint64_t address)
 {
 	const struct tally_print_names *names = run->names;
-	const char *text = names && names->string ? names->string(names->context, address) : NULL;
+	const char *text = NULL;
+	if (names && names->string)
+		text = names->string(names->context, address);
 	if (text)
 		tally_buffer_text(run->out, text);
 	else
@@ -106,9 +112,9 @@ static void print_function(const struct run *run, const struct tally_print_spec 
 {
 	const struct tally_print_names *names = run->names;
 	uint64_t start = address;
-	const char *name = names && names->function
-				   ? names->function(names->context, address, &start)
-				   : NULL;
+	const char *name = NULL;
+	if (names && names->function)
+		name = names->function(names->context, address, &start);
 	if (!name) {
 		tally_print_hexadecimal(run->out, address);
 		return;
@@ -168,9 +174,8 @@ static void print_hex(const struct run *run, const struct tally_print_instructio
 		      uint64_t count)
 {
 	struct span span = span_of(run, instruction->field);
-	size_t length = (uint32_t)count;
-	tally_print_hex_bytes(run->out, run->raw + span.offset,
-			      length < span.available ? length : span.available,
+	size_t length = tally_min_u64((uint32_t)count, span.available);
+	tally_print_hex_bytes(run->out, run->raw + span.offset, length,
 			      instruction->opcode == TALLY_PRINT_HEX ? " " : "");
 }
 
@@ -199,8 +204,7 @@ static void print_buffer(const struct run *run, const struct tally_print_instruc
 	struct span span = span_of(run, instruction->field);
 	int64_t wanted = spec->width ? spec->width : 1;
 	if (spec->star_width)
-		wanted = run->star;
-	size_t length = wanted < 0 ? 0 : (size_t)wanted;
+		wanted = tally_max_i64(run->star, 0);
 	const char *separator = " ";
 	switch (spec->variant[1]) {
 	case 'C':
@@ -214,7 +218,7 @@ static void print_buffer(const struct run *run, const struct tally_print_instruc
 		break;
 	}
 	tally_print_hex_bytes(run->out, run->raw + span.offset,
-			      length < span.length ? length : span.length, separator);
+			      tally_min_u64((uint64_t)wanted, span.length), separator);
 }
 
 static void print_bits(const struct run *run, const struct tally_print_instruction *instruction)
@@ -226,7 +230,9 @@ static void print_bits(const struct run *run, const struct tally_print_instructi
 	if (spec->conversion == 'p' && spec->star_width && run->star >= 0 &&
 	    (uint64_t)run->star < 8 * span.length)
 		span.length = (size_t)(run->star + 7) / 8;
-	struct tally_buffer *out = spec->plain || spec->conversion == 'p' ? run->out : &text;
+	struct tally_buffer *out = &text;
+	if (spec->plain || spec->conversion == 'p')
+		out = run->out;
 	if (instruction->opcode == TALLY_PRINT_BITMASK)
 		tally_print_bitmask(out, bits, span.length, run->tracepoint->swap);
 	else
@@ -330,8 +336,7 @@ struct cursor {
 
 static struct cursor cursor_of(const struct tally_buffer *out)
 {
-	size_t limit = out->maximum && out->maximum < out->capacity ? out->maximum : out->capacity;
-	return (struct cursor){ out->bytes + out->length, out->bytes + limit };
+	return (struct cursor){ out->bytes + out->length, out->bytes + tally_print_limit(out) };
 }
 
 static uint64_t load_native(const struct run *run,
@@ -373,8 +378,11 @@ static char *put_number(char *at, const struct tally_print_spec *spec, uint64_t 
 	}
 	int64_t number = (int64_t)(value << unused_bits) >> unused_bits;
 	bool negative = spec->conversion == 'd' && number < 0;
-	value = spec->conversion == 'd' ? (uint64_t)number : value << unused_bits >> unused_bits;
-	value = negative ? -value : value;
+	value = value << unused_bits >> unused_bits;
+	if (spec->conversion == 'd')
+		value = (uint64_t)number;
+	if (negative)
+		value = -value;
 	unsigned length = tally_decimal_length(value);
 	for (; length + negative < width; width--)
 		*at++ = spec->zero ? '0' : ' ';

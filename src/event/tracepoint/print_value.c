@@ -1,6 +1,7 @@
 /* Formats one value: printf's integer and string conversions without printf (which takes longer
  * than the rest of an event together), hex bytes, bit masks. */
 #include "base/digits.h"
+#include "base/extremes.h"
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -22,9 +23,13 @@ uint64_t tally_print_operate(enum tally_operation operation, uint64_t left, uint
 	case TALLY_OPERATION_MULTIPLY:
 		return left * right;
 	case TALLY_OPERATION_DIVIDE:
-		return right ? left / right : 0;
+		if (!right)
+			return 0;
+		return left / right;
 	case TALLY_OPERATION_REMAINDER:
-		return right ? left % right : 0;
+		if (!right)
+			return 0;
+		return left % right;
 	case TALLY_OPERATION_ADD:
 		return left + right;
 	case TALLY_OPERATION_SUBTRACT:
@@ -82,13 +87,16 @@ unsigned tally_print_cast_bytes(const char *type, size_t length)
 static uint64_t character(const char *text, size_t length)
 {
 	static const char names[] = "abtnvfr", codes[] = "\a\b\t\n\v\f\r";
+	if (!length)
+		return 0;
 	if (length < 2 || text[0] != '\\')
-		return length ? (uint8_t)text[0] : 0;
+		return (uint8_t)text[0];
 	const char *named = memchr(names, text[1], sizeof(names) - 1);
 	if (named)
 		return (uint8_t)codes[named - names];
-	return isdigit((unsigned char)text[1]) ? strtoull(text + 1, NULL, 8) & 0xff
-					       : (uint8_t)text[1];
+	if (isdigit((unsigned char)text[1]))
+		return strtoull(text + 1, NULL, 8) & 0xff;
+	return (uint8_t)text[1];
 }
 
 uint64_t tally_print_atom_number(const struct tally_node *atom)
@@ -109,7 +117,9 @@ bool tally_print_constant(const struct tally_node *node, uint64_t *value)
 		if (!tally_print_constant(node->left, &left))
 			return false;
 		unsigned bytes = tally_print_cast_bytes(node->text, node->text_length);
-		*value = bytes == 8 ? left : left & ((1ull << 8 * bytes) - 1);
+		*value = left;
+		if (bytes < 8)
+			*value &= (1ull << 8 * bytes) - 1;
 		return true;
 	case TALLY_NODE_UNARY:
 	case TALLY_NODE_BINARY:
@@ -145,7 +155,9 @@ void tally_print_hexadecimal(struct tally_buffer *out, uint64_t value)
 
 static void pad(struct tally_buffer *out, char c, size_t count)
 {
-	char *room = count ? tally_buffer_room(out, count) : NULL;
+	if (!count)
+		return;
+	char *room = tally_buffer_room(out, count);
 	if (!room)
 		return;
 	memset(room, c, count);
@@ -160,8 +172,9 @@ static void measure(const struct tally_print_spec *spec, int64_t star, size_t *w
 {
 	int64_t wide = spec->star_width ? star : spec->width;
 	*left = spec->left || wide < 0;
-	wide = wide < 0 ? -wide : wide;
-	*width = (size_t)(wide > TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : wide);
+	if (wide < 0)
+		wide = -wide;
+	*width = (size_t)tally_min_i64(wide, TALLY_PRINT_WIDTH_MAX);
 	*precision = spec->star_precision ? star : spec->precision;
 }
 
@@ -178,7 +191,7 @@ void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *s
 	measure(spec, star, &width, &precision, &left);
 	if (precision >= 0 && (uint64_t)precision < length)
 		length = (size_t)precision;
-	size_t padding = width > length ? width - length : 0;
+	size_t padding = tally_saturating_sub_u64(width, length);
 	if (!left)
 		pad(out, ' ', padding);
 	tally_print_append(out, text, length);
@@ -196,15 +209,18 @@ static uint64_t narrow(const struct tally_print_spec *spec, uint64_t value, bool
 		return value << unused_bits >> unused_bits;
 	int64_t number = (int64_t)(value << unused_bits) >> unused_bits;
 	*negative = number < 0;
-	return *negative ? -(uint64_t)number : (uint64_t)number;
+	if (*negative)
+		return -(uint64_t)number;
+	return (uint64_t)number;
 }
 
 static size_t digits_of(const struct tally_print_spec *spec, char *end, uint64_t value)
 {
 	switch (spec->conversion) {
 	case 'x':
-		return tally_digits_binary(end, value, 4,
-					   spec->upper ? upper_digits : lower_digits);
+		if (spec->upper)
+			return tally_digits_binary(end, value, 4, upper_digits);
+		return tally_digits_binary(end, value, 4, lower_digits);
 	case 'o':
 		return tally_digits_binary(end, value, 3, lower_digits);
 	default:
@@ -221,12 +237,14 @@ static void print_padded(struct tally_buffer *out, const struct tally_print_spec
 	measure(spec, star, &width, &precision, &left);
 	if (precision > TALLY_PRINT_WIDTH_MAX)
 		precision = TALLY_PRINT_WIDTH_MAX;
-	size_t zeros = precision > (int64_t)length ? (size_t)precision - length : 0;
+	size_t zeros = 0;
+	if (precision > (int64_t)length)
+		zeros = (size_t)precision - length;
 	if (spec->conversion == 'o' && spec->alternative && zeros == 0 &&
 	    (length == 0 || digits[0] != '0'))
 		zeros = 1;
 	size_t used = strlen(prefix) + zeros + length;
-	size_t padding = width > used ? width - used : 0;
+	size_t padding = tally_saturating_sub_u64(width, used);
 	if (spec->zero && !left && precision < 0) {
 		zeros += padding;
 		padding = 0;
@@ -287,7 +305,9 @@ void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_
 static uint8_t mask_byte(const uint8_t *bits, size_t length, size_t i, bool swap)
 {
 	bool big_endian = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != swap;
-	return bits[big_endian ? length - 1 - i : i];
+	if (big_endian)
+		return bits[length - 1 - i];
+	return bits[i];
 }
 
 /* "0000ffff,00000003": most significant byte first, a comma every 32 bits. */

@@ -2,6 +2,8 @@
 #include "tracepoint/printk.h"
 
 #include "base/digits.h"
+#include "base/extremes.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ static bool parse_line(const char *at, const char *end, struct tally_printk_stri
 static int by_address(const void *a, const void *b)
 {
 	const struct tally_printk_string *left = a, *right = b;
-	return (left->address > right->address) - (left->address < right->address);
+	return tally_compare_u64(left->address, right->address);
 }
 
 int tally_printk_parse(struct tally_printk *printk, const char *text, size_t length)
@@ -57,8 +59,7 @@ int tally_printk_parse(struct tally_printk *printk, const char *text, size_t len
 	*printk = (struct tally_printk){ 0 };
 	const char *end = text + length;
 	for (const char *line = text; line < end;) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
+		const char *line_end = tally_line_end(line, end);
 		struct tally_printk_string string;
 		size_t string_length;
 		if (parse_line(line, line_end, &string, &string_length)) {
