@@ -49,7 +49,7 @@ static void show_counts(struct sim *sim, const struct tally_simulation_result *r
 	struct tally_stat_report report = {
 		.parts = &whole,
 		.part_count = 1,
-		.table = { .rows = (struct tally_figure *)result->rows, .count = result->row_count,
+		.table = { .rows = (struct tally_event_count *)result->rows, .count = result->row_count,
 			   .elapsed_ns = result->elapsed_ns },
 		.runs = 1,
 		.runs_wanted = 1,

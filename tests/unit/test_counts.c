@@ -23,7 +23,7 @@
 		.config = TALLY_SW_TASK_CLOCK, .group = -1, .value = (ns), .source = "kernel" \
 	}
 
-static struct tally_count_table table_of(struct tally_figure *rows, size_t count)
+static struct tally_count_table table_of(struct tally_event_count *rows, size_t count)
 {
 	return (struct tally_count_table){ .rows = rows, .count = count, .elapsed_ns = 1e9 };
 }
@@ -122,7 +122,7 @@ static void sigma_does_not_cancel_at_large_means(void **state)
 static void instructions_show_ipc_and_cpi(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { HW(CPU_CYCLES, 1000), HW(INSTRUCTIONS, 2310) };
+	struct tally_event_count rows[] = { HW(CPU_CYCLES, 1000), HW(INSTRUCTIONS, 2310) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 1, m), 2);
@@ -135,7 +135,7 @@ static void instructions_show_ipc_and_cpi(void **state)
 static void misses_show_their_share_of_accesses(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CACHE(L1D, ACCESS, 1000), CACHE(L1D, MISS, 50),
+	struct tally_event_count rows[] = { CACHE(L1D, ACCESS, 1000), CACHE(L1D, MISS, 50),
 				      HW(INSTRUCTIONS, 4000), CACHE(LL, ACCESS, 50),
 				      CACHE(LL, MISS, 10) };
 	struct tally_count_table table = TABLE(rows);
@@ -152,7 +152,7 @@ static void misses_show_their_share_of_accesses(void **state)
 static void user_cycles_are_not_compared_with_all_instructions(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { HW(CPU_CYCLES, 1000, .excludes = TALLY_ATTR_EXCLUDE_KERNEL),
+	struct tally_event_count rows[] = { HW(CPU_CYCLES, 1000, .excludes = TALLY_ATTR_EXCLUDE_KERNEL),
 				      HW(INSTRUCTIONS, 2310), CLOCK(1e6) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
@@ -165,7 +165,7 @@ static void user_cycles_are_not_compared_with_all_instructions(void **state)
 static void ratios_prefer_the_same_group(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { HW(CPU_CYCLES, 1), HW(CPU_CYCLES, 1000),
+	struct tally_event_count rows[] = { HW(CPU_CYCLES, 1), HW(CPU_CYCLES, 1000),
 				      HW(INSTRUCTIONS, 2000) };
 	rows[1].group = rows[2].group = 3;
 	struct tally_count_table table = TABLE(rows);
@@ -177,7 +177,7 @@ static void ratios_prefer_the_same_group(void **state)
 static void an_uncounted_event_is_no_denominator(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { HW(CPU_CYCLES, 1000, .state = TALLY_COUNT_NOT_COUNTED),
+	struct tally_event_count rows[] = { HW(CPU_CYCLES, 1000, .state = TALLY_COUNT_NOT_COUNTED),
 				      HW(INSTRUCTIONS, 2000) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
@@ -188,7 +188,7 @@ static void an_uncounted_event_is_no_denominator(void **state)
 static void clocks_show_utilization_of_tasks_but_not_of_cpus(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(5e8) };
+	struct tally_event_count rows[] = { CLOCK(5e8) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 0, m), 1);
@@ -202,7 +202,7 @@ static void clocks_show_utilization_of_tasks_but_not_of_cpus(void **state)
 static void cycles_show_gigahertz(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3.2e6),
+	struct tally_event_count rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3.2e6),
 				      HW(BRANCH_INSTRUCTIONS, 5e5) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
@@ -225,33 +225,33 @@ static void verdict_is(struct tally_count_table table, const char *beginning)
 static void low_ipc_with_many_llc_misses_reads_as_memory_bound(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9),
+	struct tally_event_count rows[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9),
 				      CACHE(LL, MISS, 2e7) };
 	verdict_is(TABLE(rows), "memory bound: 0.33 insn per cycle with 20.0 last-level");
 	rows[3].value = 0;
 	rows[3].config = TALLY_CACHE_DTLB | TALLY_CACHE_RESULT_MISS << 16;
 	rows[3].value = 2e7;
 	verdict_is(TABLE(rows), "address translation");
-	struct tally_figure bare[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9) };
+	struct tally_event_count bare[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9) };
 	verdict_is(TABLE(bare), "the pipeline mostly waits: 0.33 insn per cycle; -d shows");
-	struct tally_figure branchy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 3e9),
+	struct tally_event_count branchy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 3e9),
 					 HW(BRANCH_MISSES, 6e7) };
 	verdict_is(TABLE(branchy), "bad speculation: 20.0");
-	struct tally_figure busy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 9e9) };
+	struct tally_event_count busy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 9e9) };
 	verdict_is(TABLE(busy), "the pipeline is well used: 3.00");
 }
 
 static void an_idle_program_reads_as_waiting(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(1e7) };
+	struct tally_event_count rows[] = { CLOCK(1e7) };
 	verdict_is(TABLE(rows), "mostly waiting, not computing: 1 %");
 }
 
 static void a_preempted_program_reads_as_preempted(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(33e7) };
+	struct tally_event_count rows[] = { CLOCK(33e7) };
 	struct tally_count_table table = TABLE(rows);
 	table.has_cpu_times = true;
 	table.user_ns = 33e7;
@@ -270,7 +270,7 @@ static void simulated_counts_are_read_by_their_misses(void **state)
 {
 	(void)state;
 	char text[256];
-	struct tally_figure rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5),
+	struct tally_event_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5),
 				      CACHE(L1D, MISS, 4e6), CACHE(LL, MISS, 6e5),
 				      CACHE(DTLB, MISS, 0) };
 	struct tally_count_table table = TABLE(rows);
@@ -292,7 +292,7 @@ static void simulated_counts_are_read_by_their_misses(void **state)
 static void short_runs_get_no_verdict(void **state)
 {
 	(void)state;
-	struct tally_figure rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3e6), HW(INSTRUCTIONS, 1e6) };
+	struct tally_event_count rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3e6), HW(INSTRUCTIONS, 1e6) };
 	struct tally_count_table table = TABLE(rows);
 	char text[256];
 	table.elapsed_ns = 1e6;

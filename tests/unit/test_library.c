@@ -29,7 +29,7 @@ static bool refused(const void *opened, const char *error)
 static void group_counts_in_the_order_of_the_expression(void **state)
 {
 	char error[256] = "";
-	struct tally_figure counts[3] = { { 0 } };
+	struct tally_count counts[3] = { { 0 } };
 	struct tally_group *group = tally_group_open(
 		"page-faults:u,task-clock:u,context-switches:u", error, sizeof(error));
 	(void)state;
@@ -59,7 +59,7 @@ static void group_counts_in_the_order_of_the_expression(void **state)
 static void group_stops_and_starts_over_as_one(void **state)
 {
 	char error[256] = "";
-	struct tally_figure before[2], after[2];
+	struct tally_count before[2], after[2];
 	struct tally_group *group = tally_group_open("task-clock:u,page-faults:u", error,
 						     sizeof(error));
 	(void)state;

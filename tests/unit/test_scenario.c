@@ -261,7 +261,7 @@ static void registered_tracepoints_are_sorted_and_found(void **state)
 /* --- what comes of it ----------------------------------------------------- */
 
 struct results {
-	struct tally_figure rows[8];
+	struct tally_event_count rows[8];
 	unsigned count;
 	uint64_t samples, lost, lost_told;
 	unsigned told;

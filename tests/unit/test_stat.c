@@ -20,7 +20,7 @@ struct stat_test {
 	const struct tally_stat_view_ops *ops;
 	struct tally_buffer text;
 	struct tally_stat_view view;
-	struct tally_figure rows[16]; /* rows of the last report; their strings are freed */
+	struct tally_event_count rows[16]; /* rows of the last report; their strings are freed */
 	int status;
 	enum tally_count_by by;
 };

@@ -55,7 +55,7 @@ bool tally_total_value(const struct tally_total *total, double *value)
 	return true;
 }
 
-double tally_count_share(const struct tally_figure *count)
+double tally_count_share(const struct tally_event_count *count)
 {
 	if (!count->enabled_ns || count->running_ns >= count->enabled_ns)
 		return 1;
@@ -133,26 +133,26 @@ static const struct ratio ratios[] = {
 	{ STORE_MISSES(DTLB), STORES(DTLB), 100, false, "% of all dTLB stores", 2 },
 };
 
-static bool is_clock(const struct tally_figure *row)
+static bool is_clock(const struct tally_event_count *row)
 {
 	return row->type == TALLY_TYPE_SOFTWARE &&
 	       (row->config == TALLY_SW_CPU_CLOCK || row->config == TALLY_SW_TASK_CLOCK);
 }
 
-static bool is_in(const struct tally_figure *row, const char *cgroup)
+static bool is_in(const struct tally_event_count *row, const char *cgroup)
 {
 	if (cgroup && row->cgroup)
 		return !strcmp(row->cgroup, cgroup);
 	return cgroup == row->cgroup;
 }
 
-const struct tally_figure *tally_count_find(const struct tally_count_table *table, uint32_t type,
+const struct tally_event_count *tally_count_find(const struct tally_count_table *table, uint32_t type,
 					   uint64_t config, uint64_t excludes, int group,
 					   const char *cgroup)
 {
-	const struct tally_figure *found = NULL;
+	const struct tally_event_count *found = NULL;
 	for (size_t i = 0; i < table->count; i++) {
-		const struct tally_figure *row = &table->rows[i];
+		const struct tally_event_count *row = &table->rows[i];
 		if (row->type != type || row->config != config || row->excludes != excludes ||
 		    row->state != TALLY_COUNT_OK || !is_in(row, cgroup))
 			continue;
@@ -187,7 +187,7 @@ static struct tally_metric rate(double events, double clock_ns)
 
 /* A CPU-wide clock runs even while the CPU is idle.  Divided by the elapsed time it gives the
  * number of CPUs counted, which is not called "utilized". */
-static unsigned clock_metric(const struct tally_count_table *table, const struct tally_figure *row,
+static unsigned clock_metric(const struct tally_count_table *table, const struct tally_event_count *row,
 			     struct tally_metric *out)
 {
 	if (table->elapsed_ns <= 0)
@@ -202,7 +202,7 @@ static unsigned clock_metric(const struct tally_count_table *table, const struct
 unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 			  struct tally_metric out[TALLY_METRICS_MAX])
 {
-	const struct tally_figure *row = &table->rows[index];
+	const struct tally_event_count *row = &table->rows[index];
 	unsigned count = 0;
 	double clock_ns = tally_count_clock_ns(table, row->cgroup);
 	if (row->state != TALLY_COUNT_OK)
@@ -214,7 +214,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		const struct ratio *r = &ratios[i];
 		if (r->type != row->type || r->config != row->config)
 			continue;
-		const struct tally_figure *other = tally_count_find(table, r->other_type,
+		const struct tally_event_count *other = tally_count_find(table, r->other_type,
 								   r->other_config, row->excludes,
 								   row->group, row->cgroup);
 		if (!other)

@@ -64,7 +64,7 @@ enum tally_count_state {
 	 TALLY_ATTR_EXCLUDE_IDLE | TALLY_ATTR_EXCLUDE_HOST)
 
 /* The figure of one event.  The code that fills it in owns the strings. */
-struct tally_figure {
+struct tally_event_count {
 	const char *name; /* as shown, with the modifiers in use */
 	const char *unit; /* "" or "Joules" …; clocks are "ns" */
 	double scale;     /* value × scale is in the unit */
@@ -105,11 +105,11 @@ struct tally_count_part {
 };
 
 /* Returns the share of the enabled time in which the event was counted, 0…1. */
-double tally_count_share(const struct tally_figure *count);
+double tally_count_share(const struct tally_event_count *count);
 
 /* All counts of one run or interval. */
 struct tally_count_table {
-	struct tally_figure *rows;
+	struct tally_event_count *rows;
 	size_t count;
 	double elapsed_ns;
 	/* times are simulated, and say nothing about the command's own */
@@ -137,7 +137,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 
 /* Finds the row that counts (type, config) with the same excludes and in the same cgroup (NULL:
  * none), preferably in the same group.  Returns NULL if no such row has a figure. */
-const struct tally_figure *tally_count_find(const struct tally_count_table *table, uint32_t type,
+const struct tally_event_count *tally_count_find(const struct tally_count_table *table, uint32_t type,
 					   uint64_t config, uint64_t excludes, int group,
 					   const char *cgroup);
 

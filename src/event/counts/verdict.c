@@ -24,16 +24,16 @@ struct evidence {
 };
 
 static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type,
-				   uint64_t config, const struct tally_figure *instructions)
+				   uint64_t config, const struct tally_event_count *instructions)
 {
-	const struct tally_figure *row = tally_count_find(table, type, config,
+	const struct tally_event_count *row = tally_count_find(table, type, config,
 							 instructions->excludes, -1, NULL);
 	if (row && instructions->value > 0)
 		return 1000 * row->value / instructions->value;
 	return -1;
 }
 
-static const struct tally_figure *any_instructions(const struct tally_count_table *table)
+static const struct tally_event_count *any_instructions(const struct tally_count_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (table->rows[i].type == TALLY_TYPE_HARDWARE &&
@@ -56,10 +56,10 @@ static bool was_preempted(const struct tally_count_table *table, double clock_ns
 static struct evidence gather(const struct tally_count_table *table)
 {
 	struct evidence e = { -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, false };
-	const struct tally_figure *instructions = any_instructions(table), *faults;
+	const struct tally_event_count *instructions = any_instructions(table), *faults;
 	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
-		const struct tally_figure *cycles = tally_count_find(
+		const struct tally_event_count *cycles = tally_count_find(
 			table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, instructions->excludes,
 			instructions->group, NULL);
 		if (cycles && cycles->value > 0)
@@ -194,7 +194,7 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		  "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
 		  "over too many pages" },
 	};
-	const struct tally_figure *instructions = any_instructions(table);
+	const struct tally_event_count *instructions = any_instructions(table);
 	double cost = 0;
 	if (!instructions || instructions->value < SHORTEST_RUN)
 		return false;

@@ -58,7 +58,7 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 {
 	const struct tally_event *event = &c->options->events[i];
 	const struct tally_provider_ops *ops = c->options->provider->ops;
-	struct tally_figure *row = &c->rows[part * c->options->event_count + i];
+	struct tally_event_count *row = &c->rows[part * c->options->event_count + i];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_TOOL;
 	row->name = event->name;
 	row->unit = event->unit ? event->unit : "";
@@ -94,7 +94,7 @@ static int add_part(struct tally_counting *c, const char *label)
 		struct tally_count_part *parts = reallocarray(c->parts, capacity, sizeof(*parts));
 		if (parts)
 			c->parts = parts;
-		struct tally_figure *rows = parts ? reallocarray(c->rows, capacity * (events + 1),
+		struct tally_event_count *rows = parts ? reallocarray(c->rows, capacity * (events + 1),
 								sizeof(*rows))
 						 : NULL;
 		if (!rows)
@@ -258,7 +258,7 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static void withhold_empty_tracepoint(struct tally_figure *row)
+static void withhold_empty_tracepoint(struct tally_event_count *row)
 {
 	if (row->type == TALLY_TYPE_TRACEPOINT && (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL) &&
 	    !row->raw) {
@@ -294,7 +294,7 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 	return sums;
 }
 
-static void fill_counted(struct tally_counting *c, struct tally_figure *row, size_t event,
+static void fill_counted(struct tally_counting *c, struct tally_event_count *row, size_t event,
 			 const struct sum *sum)
 {
 	struct tally_total total = sum->total;
@@ -338,7 +338,7 @@ static void fill_counted(struct tally_counting *c, struct tally_figure *row, siz
 					       : "was never enabled";
 }
 
-static bool substitute(struct tally_counting *c, struct tally_figure *row, size_t event,
+static bool substitute(struct tally_counting *c, struct tally_event_count *row, size_t event,
 		       const struct tally_resource_usage *usage)
 {
 	uint64_t value;
@@ -358,7 +358,7 @@ static bool substitute(struct tally_counting *c, struct tally_figure *row, size_
 	return true;
 }
 
-static void fill_refused(struct tally_counting *c, struct tally_figure *row, size_t event,
+static void fill_refused(struct tally_counting *c, struct tally_event_count *row, size_t event,
 			 const struct tally_resource_usage *usage)
 {
 	bool is_withheld = c->handles.events[event].refusal == TALLY_REFUSED_EMPTIED ||
@@ -375,7 +375,7 @@ static void fill(struct tally_counting *c, const struct tally_resource_usage *us
 	size_t events = c->options->event_count;
 	struct sum *sums = sum_up(c, since_start);
 	for (size_t at = 0; at < c->part_count * events; at++) {
-		struct tally_figure *row = &c->rows[at];
+		struct tally_event_count *row = &c->rows[at];
 		row->reason = NULL;
 		if (!sums) {
 			row->state = TALLY_COUNT_NOT_COUNTED;

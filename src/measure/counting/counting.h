@@ -83,7 +83,7 @@ struct tally_counting {
 	const struct tally_counting_options *options;
 	struct tally_count_handles handles;
 	/* [part][event]; without parts, one row per event */
-	struct tally_figure *rows;
+	struct tally_event_count *rows;
 	struct tally_count_part *parts;
 	size_t part_count, part_capacity;
 	struct tally_arena arena; /* the rows' and parts' names */

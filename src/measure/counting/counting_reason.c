@@ -265,9 +265,9 @@ static bool can_be_simulated(const struct tally_counting *c)
  * differs. */
 static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
 {
-	const struct tally_figure *most = NULL;
+	const struct tally_event_count *most = NULL;
 	for (size_t i = 0; i < c->options->event_count; i++) {
-		const struct tally_figure *row = &c->rows[i];
+		const struct tally_event_count *row = &c->rows[i];
 		if (row->quality && row->spread.minimum < row->spread.maximum &&
 		    (!most ||
 		     tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))

@@ -148,7 +148,7 @@ static void begin_tools(struct run *run, const struct rusage *first)
 								   : usage_of_tasks(run);
 }
 
-static void put_tool(struct tally_figure *row, uint64_t value_ns, const char *source)
+static void put_tool(struct tally_event_count *row, uint64_t value_ns, const char *source)
 {
 	row->reason = NULL;
 	row->state = TALLY_COUNT_OK;
@@ -174,7 +174,7 @@ static void fill_tools(struct run *run, const struct tally_resource_usage *used,
 {
 	for (size_t i = 0; i < run->options->counting.event_count && run->counting.part_count;
 	     i++) {
-		struct tally_figure *row = &run->counting.rows[i];
+		struct tally_event_count *row = &run->counting.rows[i];
 		bool is_user = is_tool(run, i, TALLY_TOOL_USER_TIME);
 		if (is_tool(run, i, TALLY_TOOL_DURATION_TIME))
 			put_tool(row, (uint64_t)elapsed_ns, "clock");
@@ -640,7 +640,7 @@ static int run_once(struct run *run, struct tally_error *err)
 /* ---- all runs ------------------------------------------------------------ */
 
 /* Adds a run's rows to the spreads in the report, and sets the rows' values to the means. */
-static void merge(struct tally_figure *into, const struct tally_figure *rows, size_t count,
+static void merge(struct tally_event_count *into, const struct tally_event_count *rows, size_t count,
 		  bool is_first)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -670,7 +670,7 @@ static void finish_report(struct run *run)
 }
 
 struct merged {
-	struct tally_figure *rows;
+	struct tally_event_count *rows;
 	size_t count;
 };
 

@@ -166,7 +166,7 @@ static int open_counts(struct simulation *simulation, struct simulation_part *pa
 
 /* Gets the true count for a row.  Returns false when the simulation doesn't keep it. */
 static bool truth_of(const struct simulation_stage *stage, const struct simulation_part *part,
-		     const struct tally_figure *row, uint64_t *truth)
+		     const struct tally_event_count *row, uint64_t *truth)
 {
 	unsigned modes = 1u << TALLY_MODE_USER | 1u << TALLY_MODE_KERNEL |
 			 1u << TALLY_MODE_HYPERVISOR;
@@ -186,7 +186,7 @@ static bool truth_of(const struct simulation_stage *stage, const struct simulati
 }
 
 static void remark(struct simulation_stage *stage, struct simulation_part *part,
-		   struct tally_figure *row)
+		   struct tally_event_count *row)
 {
 	uint64_t truth;
 	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(stage, part, row, &truth))

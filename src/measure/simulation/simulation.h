@@ -15,7 +15,7 @@ struct tally_simulation_result {
 	const struct scenario_part *part;
 	const char *target;                 /* "task server", "cpu 1", "everything" */
 	double elapsed_ns;                  /* the machine's time */
-	const struct tally_figure *rows;     /* for counts */
+	const struct tally_event_count *rows;     /* for counts */
 	size_t row_count;
 	const char *events;                 /* for samples: the events' names */
 	uint64_t samples, lost, throttled;  /* lost: as the events counted */

@@ -59,7 +59,7 @@ static void show_place(struct tally_stat_view *view, const struct tally_stat_rep
 static void show_row(struct tally_stat_view *view, const struct tally_stat_report *report,
 		     const struct tally_stat_row *shown, bool has_cgroups)
 {
-	const struct tally_figure *row = shown->count;
+	const struct tally_event_count *row = shown->count;
 	const char *missing = tally_stat_missing_text(row), *unit;
 	struct tally_metric metrics[TALLY_METRICS_MAX];
 	unsigned count = tally_metrics_of(&shown->table, shown->index, metrics);

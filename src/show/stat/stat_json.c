@@ -52,7 +52,7 @@ static void show_part(struct tally_json *json, const struct tally_stat_report *r
 static void show_event(struct tally_json *json, const struct tally_stat_report *report,
 		       const struct tally_stat_row *shown)
 {
-	const struct tally_figure *row = shown->count;
+	const struct tally_event_count *row = shown->count;
 	bool is_counted = row->state == TALLY_COUNT_OK;
 	bool has_times = is_counted && !row->is_substitute;
 	bool has_spread = is_counted && row->spread.count > 1;

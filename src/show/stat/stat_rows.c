@@ -40,14 +40,14 @@ static int largest_first(const void *a, const void *b)
 }
 
 /* A tool event belongs to no part; like perf, shows it with the first. */
-static bool is_of_whole(const struct tally_figure *row, size_t part)
+static bool is_of_whole(const struct tally_event_count *row, size_t part)
 {
 	return part && row->type == TALLY_TYPE_TOOL;
 }
 
 /* With one row per thread, threads that ended before they could be counted are hidden as well. */
 static bool is_hidden(const struct tally_stat_view *view, const struct tally_stat_report *report,
-		      const struct tally_figure *row)
+		      const struct tally_event_count *row)
 {
 	bool is_nothing = row->state == TALLY_COUNT_OK || (row->state == TALLY_COUNT_NOT_COUNTED &&
 							   report->by == TALLY_COUNT_BY_THREAD);

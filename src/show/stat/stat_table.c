@@ -31,7 +31,7 @@ struct line {
 	bool is_missing;
 };
 
-const char *tally_stat_missing_text(const struct tally_figure *row)
+const char *tally_stat_missing_text(const struct tally_event_count *row)
 {
 	switch (row->state) {
 	case TALLY_COUNT_NOT_COUNTED:
@@ -52,7 +52,7 @@ void tally_stat_number(double value, int decimals, char *out, size_t size)
 	tally_number_group(digits, out, size);
 }
 
-double tally_stat_shown(const struct tally_figure *row, double value, const char **unit,
+double tally_stat_shown(const struct tally_event_count *row, double value, const char **unit,
 			int *decimals)
 {
 	bool is_tool = row->type == TALLY_TYPE_TOOL; /* shown in ns, as in perf */
@@ -104,13 +104,13 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 }
 
 /* True if the row's source needs no mention. Only /proc's times are inexact: they are in ticks. */
-static bool has_usual_source(const struct tally_figure *row)
+static bool has_usual_source(const struct tally_event_count *row)
 {
 	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0
 					    : !strcmp(row->source, "kernel");
 }
 
-static void tail_of(const struct tally_stat_report *report, const struct tally_figure *row,
+static void tail_of(const struct tally_stat_report *report, const struct tally_event_count *row,
 		    char *out, size_t size)
 {
 	size_t used = 0;
@@ -161,7 +161,7 @@ static void remove_commas(char *text)
 static void fill_line(const struct tally_stat_view *view, const struct tally_stat_report *report,
 		      const struct tally_stat_row *shown, struct line *line)
 {
-	const struct tally_figure *row = shown->count;
+	const struct tally_event_count *row = shown->count;
 	const char *missing = tally_stat_missing_text(row), *unit;
 	int decimals;
 	double value = tally_stat_shown(row, row->value, &unit, &decimals);

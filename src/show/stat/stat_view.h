@@ -35,7 +35,7 @@ extern const struct tally_stat_view_ops tally_stat_view_table, tally_stat_view_c
 
 /* A row, with its part and, for metrics, its part's rows. */
 struct tally_stat_row {
-	const struct tally_figure *count;
+	const struct tally_event_count *count;
 	const struct tally_count_part *part;
 	struct tally_count_table table;
 	size_t index; /* in the table */
@@ -55,14 +55,14 @@ bool tally_stat_part_is_sum(enum tally_count_by by);
 bool tally_stat_has_cgroups(const struct tally_stat_report *report);
 
 /* Returns "<not counted>", "<not supported>" or "<withheld>"; NULL: the row has a figure. */
-const char *tally_stat_missing_text(const struct tally_figure *row);
+const char *tally_stat_missing_text(const struct tally_event_count *row);
 
 /* Writes 1234567.5 as "1,234,567.50", independent of the locale. */
 void tally_stat_number(double value, int decimals, char *out, size_t size);
 
 /* Returns the value in the unit for people (clocks in msec); stores the unit and the number of
  * decimals. */
-double tally_stat_shown(const struct tally_figure *row, double value, const char **unit,
+double tally_stat_shown(const struct tally_event_count *row, double value, const char **unit,
 			int *decimals);
 
 #endif
