@@ -72,7 +72,7 @@ static void put_upper(const char *text)
 
 static void put_options(const struct tally_command *command)
 {
-	for (const struct tally_option *o = command->options; o && (o->letter || o->name); o++) {
+	for (const struct tally_option *o = NULL; (o = tally_option_next(command, o));) {
 		if (!o->help)
 			continue;
 		printf(".TP\n");

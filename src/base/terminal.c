@@ -6,6 +6,8 @@
 #include "base/environment.h"
 #include "base/extremes.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -118,4 +120,17 @@ unsigned tally_terminal_columns(int fd, unsigned otherwise)
 	if (!text || atoi(text) <= 0)
 		return otherwise;
 	return (unsigned)atoi(text);
+}
+
+void tally_say(const char *format, ...)
+{
+	struct tally_buffer line = { 0 };
+	va_list args;
+	va_start(args, format);
+	tally_buffer_vprintf(&line, format, args);
+	va_end(args);
+	tally_clean_name_from(&line, 0);
+	tally_buffer_char(&line, '\n');
+	fputs(line.failed ? "out of memory\n" : tally_buffer_string(&line), stderr);
+	tally_buffer_release(&line);
 }

@@ -27,6 +27,10 @@ void tally_clean_name_from(struct tally_buffer *out, size_t start);
 /* The same for a line of text: tabs stay, as in the kernel's print formats. */
 void tally_clean_line_from(struct tally_buffer *out, size_t start);
 
+/* Prints a line to stderr.  The format has no newline.  The line is cleaned like a name, so
+ * names in it can neither control a terminal nor begin a line of their own. */
+void tally_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* True if `fd` is a terminal that understands escapes: TERM is set, not empty and not "dumb". */
 bool tally_terminal_knows_escapes(int fd);
 

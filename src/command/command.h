@@ -5,6 +5,7 @@
 #ifndef TALLY_COMMAND_H
 #define TALLY_COMMAND_H
 
+#include "base/terminal.h"
 #include "command/options.h"
 
 struct tally_command {
@@ -24,10 +25,6 @@ extern const struct tally_command *const tally_commands[]; /* ends with NULL */
 const struct tally_command *tally_command_find(const char *name);
 
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
-
-/* Prints a line to stderr.  The format has no newline.  The line is cleaned like a name (terminal.h),
- * so names in it can neither control a terminal nor begin a line of their own. */
-void tally_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints "tally stat: MESSAGE" and "hint: HINT" to stderr.  Returns TALLY_EXIT_FAILURE. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err);

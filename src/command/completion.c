@@ -23,17 +23,14 @@ enum argument {
 	ARGUMENT_PROCESSES
 };
 
-static bool is_end(const struct tally_option *option)
-{
-	return !option->letter && !option->name;
-}
-
 /* Skips options without help, which are hidden. */
-static const struct tally_option *next_shown(const struct tally_option *option)
+static const struct tally_option *next_shown(const struct tally_command *command,
+					     const struct tally_option *last)
 {
-	while (option && !is_end(option) && !option->help)
-		option++;
-	return option && !is_end(option) ? option : NULL;
+	do
+		last = tally_option_next(command, last);
+	while (last && !last->help);
+	return last;
 }
 
 static bool runs_programs(const struct tally_command *command)
@@ -112,7 +109,7 @@ static void print_pattern(bool (*wanted)(const struct tally_command *))
 static void bash_words(const struct tally_command *command)
 {
 	printf("\t%s) words='--help", command->name);
-	for (const struct tally_option *o = command->options; (o = next_shown(o)); o++) {
+	for (const struct tally_option *o = NULL; (o = next_shown(command, o));) {
 		if (o->letter)
 			printf(" -%c", o->letter);
 		if (o->name)
@@ -129,7 +126,7 @@ static void bash_arguments(const struct tally_command *command)
 					     [ARGUMENT_FILES] = "files",
 					     [ARGUMENT_EVENTS] = "events",
 					     [ARGUMENT_PROCESSES] = "processes" };
-	for (const struct tally_option *o = command->options; (o = next_shown(o)); o++) {
+	for (const struct tally_option *o = NULL; (o = next_shown(command, o));) {
 		char words[WORDS_BYTES_MAX];
 		enum argument kind = argument_of(command, o);
 		if (o->kind == TALLY_ARGUMENT_NONE ||
@@ -223,7 +220,7 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 static void zsh_command(const struct tally_command *command)
 {
 	printf("\t%s)\n\t\t_arguments -s -S \\\n\t\t'(- *)--help[help]' \\\n", command->name);
-	for (const struct tally_option *o = command->options; (o = next_shown(o)); o++)
+	for (const struct tally_option *o = NULL; (o = next_shown(command, o));)
 		zsh_option(command, o);
 	if (runs_programs(command))
 		printf("\t\t'(-)1:command:_command_names -e' '*::argument:_normal'\n");
@@ -285,8 +282,8 @@ static void fish_takes(void)
 {
 	printf("function __tally_takes\n\tswitch $argv[1]\n");
 	for (size_t i = 0; tally_commands[i]; i++)
-		for (const struct tally_option *o = tally_commands[i]->options; (o = next_shown(o));
-		     o++) {
+		for (const struct tally_option *o = NULL;
+		     (o = next_shown(tally_commands[i], o));) {
 			if (o->kind != TALLY_ARGUMENT_REQUIRED)
 				continue;
 			printf("\t\tcase");
@@ -313,7 +310,7 @@ static void print_fish(void)
 	for (size_t i = 0; tally_commands[i]; i++) {
 		const struct tally_command *command = tally_commands[i];
 		printf("complete -c tally -n '__tally_in %s' -l help -d 'help'\n", command->name);
-		for (const struct tally_option *o = command->options; (o = next_shown(o)); o++)
+		for (const struct tally_option *o = NULL; (o = next_shown(command, o));)
 			fish_option(command, o);
 		if (runs_programs(command))
 			printf("complete -c tally -n '__fish_seen_subcommand_from %s' -x -a "

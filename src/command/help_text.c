@@ -106,12 +106,11 @@ static void print_details(const char *text, unsigned width)
 void tally_help_print(const struct tally_command *command)
 {
 	unsigned width = help_width();
-	bool has_options = command->options && (command->options->letter || command->options->name);
+	bool has_options = command->options && !tally_option_is_end(command->options);
 	printf("usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
 	if (has_options)
 		printf("\noptions:\n");
-	for (const struct tally_option *o = command->options; has_options && (o->letter || o->name);
-	     o++)
+	for (const struct tally_option *o = NULL; (o = tally_option_next(command, o));)
 		print_option(o, width);
 	if (command->details) {
 		printf("\n");

@@ -7,25 +7,17 @@
 #include "command/command.h"
 #include "command/help_text.h"
 
-#include "base/buffer.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The result of one step through argv: options->option and ->value are the next ones; the options
  * have ended; the help or an error was printed. */
 enum step { STEP_OPTION, STEP_END, STEP_HELP, STEP_ERROR };
-
-static bool is_end(const struct tally_option *option)
-{
-	return !option->letter && !option->name;
-}
 
 static enum step option_error(const struct tally_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -52,12 +44,6 @@ static bool is_choice(const char *choices, const char *word)
 		choices += one + (choices[one] == ' ');
 	}
 	return false;
-}
-
-bool tally_option_takes_path(const struct tally_option *option)
-{
-	const char *name = option->argument ? option->argument : "";
-	return strstr(name, "FILE") || !strcmp(name, "DIR") || !strcmp(name, "OLD");
 }
 
 /* True for "/usr/src", ".", "./src" and "../src". */
@@ -118,19 +104,38 @@ bool tally_options_take_file(struct tally_options *options, const char **files, 
 
 static const struct tally_option *end_of(const struct tally_option *option)
 {
-	while (!is_end(option))
+	while (!tally_option_is_end(option))
 		option++;
 	return option;
+}
+
+/* Returns the command's row that includes the option; NULL: the row is the command's own, or
+ * perf's. */
+static const struct tally_option *row_that_includes(const struct tally_command *command,
+						    const struct tally_option *option)
+{
+	for (const struct tally_option *row = command->options; row && !tally_option_is_end(row);
+	     row++)
+		for (const struct tally_option *o = row->included; o && !tally_option_is_end(o);
+		     o++)
+			if (o == option)
+				return row;
+	return NULL;
 }
 
 const struct tally_option *tally_option_next(const struct tally_command *command,
 					     const struct tally_option *last)
 {
 	const struct tally_option *perf = tally_perf_options(command->name);
+	const struct tally_option *row = last ? row_that_includes(command, last) : NULL;
 	const struct tally_option *next = last ? last + 1 : command->options;
-	if (next && is_end(next) && perf && next != end_of(perf))
+	if (row && tally_option_is_end(next))
+		next = row + 1;
+	if (next && next->included)
+		return next->included;
+	if (next && tally_option_is_end(next) && perf && next != end_of(perf))
 		next = perf;
-	return next && !is_end(next) ? next : NULL;
+	return next && !tally_option_is_end(next) ? next : NULL;
 }
 
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
@@ -235,186 +240,6 @@ static enum step take_step(struct tally_options *options)
 	return result;
 }
 
-static int bad_value(const char *option, const char *value, const char *wanted,
-		     struct tally_error *err)
-{
-	return tally_error_set(err, -EINVAL, "option %s: '%s' is not %s", option, value, wanted);
-}
-
-int tally_option_u64(const char *option, const char *value, unsigned long long minimum,
-		     unsigned long long maximum, unsigned long long *out, struct tally_error *err)
-{
-	char *end, wanted[96];
-	errno = 0;
-	unsigned long long number = strtoull(value, &end, 0);
-	if (maximum == ~0ull)
-		snprintf(wanted, sizeof(wanted), "a number from %llu up", minimum);
-	else
-		snprintf(wanted, sizeof(wanted), "a number from %llu to %llu", minimum, maximum);
-	if (errno || end == value || *end || strchr(value, '-') || number < minimum ||
-	    number > maximum)
-		return bad_value(option, value, wanted, err);
-	*out = number;
-	return 0;
-}
-
-int tally_option_percent(const char *option, const char *value, double *out,
-			 struct tally_error *err)
-{
-	char *end;
-	*out = strtod(value, &end);
-	if (end == value || *end || !(*out >= 0 && *out <= 100))
-		return bad_value(option, value, "a percentage", err);
-	return 0;
-}
-
-int tally_option_sort(const char *value, const struct tally_option_key *keys, size_t count,
-		      const char *choices, const char *others, struct tally_error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		*keys[i].is_chosen = false;
-	do {
-		size_t length = strcspn(value, ","), k = 0;
-		while (k < count &&
-		       (strlen(keys[k].name) != length || strncmp(keys[k].name, value, length)))
-			k++;
-		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
-					(int)length, value);
-			tally_hint_word(err, value, length, choices, others);
-			return -EINVAL;
-		}
-		*keys[k].is_chosen = true;
-		value += length;
-	} while (*value++ == ',');
-	return 0;
-}
-
-int tally_option_size(const char *option, const char *value, unsigned long long *out,
-		      struct tally_error *err)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	errno = 0;
-	unsigned long long number = strtoull(value, &end, 0);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (unit)
-		end++;
-	if (unit && (*end == 'B' || *end == 'b'))
-		end++;
-	if (errno || end == value || *end || strchr(value, '-') || number > (~0ull >> shift))
-		return bad_value(option, value, "a size like 512K, 8M or 1G", err);
-	*out = number << shift;
-	return 0;
-}
-
-int tally_option_seconds(const char *option, const char *value, double *out,
-			 struct tally_error *err)
-{
-	static const struct { const char *unit; double seconds; } units[] = {
-		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "m", 60 }, { "h", 3600 },
-	};
-	char *end;
-	double number = strtod(value, &end);
-	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != value && !strcmp(end, units[i].unit) && number >= 0 &&
-		    isfinite(number)) {
-			*out = number * units[i].seconds;
-			return 0;
-		}
-	return bad_value(option, value, "a time like 2, 1.5s, 500ms or 3m", err);
-}
-
-int tally_option_duration(const char *option, const char *value, double *out,
-			  struct tally_error *err)
-{
-	int result = tally_option_seconds(option, value, out, err);
-	if (result < 0 || (*out >= 0.001 && *out <= 1e9))
-		return result;
-	return bad_value(option, value, "a time of 1ms or more, like 2, 500ms or 3m", err);
-}
-
-void *tally_option_member(void *request, const struct tally_option *option)
-{
-	return (char *)request + option->offset;
-}
-
-/* Integers of 1, 2, 4 or 8 bytes; enums and bools as well. */
-static unsigned long long integer_at(const void *member, size_t size)
-{
-	switch (size) {
-	case sizeof(uint8_t): return *(const uint8_t *)member;
-	case sizeof(uint16_t): return *(const uint16_t *)member;
-	case sizeof(uint32_t): return *(const uint32_t *)member;
-	default: return *(const uint64_t *)member;
-	}
-}
-
-static void put_integer(void *member, size_t size, unsigned long long number)
-{
-	switch (size) {
-	case sizeof(uint8_t): *(uint8_t *)member = (uint8_t)number; break;
-	case sizeof(uint16_t): *(uint16_t *)member = (uint16_t)number; break;
-	case sizeof(uint32_t): *(uint32_t *)member = (uint32_t)number; break;
-	default: *(uint64_t *)member = number;
-	}
-}
-
-/* Finds one of the words that blanks separate; otherwise lists them in `wanted`: "a, b". */
-static int find_word(const char *words, const char *value, unsigned long long *index,
-		     struct tally_buffer *wanted)
-{
-	*index = 0;
-	for (const char *word = words; *word; ++*index) {
-		size_t length = strcspn(word, " ");
-		if (strlen(value) == length && !strncmp(word, value, length))
-			return 0;
-		tally_buffer_text(wanted, *index ? ", " : "");
-		tally_buffer_append(wanted, word, length);
-		word += length + (word[length] == ' ');
-	}
-	return -EINVAL;
-}
-
-int tally_option_store(void *request, const struct tally_option *option, const char *value,
-		       struct tally_error *err)
-{
-	void *member = tally_option_member(request, option);
-	unsigned long long number = option->constant;
-	struct tally_buffer wanted = { 0 };
-	char shown[72];
-	int result = 0;
-	if (option->letter)
-		snprintf(shown, sizeof(shown), "-%c", option->letter);
-	else
-		snprintf(shown, sizeof(shown), "--%s", option->name);
-	switch (option->store) {
-	case TALLY_STORE_NOTHING: return 0;
-	case TALLY_STORE_TRUE: *(bool *)member = true; return 0;
-	case TALLY_STORE_FALSE: *(bool *)member = false; return 0;
-	case TALLY_STORE_TEXT: *(const char **)member = value; return 0;
-	case TALLY_STORE_SECONDS: return tally_option_seconds(shown, value, member, err);
-	case TALLY_STORE_DURATION: return tally_option_duration(shown, value, member, err);
-	case TALLY_STORE_PERCENT: return tally_option_percent(shown, value, member, err);
-	case TALLY_STORE_CONSTANT: break;
-	case TALLY_STORE_BITS: number |= integer_at(member, option->size); break;
-	case TALLY_STORE_SIZE: result = tally_option_size(shown, value, &number, err); break;
-	case TALLY_STORE_NUMBER:
-		result = tally_option_u64(shown, value, option->minimum, option->maximum, &number,
-					  err);
-		break;
-	case TALLY_STORE_WORD:
-		if (find_word(option->words, value, &number, &wanted) < 0)
-			result = tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s",
-						 shown, value, tally_buffer_string(&wanted));
-		tally_buffer_release(&wanted);
-	}
-	if (!result)
-		put_integer(member, option->size, number);
-	return result;
-}
-
 static int take_option(void *request, const struct tally_option *option, const char *value,
 		       struct tally_error *err)
 {
@@ -423,8 +248,18 @@ static int take_option(void *request, const struct tally_option *option, const c
 				       option->name, option->instead);
 	if (option->also)
 		*(bool *)((char *)request + option->also - 1) = true;
-	return option->take ? option->take(request, option, value, err) :
-			      tally_option_store(request, option, value, err);
+	if (option->take)
+		return option->take(request, option, value, err);
+	return tally_option_store(request, option, value, err);
+}
+
+/* Takes an option into the request, or into the member of it that the option's table fills. */
+static int take_into(void *request, const struct tally_options *options, struct tally_error *err)
+{
+	const struct tally_option *row = row_that_includes(options->command, options->option);
+	if (row)
+		request = tally_option_member(request, row);
+	return take_option(request, options->option, options->value, err);
 }
 
 bool tally_options_parse(struct tally_options *options, void *request)
@@ -432,26 +267,16 @@ bool tally_options_parse(struct tally_options *options, void *request)
 	struct tally_error err = TALLY_ERROR_NONE;
 	enum step result;
 	while ((result = take_step(options)) == STEP_OPTION)
-		if (take_option(request, options->option, options->value, &err) < 0) {
+		if (take_into(request, options, &err) < 0) {
 			options->status = tally_command_misused(options->command, &err);
 			return false;
 		}
-	if (result != STEP_END)
-		options->status = result == STEP_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-	return result == STEP_END;
-}
-
-void tally_say(const char *format, ...)
-{
-	struct tally_buffer line = { 0 };
-	va_list args;
-	va_start(args, format);
-	tally_buffer_vprintf(&line, format, args);
-	va_end(args);
-	tally_clean_name_from(&line, 0);
-	tally_buffer_char(&line, '\n');
-	fputs(line.failed ? "out of memory\n" : tally_buffer_string(&line), stderr);
-	tally_buffer_release(&line);
+	if (result == STEP_END)
+		return true;
+	options->status = TALLY_EXIT_USAGE;
+	if (result == STEP_HELP)
+		options->status = TALLY_EXIT_OK;
+	return false;
 }
 
 /* The message was cleaned when it was made (error.h), and may have lines. */

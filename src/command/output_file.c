@@ -3,7 +3,7 @@
  * from being overwritten. */
 #include "command/output_file.h"
 #include "base/safe_file.h"
-#include "command/new_file.h"
+#include "base/new_file.h"
 #include "perfdata/perfdata.h"
 #include "recording/recording.h"
 

@@ -4,7 +4,7 @@
 #include "command/pack_section.h"
 
 #include "base/map.h"
-#include "command/new_file.h"
+#include "base/new_file.h"
 #include "output/branch_text.h"
 #include "perfdata/graft.h"
 #include "profile/profile.h"

@@ -6,8 +6,8 @@
  *     tally_new_file_keep(&file, -1, &err);  or nothing
  *     tally_new_file_release(&file);
  */
-#ifndef TALLY_COMMAND_NEW_FILE_H
-#define TALLY_COMMAND_NEW_FILE_H
+#ifndef TALLY_BASE_NEW_FILE_H
+#define TALLY_BASE_NEW_FILE_H
 
 #include "base/output_path.h"
 

@@ -1,6 +1,6 @@
 /* The new file has no name until it is complete, if the file system supports that; otherwise it has
  * a temporary one.  The final step is the same: rename a temporary name over the target. */
-#include "command/new_file.h"
+#include "base/new_file.h"
 
 #include "base/safe_file.h"
 
