@@ -23,7 +23,8 @@ struct listing {
 	bool kinds[TALLY_EVENT_KINDS]; /* all false: every kind */
 	bool any_kind, json, verbose;
 	const char *provider_name;
-	bool is_simulated;
+	const struct tally_provider_ops *provider;
+	bool is_of_machine; /* the provider's events are this machine's */
 	struct tally_catalogue catalogue;
 	struct {
 		struct tally_listed_event *items;
@@ -113,7 +114,7 @@ static int add_named(struct listing *listing, enum tally_event_kind kind)
 	int code = 0;
 	for (size_t i = 0; !code && i < listing->catalogue.named_count; i++) {
 		const struct tally_named_event *named = &listing->catalogue.named[i];
-		if (listing->is_simulated && named->unavailable && kind == TALLY_EVENT_CACHE)
+		if (!listing->is_of_machine && named->unavailable && kind == TALLY_EVENT_CACHE)
 			continue;
 		if (named->kind == kind)
 			code = add(listing, (struct tally_listed_event){
@@ -135,7 +136,7 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 	const char *reason = "tally can't parse its description in sysfs";
 	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed,
 			       NULL)) {
-		if (listing->is_simulated)
+		if (!listing->is_of_machine)
 			return tally_event_list_release(&parsed), NULL;
 		tally_cpu_list_parse(pmu->cpus, &cpus, NULL);
 		int cpu = cpus.count ? (int)cpus.cpus[0] : 0;
@@ -150,13 +151,13 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 	return reason;
 }
 
-static const char *simulated_description(struct listing *listing, const char *expression)
+static const char *description_of(struct listing *listing, const char *expression)
 {
 	struct tally_event_list parsed = { 0 };
 	struct tally_arena *arena = &listing->catalogue.arena;
 	const char *text = NULL;
 	if (!tally_event_parse(expression, &listing->catalogue, arena, &parsed, NULL))
-		text = tally_simulated_describe(&parsed.items[0].attr, arena);
+		text = listing->provider->describe(&parsed.items[0].attr, arena);
 	tally_event_list_release(&parsed);
 	return text;
 }
@@ -175,8 +176,8 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 		};
 		if (!event.name)
 			return -ENOMEM;
-		if (listing->is_simulated)
-			event.description = simulated_description(listing, event.name);
+		if (listing->provider->describe)
+			event.description = description_of(listing, event.name);
 		event.is_form = strchr(pmu->events[i].terms, '?') != NULL;
 		if (!event.is_form && is_wanted(listing, &event))
 			event.unavailable = pmu_event_unavailable(listing, event.name, pmu);
@@ -280,11 +281,10 @@ static int add_fields(struct listing *listing)
 static int load(struct listing *listing, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &listing->catalogue;
-	listing->is_simulated = simulated_is_meant(listing->provider_name);
-	if (listing->is_simulated)
-		return tally_simulated_catalogue(catalogue, err);
-	int code = tally_kernel_catalogue(catalogue, err);
-	if (!code && wants(listing, TALLY_EVENT_PMU))
+	int code = listing->provider->catalogue(NULL, catalogue, err);
+	if (code || !listing->is_of_machine)
+		return code;
+	if (wants(listing, TALLY_EVENT_PMU))
 		code = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
 	if (code)
 		return code;
@@ -310,7 +310,7 @@ static int collect(struct listing *listing, struct tally_error *err)
 	code = add_named(listing, TALLY_EVENT_HARDWARE);
 	if (code)
 		goto out;
-	if (!listing->is_simulated) {
+	if (listing->is_of_machine) {
 		code = add_named(listing, TALLY_EVENT_SOFTWARE);
 		if (code)
 			goto out;
@@ -322,7 +322,7 @@ static int collect(struct listing *listing, struct tally_error *err)
 	for (size_t i = 0;
 	     !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
 		code = add_pmu(listing, &listing->catalogue.pmus[i]);
-	if (code || listing->is_simulated)
+	if (code || !listing->is_of_machine)
 		goto out;
 	if (wants(listing, TALLY_EVENT_RAW))
 		code = add_form(listing, TALLY_EVENT_RAW, "rNNN",
@@ -341,7 +341,9 @@ static int collect(struct listing *listing, struct tally_error *err)
 out:
 	if (code)
 		return tally_error_set(err, code, "out of memory");
-	return listing->is_simulated ? 0 : add_vendor_events(listing, err);
+	if (!listing->is_of_machine)
+		return 0;
+	return add_vendor_events(listing, err);
 }
 
 static int nothing(const struct tally_command *command, const struct listing *listing)
@@ -391,7 +393,7 @@ static int print(const struct tally_command *command, struct listing *listing)
 		.events = listing->events.items,
 		.count = listing->events.count,
 		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT) &&
-							   !listing->is_simulated
+							   listing->is_of_machine
 						   ? listing->catalogue.tracepoints_unavailable
 						   : NULL,
 	};
@@ -437,10 +439,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		take_word(&listing, argv[walk.index++]); /* options may follow words */
 	if (walk.status >= 0)
 		return walk.status;
-	if (listing.provider_name && !simulated_is_meant(listing.provider_name) &&
-	    strcmp(listing.provider_name, "kernel"))
-		return tally_command_misuse(command, "no provider '%s': use kernel or simulated",
-					    listing.provider_name);
+	listing.provider = tally_provider_find(listing.provider_name, TALLY_PROVIDER_CATALOGUE);
+	if (!listing.provider) {
+		tally_provider_unknown(listing.provider_name, &err);
+		return tally_command_misuse(command, "%s", err.message);
+	}
+	listing.is_of_machine = listing.provider->capabilities & TALLY_PROVIDER_THIS_MACHINE;
 	int status;
 	if (collect(&listing, &err) < 0)
 		status = tally_command_fail(command, &err);

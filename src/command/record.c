@@ -67,7 +67,7 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (request->quiet || (words && !tally_program_is_there(path, words[0])))
 		return;
 	/* A fact about the machine is told once; that an event is an estimate, always. */
-	bool is_fact = request->provider == tally_provider_kernel();
+	bool is_fact = !request->provider_ops->default_event;
 	if (request->default_event_note &&
 	    (!is_fact || request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
 		tally_say("tally: %s", request->default_event_note);

@@ -6,13 +6,13 @@
 #include "machine/facts.h"
 #include "perfdata/off_cpu_event.h"
 #include "provider/advice.h"
-#include "provider/kernel_catalogue.h"
 #include "session/event_filter.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Chooses cycles if the CPU can count them, otherwise cpu-clock. */
+/* Chooses the provider's default event, or cycles if the CPU can count them, otherwise
+ * cpu-clock. */
 static int choose_default_event(struct record_request *request, struct tally_error *err)
 {
 	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE,
@@ -23,12 +23,10 @@ static int choose_default_event(struct record_request *request, struct tally_err
 						    TALLY_ATTR_EXCLUDE_KERNEL |
 						    TALLY_ATTR_EXCLUDE_HV };
 	struct tally_provider *provider = request->provider;
-	if (provider != tally_provider_kernel()) {
-		request->default_event_note =
-			"sampling est-cycles: an estimate, for ranking; -e instructions is exact, "
-			"and faster";
-		return tally_event_parse("est-cycles", &request->catalogue, &request->arena,
-					 &request->events, err);
+	if (provider->ops->default_event) {
+		request->default_event_note = provider->ops->default_event_note;
+		return tally_event_parse(provider->ops->default_event, &request->catalogue,
+					 &request->arena, &request->events, err);
 	}
 	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
 	if (handle >= 0)
@@ -48,26 +46,30 @@ static int choose_default_event(struct record_request *request, struct tally_err
 static int choose_provider(struct record_request *request, struct tally_error *err)
 {
 	const char *name = request->provider_name;
-	request->provider = tally_provider_kernel();
-	if (!name || !strcmp(name, "kernel"))
-		return tally_kernel_catalogue(&request->catalogue, err);
-	if (!simulated_is_meant(name))
-		return tally_error_set(err, -EINVAL, "no provider '%s': use kernel or simulated",
-				       name);
-	int result = simulated_check_target(&request->target, err);
-	if (!result)
-		result = tally_provider_simulated_new(&request->simulated, &request->provider, err);
-	return result < 0 ? result : tally_simulated_catalogue(&request->catalogue, err);
+	const struct tally_provider_ops *ops = request->provider_ops;
+	if (!tally_provider_find(name, TALLY_PROVIDER_SAMPLES))
+		return tally_provider_unknown(name, err);
+	int result = provider_check_target(ops, &request->target, err);
+	if (result < 0)
+		return result;
+	result = tally_provider_make(ops, name, &request->simulated, &request->provider, err);
+	if (result < 0)
+		return result;
+	return ops->catalogue(request->provider, &request->catalogue, err);
 }
 
-/* Marks the events as simulated in the file: no reader may take them for the hardware's. */
-static int make_own(struct record_request *request, struct tally_error *err)
+/* Checks the events, and has the provider mark those that aren't the hardware's: no reader may take
+ * them for these. */
+static int prepare_events(struct record_request *request, struct tally_error *err)
 {
-	int result = simulated_check_events(&request->events, err);
-	for (size_t i = 0; result >= 0 && i < request->events.count; i++)
-		if (tally_simulated_make_own(&request->events.items[i], &request->arena) < 0)
-			result = tally_error_set(err, -ENOMEM, "out of memory");
-	return result;
+	const struct tally_provider_ops *ops = request->provider_ops;
+	int result = provider_check_events(ops, &request->events, err);
+	if (result < 0 || !ops->prepare_record)
+		return result;
+	for (size_t i = 0; i < request->events.count; i++)
+		if (ops->prepare_record(&request->events.items[i], &request->arena) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
 static int parse_expressions(struct record_request *request, struct tally_error *err)
@@ -147,16 +149,16 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	if (result >= 0 && request->switch_event)
 		result = tally_event_parse(request->switch_event, &request->catalogue,
 					   &request->arena, &request->switch_events, &err);
-	if (result >= 0 && simulated_is_meant(request->provider_name))
-		result = make_own(request, &err);
+	if (result >= 0)
+		result = prepare_events(request, &err);
 	if (result < 0) {
 		tally_command_fail(command, &err);
 		return TALLY_EXIT_USAGE;
 	}
 	if (!request->events.count) {
 		result = choose_default_event(request, &err);
-		if (result >= 0 && simulated_is_meant(request->provider_name))
-			result = make_own(request, &err);
+		if (result >= 0)
+			result = prepare_events(request, &err);
 	}
 	if (result >= 0 && request->off_cpu)
 		result = add_off_cpu(request, &err);

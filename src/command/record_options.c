@@ -553,16 +553,16 @@ const struct tally_option record_options[] = {
 
 /* --- options that exclude each other -------------------------------------- */
 
-/* The kernel limits the rate, but not that of a simulated CPU. */
+/* The kernel limits the rate.  A provider's own maximum is only the meaning of -F max. */
 static int check_rate(struct record_request *request, struct tally_error *err)
 {
-	/* the kernel's default limit; more would lose no samples, but fill the disk */
-	enum { SIMULATED_MAX_HZ = 100000 };
-	bool is_simulated = simulated_is_meant(request->provider_name);
-	int allowed = is_simulated ? SIMULATED_MAX_HZ
-				   : tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	int own = (int)request->provider_ops->max_rate_hz, allowed = own;
 	struct tally_recorder_options *record = &request->record;
-	if (allowed <= 0 || (is_simulated && !request->wants_max_rate))
+	if (own && !request->wants_max_rate)
+		return 0;
+	if (!own)
+		allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	if (allowed <= 0)
 		return 0;
 	if (request->wants_max_rate || (!record->rate_given && allowed < (int)RECORD_DEFAULT_HZ))
 		record->frequency = allowed;
@@ -585,10 +585,8 @@ static const char *conflict(const struct record_request *request)
 	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
 			    record->registers_intr || record->registers_user ||
 			    record->per_thread || request->switch_event || request->off_cpu;
-	if (simulated_is_meant(request->provider_name) && wants_kernel)
-		return "the simulated CPU does not support --overwrite, branch stacks, "
-		       "registers, -d, -W, -R, --per-thread, --off-cpu, --switch-output-event "
-		       "and similar options";
+	if (request->provider_ops->no_kernel_samples && wants_kernel)
+		return request->provider_ops->no_kernel_samples;
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
 		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the "
 		       "kernel";
@@ -623,7 +621,10 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	const struct tally_target *target = &request->target;
 	if (!tally_options_parse(&walk, request))
 		return walk.status;
-	const char *message = simulated_conflict(&request->simulated, request->provider_name);
+	request->provider_ops = tally_provider_find(request->provider_name, TALLY_PROVIDER_SAMPLES);
+	if (!request->provider_ops) /* choose_provider() refuses it */
+		request->provider_ops = tally_provider_kernel()->ops;
+	const char *message = simulated_conflict(&request->simulated, request->provider_ops);
 	if (message)
 		return tally_command_misuse(command, "%s", message);
 	if (check_rate(request, &err) < 0)

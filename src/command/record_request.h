@@ -32,6 +32,7 @@ struct record_request {
 	struct tally_event_list events;
 	const char *provider_name;
 	struct tally_simulated_options simulated;
+	const struct tally_provider_ops *provider_ops; /* of the one that the user chose */
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;

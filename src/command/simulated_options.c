@@ -1,23 +1,20 @@
-/* Refuses what the simulated PMU can't do: its options without it, targets other than a command,
- * and some events. */
+/* Refuses what a provider can't do: options of a simulated CPU without one, targets other than a
+ * command, and some events. */
 #include "command/simulated_options.h"
 
 #include <errno.h>
 #include <string.h>
 
-bool simulated_is_meant(const char *provider_name)
-{
-	return provider_name && !strcmp(provider_name, "simulated");
-}
-
 const char *simulated_conflict(const struct tally_simulated_options *options,
-			       const char *provider_name)
+			       const struct tally_provider_ops *provider)
 {
-	if (simulated_is_meant(provider_name))
+	if (provider->capabilities & TALLY_PROVIDER_CPU_MODEL)
 		return NULL;
 	if (options->region || options->function_count)
 		return "--region and --toggle need --provider simulated";
-	return options->cpu ? "--sim-cpu needs --provider simulated" : NULL;
+	if (options->cpu)
+		return "--sim-cpu needs --provider simulated";
+	return NULL;
 }
 
 int simulated_take_toggle(void *request, const struct tally_option *option, const char *value,
@@ -36,27 +33,33 @@ int simulated_take_toggle(void *request, const struct tally_option *option, cons
 	return 0;
 }
 
-int simulated_check_target(const struct tally_target *target, struct tally_error *err)
+int provider_check_target(const struct tally_provider_ops *provider,
+			  const struct tally_target *target, struct tally_error *err)
 {
-	const char *what = NULL;
-	if (tally_target_has_tasks(target))
-		what = "a program that runs already can't be simulated (-p, -t)";
-	else if (target->all || target->has_cpu_list)
-		what = "whole CPUs can't be simulated (-a, -C)";
-	else if (!target->command)
-		what = "only a command can be simulated";
-	if (!what)
+	const char *treatment = provider->treatment;
+	if (provider->capabilities & TALLY_PROVIDER_ANY_TARGET)
 		return 0;
-	tally_error_set(err, -EINVAL, "%s", what);
-	tally_error_hint(
-		err, "give a command: it is simulated from its start, with its children");
+	if (tally_target_has_tasks(target))
+		tally_error_set(err, -EINVAL, "a program that runs already can't be %s (-p, -t)",
+				treatment);
+	else if (target->all || target->has_cpu_list)
+		tally_error_set(err, -EINVAL, "whole CPUs can't be %s (-a, -C)", treatment);
+	else if (!target->command)
+		tally_error_set(err, -EINVAL, "only a command can be %s", treatment);
+	else
+		return 0;
+	tally_error_hint(err, "give a command: it is %s from its start, with its children",
+			 treatment);
 	return -EINVAL;
 }
 
-int simulated_check_events(const struct tally_event_list *events, struct tally_error *err)
+int provider_check_events(const struct tally_provider_ops *provider,
+			  const struct tally_event_list *events, struct tally_error *err)
 {
+	if (!provider->refuses)
+		return 0;
 	for (size_t i = 0; i < events->count; i++) {
-		const char *hint, *reason = tally_simulated_refuses(&events->items[i].attr, &hint);
+		const char *hint, *reason = provider->refuses(&events->items[i].attr, &hint);
 		if (!reason)
 			continue;
 		tally_error_set(err, -EINVAL, "'%s': %s", events->items[i].name, reason);

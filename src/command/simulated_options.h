@@ -1,17 +1,16 @@
-/* --provider simulated and its options: the same for every command that counts. */
+/* --provider, and the options of the simulated one: the same for every command that counts. */
 #ifndef TALLY_COMMAND_SIMULATED_OPTIONS_H
 #define TALLY_COMMAND_SIMULATED_OPTIONS_H
 
 #include "command/command.h"
 #include "event/event.h"
+#include "provider/providers.h"
 #include "provider/simulated.h"
 #include "session/target.h"
 
 /* Rows of an option table. `member` is the name of the provider. */
 #define TALLY_PROVIDER_OPTION(type, member) \
-	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
-	  "kernel (the default), or simulated: the command runs on a\n" \
-	  "simulated CPU, several times slower (docs/simulated.md)", \
+	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", TALLY_PROVIDER_HELP, \
 	  TALLY_TEXT(type, member) }
 
 /* `member` is the request's struct tally_simulated_options. */
@@ -30,19 +29,19 @@
 /* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */
 tally_take_option simulated_take_toggle;
 
-/* True for the provider "simulated". */
-bool simulated_is_meant(const char *provider_name);
-
-/* Returns a message if options of the simulated provider were given for another; else NULL. */
+/* Returns a message if options of a simulated CPU were given for a provider without one; else
+ * NULL. */
 const char *simulated_conflict(const struct tally_simulated_options *options,
-			       const char *provider_name);
+			       const struct tally_provider_ops *provider);
 
-/* Checks that the target is one command that tally starts, the only one that can be simulated.
+/* Checks that the provider can measure the target: some measure only a command that tally starts.
  * Returns 0 or -EINVAL. */
-int simulated_check_target(const struct tally_target *target, struct tally_error *err);
+int provider_check_target(const struct tally_provider_ops *provider,
+			  const struct tally_target *target, struct tally_error *err);
 
-/* Returns 0, or -EINVAL with an alternative for the first event that the simulated PMU cannot
+/* Returns 0, or -EINVAL with an alternative for the first event that the provider can never
  * count. */
-int simulated_check_events(const struct tally_event_list *events, struct tally_error *err);
+int provider_check_events(const struct tally_provider_ops *provider,
+			  const struct tally_event_list *events, struct tally_error *err);
 
 #endif

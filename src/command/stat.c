@@ -304,7 +304,7 @@ static const char *conflict(const struct stat_command *stat)
 		return "-D -1 needs --control, which enables counting";
 	if (conflict_of_target(stat))
 		return conflict_of_target(stat);
-	return simulated_conflict(&stat->simulated, stat->provider_name);
+	return simulated_conflict(&stat->simulated, stat->provider_ops);
 }
 
 /* Takes the command line. Returns -1, or the exit status when the command must end: after the help
@@ -318,6 +318,9 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 		stat->target.command = argv + walk.index;
 	if (stat->options.counting.no_inherit)
 		stat->target.takes_descendants = false;
+	stat->provider_ops = tally_provider_find(stat->provider_name, 0);
+	if (!stat->provider_ops) /* open_provider() refuses it */
+		stat->provider_ops = tally_provider_kernel()->ops;
 	const char *message = conflict(stat);
 	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
 	    !tally_target_has_tasks(&stat->target)) {
@@ -331,21 +334,13 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 
 static int open_provider(struct stat_command *stat, struct tally_error *err)
 {
-	static const char scripted[] = "scripted:";
 	const char *name = stat->provider_name;
-	if (!name || !strcmp(name, "kernel"))
-		stat->provider = tally_provider_kernel();
-	else if (simulated_is_meant(name))
-		return tally_provider_simulated_new(&stat->simulated, &stat->provider, err);
-	else if (!strncmp(name, scripted, sizeof(scripted) - 1))
-		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider,
-						   err);
-	else {
+	if (!tally_provider_find(name, 0)) {
 		stat->is_misused = true;
-		return tally_error_set(err, -EINVAL, "no provider '%s': use kernel or simulated",
-				       name);
+		return tally_provider_unknown(name, err);
 	}
-	return 0;
+	return tally_provider_make(stat->provider_ops, name, &stat->simulated, &stat->provider,
+				   err);
 }
 
 /* The file keeps its old counts until there are new ones. */
@@ -433,8 +428,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 
 static int prepare(struct stat_command *stat, struct tally_error *err)
 {
-	bool is_simulated = simulated_is_meant(stat->provider_name);
-	int result = is_simulated ? simulated_check_target(&stat->target, err) : 0;
+	int result = provider_check_target(stat->provider_ops, &stat->target, err);
 	stat->is_misused = result < 0;
 	if (result < 0)
 		return result;

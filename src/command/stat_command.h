@@ -28,6 +28,7 @@ struct stat_command {
 	bool has_catalogue;
 	struct tally_event_list events;
 	struct tally_target target;
+	const struct tally_provider_ops *provider_ops; /* of the one that the user chose */
 	struct tally_provider *provider;
 	struct tally_stat_options options;
 	struct stat_expression expressions[64];

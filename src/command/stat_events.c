@@ -1,6 +1,5 @@
 /* The events that `stat` counts: named ones or presets. */
 #include "command/stat_command.h"
-#include "provider/kernel_catalogue.h"
 #include "session/event_filter.h"
 
 #include <errno.h>
@@ -45,14 +44,6 @@ static const struct preset detailed[] = {
 	{ CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
 };
 
-/* The simulated PMU counts all at once: no groups. */
-static const char simulated_standard[] =
-	"instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
-	"LLC-load-misses,dTLB-load-misses,est-cycles";
-static const char simulated_detailed[] =
-	"L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,L1-icache-load-misses,"
-	"LLC-loads,LLC-stores,LLC-store-misses,dTLB-store-misses,iTLB-load-misses";
-
 static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count,
 		       int first_group, struct tally_error *err)
 {
@@ -88,7 +79,7 @@ static int add_presets(struct stat_command *stat, const struct preset *presets, 
 	return 0;
 }
 
-static int add_presets_of_kernel(struct stat_command *stat, struct tally_error *err)
+static int add_usual_presets(struct stat_command *stat, struct tally_error *err)
 {
 	int result = 0;
 	if (!stat->event_expressions)
@@ -100,17 +91,18 @@ static int add_presets_of_kernel(struct stat_command *stat, struct tally_error *
 	return result;
 }
 
-static int add_presets_simulated(struct stat_command *stat, struct tally_error *err)
+static int add_presets_of_provider(struct stat_command *stat, struct tally_error *err)
 {
+	const struct tally_provider_ops *provider = stat->provider_ops;
 	int result = 0;
 	if (!stat->event_expressions)
-		result = tally_event_parse(simulated_standard, &stat->catalogue, &stat->arena,
+		result = tally_event_parse(provider->standard_events, &stat->catalogue, &stat->arena,
 					   &stat->events, err);
 	if (result >= 0 && stat->is_detailed)
-		result = tally_event_parse(simulated_detailed, &stat->catalogue, &stat->arena,
+		result = tally_event_parse(provider->detailed_events, &stat->catalogue, &stat->arena,
 					   &stat->events, err);
-	for (size_t i = 0; i < stat->events.count; i++)
-		tally_simulated_make_generic(&stat->events.items[i]);
+	for (size_t i = 0; provider->prepare_count && i < stat->events.count; i++)
+		provider->prepare_count(&stat->events.items[i]);
 	return result;
 }
 
@@ -172,26 +164,27 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &stat->catalogue;
 	int result = 0;
-	bool is_simulated = simulated_is_meant(stat->provider_name);
-	if (stat->event_expressions || is_simulated) {
+	const struct tally_provider_ops *provider = stat->provider_ops;
+	if (stat->event_expressions || provider->standard_events) {
 		result = tally_catalogue_init(catalogue);
 		stat->has_catalogue = result >= 0;
 		if (result < 0)
 			return tally_error_set(err, result, "out of memory");
-		catalogue->has_tools = !is_simulated;
-		result = stat->provider->ops->catalogue
-				 ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
-				 : tally_kernel_catalogue(catalogue, err);
+		catalogue->has_tools = !(provider->capabilities & TALLY_PROVIDER_SIMULATED_TIME);
+		result = provider->catalogue(stat->provider, catalogue, err);
 	}
 	bool has_names = result >= 0;
 	if (stat->event_expressions && result >= 0)
 		result = take_expressions(stat, err);
-	if (result >= 0 && is_simulated)
-		result = simulated_check_events(&stat->events, err);
+	if (result >= 0)
+		result = provider_check_events(provider, &stat->events, err);
 	stat->is_misused = has_names && result < 0 && result != -ENOMEM;
 	if (stat->counts_nothing || result < 0)
 		return result;
-	result = is_simulated ? add_presets_simulated(stat, err) : add_presets_of_kernel(stat, err);
+	if (provider->standard_events)
+		result = add_presets_of_provider(stat, err);
+	else
+		result = add_usual_presets(stat, err);
 	if (result < 0)
 		return result;
 	if (!stat->event_expressions)

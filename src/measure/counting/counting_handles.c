@@ -417,9 +417,9 @@ void tally_count_handles_close(struct tally_count_handles *h)
 static int *slow_handles(const struct tally_count_handles *h, size_t *count)
 {
 	size_t slots = h->scope_count * h->options->event_count, tracepoints = 0;
-	int *handles = h->options->provider == tally_provider_kernel() && slots
-			       ? malloc(slots * sizeof(*handles))
-			       : NULL;
+	int *handles = NULL;
+	if (slots && tally_provider_can(h->options->provider, TALLY_PROVIDER_SLOW_CLOSE))
+		handles = malloc(slots * sizeof(*handles));
 	*count = 0;
 	for (size_t at = 0; handles && at < slots; at++) {
 		if (h->slots[at].handle < 0)

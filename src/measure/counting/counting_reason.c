@@ -191,7 +191,8 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_event asked = c->options->events[event];
-	if (c->options->provider != tally_provider_kernel() || !c->handles.scope_count)
+	if (!tally_provider_can(c->options->provider, TALLY_PROVIDER_THIS_MACHINE) ||
+	    !c->handles.scope_count)
 		return "";
 	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
 	if (c->handles.events[event].refusal == -EACCES &&
@@ -257,7 +258,8 @@ static bool has_multiplexing(const struct tally_counting *c)
  * simulator is available.  A script's lack says nothing about this machine. */
 static bool can_be_simulated(const struct tally_counting *c)
 {
-	return c->options->command_pid && c->options->provider == tally_provider_kernel() &&
+	return c->options->command_pid &&
+	       tally_provider_can(c->options->provider, TALLY_PROVIDER_THIS_MACHINE) &&
 	       !*tally_simulated_lack();
 }
 

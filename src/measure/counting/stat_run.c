@@ -215,7 +215,7 @@ static void check_online(struct run *run)
 {
 	struct tally_cpu_list online;
 	if (!run->options->target->all ||
-	    run->options->counting.provider != tally_provider_kernel())
+	    !tally_provider_can(run->options->counting.provider, TALLY_PROVIDER_HOTPLUG))
 		return;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
 		return;
@@ -429,7 +429,8 @@ static int open_waits(struct run *run)
 	const struct tally_target *target = run->options->target;
 	const struct tally_control *control = run->options->control;
 	tally_vector_release(&run->waits.polls);
-	if (target->all && run->options->counting.provider == tally_provider_kernel() &&
+	if (target->all &&
+	    tally_provider_can(run->options->counting.provider, TALLY_PROVIDER_HOTPLUG) &&
 	    run->waits.hotplug_fd < 0)
 		run->waits.hotplug_fd = tally_hotplug_open();
 	int fds[] = { [WAIT_SIGNALS] = run->signals.fd,
@@ -629,7 +630,8 @@ static int run_once(struct run *run, struct tally_error *err)
 	bool sees_all = run->counting_options.command_pid && run->has_ended &&
 			!run->options->counting.no_inherit && !run->options->interval_ms &&
 			!run->options->delay_ms && !run->options->control &&
-			run->options->counting.provider == tally_provider_kernel();
+			tally_provider_can(run->options->counting.provider,
+					   TALLY_PROVIDER_COMMAND_TIME);
 	if (sees_all) {
 		struct tally_resource_usage used = command_usage(run);
 		tally_counting_check_coverage(&run->counting, &used);
@@ -803,7 +805,7 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	run.report.exit_status = -1;
 	run.report.by = options->counting.by;
 	const struct tally_provider_ops *ops = options->counting.provider->ops;
-	run.report.table.is_simulated = ops->command != NULL;
+	run.report.table.is_simulated = ops->capabilities & TALLY_PROVIDER_SIMULATED_TIME;
 	run.report.machine = ops->machine ? ops->machine(options->counting.provider, false) : NULL;
 	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true)
 						: NULL;

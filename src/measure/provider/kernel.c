@@ -1,6 +1,7 @@
 /* The running kernel's perf events, by perf_event_open(2).  Handles are file descriptors. */
 #include "event/event.h"
-#include "provider/provider.h"
+#include "provider/kernel_catalogue.h"
+#include "provider/providers.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -100,19 +101,42 @@ static void kernel_release(struct tally_provider *provider)
 	(void)provider;
 }
 
+static int kernel_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
+			    struct tally_error *err)
+{
+	(void)provider;
+	return tally_kernel_catalogue(catalogue, err);
+}
+
+static int kernel_make(const struct tally_provider_choice *choice, struct tally_provider **out,
+		       struct tally_error *err)
+{
+	(void)choice, (void)err;
+	*out = tally_provider_kernel();
+	return 0;
+}
+
+const struct tally_provider_ops tally_provider_kernel_ops = {
+	.name = "kernel",
+	.capabilities = TALLY_PROVIDER_SAMPLES | TALLY_PROVIDER_CATALOGUE |
+			TALLY_PROVIDER_ANY_TARGET | TALLY_PROVIDER_THIS_MACHINE |
+			TALLY_PROVIDER_LIVE_TASKS | TALLY_PROVIDER_KERNEL_MODE |
+			TALLY_PROVIDER_FRAME_POINTERS | TALLY_PROVIDER_COMMAND_TIME |
+			TALLY_PROVIDER_HOTPLUG | TALLY_PROVIDER_SLOW_CLOSE,
+	.make = kernel_make,
+	.catalogue = kernel_catalogue,
+	.open = kernel_open,
+	.read = kernel_read,
+	.ioctl = kernel_ioctl,
+	.map = kernel_map,
+	.unmap = kernel_unmap,
+	.wait = kernel_wait,
+	.close = kernel_close,
+	.release = kernel_release,
+};
+
 struct tally_provider *tally_provider_kernel(void)
 {
-	static const struct tally_provider_ops ops = {
-		.name = "kernel",
-		.open = kernel_open,
-		.read = kernel_read,
-		.ioctl = kernel_ioctl,
-		.map = kernel_map,
-		.unmap = kernel_unmap,
-		.wait = kernel_wait,
-		.close = kernel_close,
-		.release = kernel_release,
-	};
-	static struct tally_provider provider = { &ops };
+	static struct tally_provider provider = { &tally_provider_kernel_ops };
 	return &provider;
 }

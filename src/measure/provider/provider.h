@@ -1,5 +1,5 @@
 /* Sources of events: one interface over the kernel, scripted playback (tests), and the engine in
- * its hosts.
+ * its hosts.  providers.h has the table of those that a user can choose.
  *
  * Handles are not descriptors, but small non-negative numbers of the provider.  The calls mirror
  * perf_event_open(2) and the operations on its descriptors. */
@@ -17,6 +17,8 @@
 #include <sys/types.h>
 
 struct tally_catalogue;
+struct tally_event;
+struct tally_simulated_options;
 
 /* ioctl requests, numbered as in linux/perf_event.h; the argument is a value or a pointer. */
 enum tally_ioctl {
@@ -40,12 +42,40 @@ struct tally_provider {
 	const struct tally_provider_ops *ops;
 };
 
+/* What a provider can do.  Callers ask for a capability, never for one provider. */
+enum tally_provider_capability {
+	TALLY_PROVIDER_SAMPLES = 1 << 0,        /* has rings: `record` can use it */
+	TALLY_PROVIDER_CATALOGUE = 1 << 1,      /* its catalogue is complete: `list` shows it */
+	TALLY_PROVIDER_ANY_TARGET = 1 << 2,     /* not only commands that tally starts */
+	TALLY_PROVIDER_THIS_MACHINE = 1 << 3,   /* its events, limits and refusals are this machine's */
+	TALLY_PROVIDER_LIVE_TASKS = 1 << 4,     /* the tasks' memory and files can be read meanwhile */
+	TALLY_PROVIDER_KERNEL_MODE = 1 << 5,    /* also sees what runs in the kernel */
+	TALLY_PROVIDER_FRAME_POINTERS = 1 << 6, /* its chains follow these: callers may be missing */
+	TALLY_PROVIDER_COMMAND_TIME = 1 << 7,   /* its times agree with the command's resource usage */
+	TALLY_PROVIDER_SIMULATED_TIME = 1 << 8, /* its times say nothing about the command's own */
+	TALLY_PROVIDER_HOTPLUG = 1 << 9,        /* its CPUs may come online and go offline */
+	TALLY_PROVIDER_ONE_CPU = 1 << 10,       /* has only one CPU, number 0 */
+	TALLY_PROVIDER_SLOW_CLOSE = 1 << 11,    /* closing many tracepoints takes long */
+	TALLY_PROVIDER_CPU_MODEL = 1 << 12      /* takes --sim-cpu, --region and --toggle */
+};
+
+/* The user's choice, for a provider's constructor. */
+struct tally_provider_choice {
+	const char *argument; /* FILE of "NAME:FILE", for providers with `takes_argument` */
+	const struct tally_simulated_options *simulated;
+};
+
 struct tally_provider_ops {
 	/* "kernel", "scripted": printed beside figures that did not come from hardware */
 	const char *name;
+	unsigned capabilities;  /* bits of enum tally_provider_capability */
 
-	/* Adds the provider's events to a catalogue.  Returns 0 or -errno.  NULL: use
-	 * tally_kernel_catalogue() (kernel_catalogue.h). */
+	/* Makes a provider, which release() frees.  What `choice` points to must outlive it.
+	 * Returns 0 or -errno.  NULL: the user can't choose it. */
+	int (*make)(const struct tally_provider_choice *choice, struct tally_provider **out,
+		    struct tally_error *err);
+	/* Adds the provider's events to a catalogue made by tally_catalogue_init(), or to a zeroed
+	 * one.  `provider` may be NULL, unless it is an engine's.  Returns 0 or -errno. */
 	int (*catalogue)(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			 struct tally_error *err);
 
@@ -71,13 +101,12 @@ struct tally_provider_ops {
 	void (*close)(struct tally_provider *provider, int handle);
 	void (*release)(struct tally_provider *provider);
 
-	/* The members below are NULL in providers that don't need them. */
+	/* The members below are NULL or 0 in providers that don't need them. */
 
-	/* For providers that only count commands that they start themselves, on one CPU, number 0,
-	 * in times that are not the command's own.  Called before each start, ahead of the first
-	 * open().  `path` is the file that execvp(3) would run for `command`.  Sets *out to the
-	 * command to execute instead, which belongs to the provider and is valid until the next
-	 * call.  Returns 0 or -errno. */
+	/* For providers that run a command in a way of their own.  Called before each start, ahead
+	 * of the first open().  `path` is the file that execvp(3) would run for `command`.  Sets
+	 * *out to the command to execute instead, which belongs to the provider and is valid until
+	 * the next call.  Returns 0 or -errno. */
 	int (*command)(struct tally_provider *provider, const char *path, char **command,
 		       char ***out, struct tally_error *err);
 	/* Moves records from where they are written to the mapped rings, as far as these have room.
@@ -99,6 +128,27 @@ struct tally_provider_ops {
 	 * 0).  The texts are in `arena`.  Returns the number of notes. */
 	size_t (*notes)(struct tally_provider *provider, int signal, struct tally_arena *arena,
 			const char **notes, size_t maximum);
+	/* Returns the reason why the provider can never count the event, with the way out in *hint
+	 * (may be NULL); NULL if it may.  Static texts. */
+	const char *(*refuses)(const struct tally_attr *attr, const char **hint);
+	/* Returns a description of the event for `list`, in the arena; NULL if there is none. */
+	const char *(*describe)(const struct tally_attr *attr, struct tally_arena *arena);
+	/* Changes a parsed event to the one to count. */
+	void (*prepare_count)(struct tally_event *event);
+	/* Changes a parsed event to the one to record.  Returns 0 or -ENOMEM. */
+	int (*prepare_record)(struct tally_event *event, struct tally_arena *arena);
+
+	/* the event of `record` without -e, and a note about it.  NULL: cycles, or a clock if the
+	 * CPU can't count them */
+	const char *default_event, *default_event_note;
+	/* the events of `stat` without -e, and those that -d adds.  NULL: the usual ones */
+	const char *standard_events, *detailed_events;
+	unsigned max_rate_hz;   /* of samples; 0: the kernel's limit */
+	bool takes_argument;    /* its name is "NAME:ARGUMENT" */
+	/* what it does to a command, for messages of those without ANY_TARGET: "simulated" */
+	const char *treatment;
+	/* the message that refuses options for samples by the kernel (--overwrite, -d, …) */
+	const char *no_kernel_samples;
 	/* describes the call chains that the provider makes itself: no stack copies are needed; or
 	 * NULL */
 	const char *call_graph;
@@ -107,11 +157,14 @@ struct tally_provider_ops {
 	uint32_t pmu_type;
 };
 
+/* True if the provider has the capability. */
+static inline bool tally_provider_can(const struct tally_provider *provider,
+				      enum tally_provider_capability capability)
+{
+	return provider->ops->capabilities & capability;
+}
+
 /* The running kernel's perf events.  One per process is enough; it has no state of its own. */
 struct tally_provider *tally_provider_kernel(void);
-
-/* Makes a provider that plays back a script: see scripted.h.  Returns 0 or -errno. */
-int tally_provider_scripted_new(const char *script_path, struct tally_provider **out,
-				struct tally_error *err);
 
 #endif

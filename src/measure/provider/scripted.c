@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "event/event.h"
+#include "provider/providers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -405,24 +406,12 @@ static int parse_script(struct scripted *script, const char *text, struct tally_
 int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
 				  struct tally_error *err)
 {
-	static const struct tally_provider_ops ops = {
-		.name = "scripted",
-		.catalogue = scripted_catalogue,
-		.open = scripted_open,
-		.read = scripted_read,
-		.ioctl = scripted_ioctl,
-		.map = scripted_map,
-		.unmap = scripted_unmap,
-		.wait = scripted_wait,
-		.close = scripted_close,
-		.release = scripted_release,
-	};
 	struct scripted *script = calloc(1, sizeof(*script));
 	if (!script || tally_catalogue_init(&script->catalogue) < 0) {
 		free(script);
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
-	script->provider.ops = &ops;
+	script->provider.ops = &tally_provider_scripted_ops;
 	int result = parse_script(script, text, err);
 	tally_catalogue_release(&script->catalogue);
 	if (result < 0) {
@@ -433,17 +422,33 @@ int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
 	return 0;
 }
 
-int tally_provider_scripted_new(const char *script_path, struct tally_provider **out,
-				struct tally_error *err)
+static int scripted_make(const struct tally_provider_choice *choice, struct tally_provider **out,
+			 struct tally_error *err)
 {
 	enum { LARGEST = 1 << 20 };
 	struct tally_buffer text = { 0 };
-	int result = tally_buffer_read_file(&text, AT_FDCWD, script_path, LARGEST);
+	int result = tally_buffer_read_file(&text, AT_FDCWD, choice->argument, LARGEST);
 	if (result < 0)
-		tally_error_set(err, result, "the script %s: %s", script_path,
+		tally_error_set(err, result, "the script %s: %s", choice->argument,
 				tally_errno_text(result));
 	else
 		result = tally_provider_scripted_parse(tally_buffer_string(&text), out, err);
 	tally_buffer_release(&text);
 	return result;
 }
+
+const struct tally_provider_ops tally_provider_scripted_ops = {
+	.name = "scripted",
+	.capabilities = TALLY_PROVIDER_ANY_TARGET,
+	.takes_argument = true,
+	.make = scripted_make,
+	.catalogue = scripted_catalogue,
+	.open = scripted_open,
+	.read = scripted_read,
+	.ioctl = scripted_ioctl,
+	.map = scripted_map,
+	.unmap = scripted_unmap,
+	.wait = scripted_wait,
+	.close = scripted_close,
+	.release = scripted_release,
+};

@@ -1,4 +1,5 @@
-/* A provider that plays back a script, for tests that need a PMU, a refusal or a rare schedule.
+/* A provider that plays back a script, for tests that need a PMU, a refusal or a rare schedule:
+ * --provider scripted:FILE.
  *
  * The script is text, a statement per line; '#' starts a comment:
  *
@@ -26,7 +27,7 @@
 
 #include "provider/provider.h"
 
-/* Makes a provider from a script's text; tally_provider_scripted_new() reads the text from a file.
+/* Makes a provider from a script's text.
  * Returns 0, or -EINVAL with the line's number for an invalid line.  `ops->release` frees it. */
 int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
 				  struct tally_error *err);

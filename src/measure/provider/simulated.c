@@ -10,6 +10,7 @@
 #include "provider/simulated_state.h"
 
 #include "event/event.h"
+#include "provider/providers.h"
 #include "valgrind/vsim_names.h"
 
 #include <errno.h>
@@ -24,6 +25,9 @@ static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPL
 				TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD |
 				TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IDENTIFIER |
 				TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
+
+/* The kernel's default limit.  More would lose no samples, but fill the disk. */
+enum { SIMULATED_MAX_HZ = 100000 };
 
 struct simulated_event *simulated_event_of(struct simulated *simulated, int handle)
 {
@@ -439,8 +443,18 @@ static void simulated_release(struct tally_provider *provider)
 	free(simulated);
 }
 
-static const struct tally_provider_ops simulated_ops = {
+static int simulated_make(const struct tally_provider_choice *choice, struct tally_provider **out,
+			  struct tally_error *err)
+{
+	return tally_provider_simulated_new(choice->simulated, out, err);
+}
+
+const struct tally_provider_ops tally_provider_simulated_ops = {
 	.name = "simulated",
+	.capabilities = TALLY_PROVIDER_SAMPLES | TALLY_PROVIDER_CATALOGUE |
+			TALLY_PROVIDER_SIMULATED_TIME | TALLY_PROVIDER_ONE_CPU |
+			TALLY_PROVIDER_CPU_MODEL,
+	.make = simulated_make,
 	.catalogue = simulated_catalogue,
 	.open = simulated_open,
 	.read = simulated_read,
@@ -457,6 +471,24 @@ static const struct tally_provider_ops simulated_ops = {
 	.uncounted = simulated_uncounted,
 	.machine = simulated_machine,
 	.notes = simulated_notes,
+	.refuses = tally_simulated_refuses,
+	.describe = tally_simulated_describe,
+	.prepare_count = tally_simulated_make_generic,
+	.prepare_record = tally_simulated_make_own,
+	.default_event = "est-cycles",
+	.default_event_note = "sampling est-cycles: an estimate, for ranking; -e instructions is "
+			      "exact, and faster",
+	/* it counts all at once: no groups */
+	.standard_events = "instructions,branches,branch-misses,L1-dcache-loads,"
+			   "L1-dcache-load-misses,LLC-load-misses,dTLB-load-misses,est-cycles",
+	.detailed_events = "L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,"
+			   "L1-icache-load-misses,LLC-loads,LLC-stores,LLC-store-misses,"
+			   "dTLB-store-misses,iTLB-load-misses",
+	.max_rate_hz = SIMULATED_MAX_HZ,
+	.treatment = "simulated",
+	.no_kernel_samples =
+		"the simulated CPU does not support --overwrite, branch stacks, registers, -d, -W, "
+		"-R, --per-thread, --off-cpu, --switch-output-event and similar options",
 	.call_graph = "the simulated CPU's stack, unwound at each sample",
 	.pmu_name = "vsim",
 	.pmu_type = VSIM_PMU_TYPE,
@@ -468,7 +500,7 @@ int tally_provider_simulated_new(const struct tally_simulated_options *options,
 	struct simulated *simulated = calloc(1, sizeof(*simulated));
 	if (!simulated)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	simulated->provider.ops = &simulated_ops;
+	simulated->provider.ops = &tally_provider_simulated_ops;
 	simulated->options = *options;
 	simulated->plan.fd = -1;
 	simulated->plan.path.folder = -1;

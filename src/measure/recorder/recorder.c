@@ -71,7 +71,7 @@ static int open_recorder(struct tally_recorder *recorder, const struct tally_eve
 	struct tally_recorder_events *events = &recorder->events;
 	struct tally_recorder_tasks *tasks = &recorder->tasks;
 	struct tally_recorder_output *output = &recorder->output;
-	bool is_live = session->provider == tally_provider_kernel();
+	bool is_live = tally_provider_can(session->provider, TALLY_PROVIDER_LIVE_TASKS);
 	int result = tally_recorder_make_sources(events, list, err);
 	if (result < 0)
 		return result;
@@ -224,7 +224,7 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 	bool is_alone = recorder->events.source_count == 2; /* with the side-band */
 	if (!session->command_ended || !tally_recorder_follows_command(session) || !is_alone ||
 	    !was_on || options->no_inherit || options->overwrite ||
-	    session->provider != tally_provider_kernel())
+	    !tally_provider_can(session->provider, TALLY_PROVIDER_COMMAND_TIME))
 		return false;
 	double period_s = clock_period_s(&recorder->events.sources[0].attr);
 	*sampled_s = (double)(session->status.samples + session->status.lost) * period_s;
@@ -311,7 +311,7 @@ static bool takes_long(const struct tally_recorder *recorder)
 	for (size_t i = 0; i + 1 < events->source_count; i++)
 		count += events->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
 	return count >= TALLY_CLOSE_APART_MIN && events->handles.count &&
-	       recorder->session.provider == tally_provider_kernel();
+	       tally_provider_can(recorder->session.provider, TALLY_PROVIDER_SLOW_CLOSE);
 }
 
 void tally_recorder_close_apart(struct tally_recorder *recorder)

@@ -104,7 +104,7 @@ static uint16_t max_stack(const struct tally_recorder_events *events, bool copie
 {
 	struct tally_attr usual = { .sample_max_stack = 0 };
 	uint16_t asked = events->session->options.max_stack;
-	if (events->session->provider != tally_provider_kernel())
+	if (!tally_provider_can(events->session->provider, TALLY_PROVIDER_THIS_MACHINE))
 		return asked;
 	int setting = tally_sysctl_read("kernel/perf_event_max_stack");
 	/* The kernel makes no longer chains.  From a copy, as many frames come as requested. */
@@ -141,7 +141,7 @@ static void set_call_graph(const struct tally_recorder_events *events, const cha
 	    attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
 	if (!copies) {
-		if (events->session->provider == tally_provider_kernel() &&
+		if (tally_provider_can(events->session->provider, TALLY_PROVIDER_FRAME_POINTERS) &&
 		    !events->session->options.registers_user)
 			tally_user_stack_ask_for_inner(TALLY_UNWIND_HOST, keeps_stacks(events),
 						       attr);
@@ -282,7 +282,7 @@ static void make_side_band(struct tally_recorder_events *events,
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
 	/* The path of a mapping may lead to another file later, or in another container.  The
 	 * recorder puts the build-ids into the records; the kernel gets no such bit. */
-	if (events->session->provider == tally_provider_kernel())
+	if (tally_provider_can(events->session->provider, TALLY_PROVIDER_LIVE_TASKS))
 		source->attr.flags |= TALLY_ATTR_BUILD_ID;
 	/* the kernel's code is shown as it was at the time */
 	if (tally_recorder_samples_kernel(events))

@@ -428,12 +428,14 @@ static void tell_of_group_reads(struct tally_recorder_events *events)
 	bool any = false;
 	for (size_t i = 0; i + 1 < events->source_count; i++)
 		any |= events->sources[i].event->group_read;
+	bool can_take_all = tally_provider_can(events->session->provider,
+					       TALLY_PROVIDER_ANY_TARGET);
 	if (any && !events->session->target->all)
 		tally_buffer_printf(
 			events->session->notes,
 			"with :S new threads and children are not sampled: groups of inherited "
 			"events can't be read%s\n",
-			events->session->provider->ops->command ? "" : "; -a samples them all");
+			can_take_all ? "; -a samples them all" : "");
 }
 
 static void tell_of_descendants(struct tally_recorder_events *events)
@@ -482,7 +484,7 @@ int tally_recorder_open(struct tally_recorder_events *events, struct tally_recor
 {
 	struct tally_target *target = events->session->target;
 	if (!target->cpus.count) {
-		int listed = events->session->provider->ops->command
+		int listed = tally_provider_can(events->session->provider, TALLY_PROVIDER_ONE_CPU)
 				     ? tally_cpu_list_parse("0", &target->cpus, err)
 				     : tally_cpu_list_read(TALLY_CPU_ONLINE, &target->cpus, err);
 		if (listed < 0)

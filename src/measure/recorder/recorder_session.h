@@ -52,7 +52,8 @@ static inline const char *tally_recorder_command(const struct tally_recorder_ses
 /* True if the whole machine is recorded, so that CPUs may go offline and come online. */
 static inline bool tally_recorder_follows_cpus(const struct tally_recorder_session *session)
 {
-	return session->target->all && session->provider == tally_provider_kernel();
+	return session->target->all &&
+	       tally_provider_can(session->provider, TALLY_PROVIDER_HOTPLUG);
 }
 
 #endif

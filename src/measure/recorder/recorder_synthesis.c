@@ -667,7 +667,7 @@ int tally_recorder_synthesize(struct tally_recorder_tasks *tasks,
 {
 	const struct tally_recorder_session *session = tasks->session;
 	struct synthesis synthesis = synthesis_of(tasks, output, err);
-	bool has_kernel = !session->provider->ops->command;
+	bool has_kernel = tally_provider_can(session->provider, TALLY_PROVIDER_KERNEL_MODE);
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result)
 		result = synthesize_cgroups(&synthesis);
