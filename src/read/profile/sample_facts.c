@@ -157,16 +157,16 @@ int tally_facts_read(struct tally_fact_reader *reader, const struct tally_fact_s
 		enum tally_sort_key key = (enum tally_sort_key)__builtin_ctzll(keys);
 		const struct tally_sort_row *row = tally_sort_row(key);
 		uint32_t *value = tally_fact(facts, key);
-		if (!row->number && !row->string)
+		if (!tally_sort_has_number(row) && !row->string)
 			continue; /* a place */
 		if (row->need && !(source->sample->type & row->need->sample_types))
 			*value = intern_unknown(reader);
 		else if (row->string)
 			*value = row->string(reader, source);
 		else if (row->kind == TALLY_KIND_NUMBER)
-			*value = (uint32_t)row->number(source);
+			*value = (uint32_t)tally_sort_number(row, source);
 		else
-			*value = intern_number(reader, key, row->number(source));
+			*value = intern_number(reader, key, tally_sort_number(row, source));
 		if (*value == TALLY_STRING_NONE && row->kind != TALLY_KIND_NUMBER)
 			return -ENOMEM;
 	}

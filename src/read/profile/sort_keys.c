@@ -1,5 +1,5 @@
 /* First come the functions that read a key's value from a sample and put it into words, then the
- * data that keys need, then the table of keys. */
+ * data that keys need, then the table, which sample_fields.h fills. */
 #include "profile/sort_keys.h"
 
 #include "base/reader.h"
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,16 +55,6 @@ static uint64_t cycles(const struct tally_fact_source *source)
 {
 	uint64_t number = source->branch->flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff;
 	return number ? number : UINT32_MAX;
-}
-
-static uint64_t address_from(const struct tally_fact_source *source)
-{
-	return source->branch->from;
-}
-
-static uint64_t address_to(const struct tally_fact_source *source)
-{
-	return source->branch->to;
 }
 
 static void address_text(uint64_t address, struct tally_buffer *out)
@@ -133,16 +124,6 @@ static uint32_t socket_string(struct tally_fact_reader *reader,
 	return tally_fact_intern_text(reader);
 }
 
-static uint64_t code_address(const struct tally_fact_source *source)
-{
-	return source->sample->ip;
-}
-
-static uint64_t code_page(const struct tally_fact_source *source)
-{
-	return source->sample->code_page_size;
-}
-
 static uint32_t trace_string(struct tally_fact_reader *reader,
 			     const struct tally_fact_source *source)
 {
@@ -176,31 +157,11 @@ static uint64_t stage_cycles(const struct tally_fact_source *source)
 	return tally_sample_stage_cycles(source->sample);
 }
 
-static uint64_t transaction(const struct tally_fact_source *source)
-{
-	return source->sample->transaction;
-}
-
 /* ---- memory -------------------------------------------------------------- */
-
-static uint64_t data_source(const struct tally_fact_source *source)
-{
-	return source->sample->data_src;
-}
-
-static uint64_t physical(const struct tally_fact_source *source)
-{
-	return source->sample->phys_addr;
-}
 
 static void physical_text(uint64_t address, struct tally_buffer *out)
 {
 	tally_buffer_printf(out, "0x%016" PRIx64, address);
-}
-
-static uint64_t data_page(const struct tally_fact_source *source)
-{
-	return source->sample->data_page_size;
 }
 
 /* The name of a data address depends on the task's maps, which change, so it is searched for each
@@ -290,92 +251,13 @@ static const struct tally_sort_need needs[] = {
 
 /* ---- the keys ------------------------------------------------------------ */
 
-/* By key: alias, title, JSON, kind, need, and for facts number and text, or string. */
+#define SAMPLE_WORD(member) { TALLY_WORD_OF_SAMPLE, offsetof(struct tally_sample, member) }
+#define BRANCH_WORD(member) { TALLY_WORD_OF_BRANCH, offsetof(struct tally_branch, member) }
+
+#define ROW(key, ...) [TALLY_SORT_##key] = { __VA_ARGS__ },
 static const struct tally_sort_row rows[TALLY_SORT_KEYS] = {
-	[TALLY_SORT_COMM] = { NULL, "COMMAND", "command", TALLY_KIND_TASK_TEXT },
-	[TALLY_SORT_PID] = { NULL, "PID", "pid", TALLY_KIND_NUMBER },
-	[TALLY_SORT_TID] = { NULL, "TID", "tid", TALLY_KIND_NUMBER },
-	[TALLY_SORT_CPU] = { NULL, "CPU", "cpu", TALLY_KIND_NUMBER },
-	[TALLY_SORT_CGROUP] = { NULL, "CGROUP", "cgroup", TALLY_KIND_TASK_TEXT },
-	[TALLY_SORT_CGROUP_ID] = { NULL, "CGROUP ID", "cgroup_id", TALLY_KIND_TASK_TEXT },
-
-	[TALLY_SORT_OBJECT_FROM] = { NULL, "FROM OBJECT", "from_object", TALLY_KIND_OBJECT,
-				     &needs[BRANCHES] },
-	[TALLY_SORT_SYMBOL_FROM] = { "symbol_from", "FROM FUNCTION", "from_function",
-				     TALLY_KIND_FUNCTION, &needs[BRANCHES] },
-	[TALLY_SORT_LINE_FROM] = { NULL, "FROM LINE", "from_line", TALLY_KIND_LINE,
-				   &needs[BRANCHES] },
-	[TALLY_SORT_OBJECT_TO] = { NULL, "TO OBJECT", "to_object", TALLY_KIND_OBJECT,
-				   &needs[BRANCHES] },
-	[TALLY_SORT_SYMBOL_TO] = { "symbol_to", "TO FUNCTION", "to_function", TALLY_KIND_FUNCTION,
-				   &needs[BRANCHES] },
-	[TALLY_SORT_LINE_TO] = { NULL, "TO LINE", "to_line", TALLY_KIND_LINE, &needs[BRANCHES] },
-	[TALLY_SORT_MISPREDICT] = { NULL, "MISPREDICTED", "mispredicted", TALLY_KIND_TEXT,
-				    &needs[BRANCH_FLAGS], prediction, prediction_text },
-	[TALLY_SORT_IN_TRANSACTION] = { NULL, "IN TX", "in_transaction", TALLY_KIND_TEXT,
-					&needs[BRANCH_FLAGS], in_transaction,
-					in_transaction_text },
-	[TALLY_SORT_ABORT] = { NULL, "ABORT", "abort", TALLY_KIND_TEXT, &needs[BRANCH_FLAGS],
-			       is_aborted, abort_text },
-	[TALLY_SORT_CYCLES] = { NULL, "CYCLES", "cycles", TALLY_KIND_NUMBER, &needs[BRANCH_CYCLES],
-				cycles },
-	[TALLY_SORT_ADDRESS_FROM] = { NULL, "FROM ADDRESS", "from_address", TALLY_KIND_TEXT,
-				      &needs[BRANCHES], address_from, address_text },
-	[TALLY_SORT_ADDRESS_TO] = { NULL, "TO ADDRESS", "to_address", TALLY_KIND_TEXT,
-				    &needs[BRANCHES], address_to, address_text },
-
-	[TALLY_SORT_TIME] = { NULL, "TIME", "time", TALLY_KIND_TEXT, &needs[TIMES], time_ns,
-			      time_text },
-	[TALLY_SORT_SOCKET] = { NULL, "SOCKET", "socket", TALLY_KIND_DIGITS, &needs[CPUS],
-				.string = socket_string },
-	[TALLY_SORT_WEIGHT] = { NULL, "WEIGHT", "weight", TALLY_KIND_EACH, &needs[WEIGHTS],
-				weight },
-	[TALLY_SORT_LOCAL_WEIGHT] = { NULL, "LOCAL WEIGHT", "local_weight", TALLY_KIND_DIGITS,
-				      &needs[WEIGHTS], weight },
-	[TALLY_SORT_LATENCY] = { NULL, "LATENCY", "ins_lat", TALLY_KIND_EACH, &needs[WEIGHT_PARTS],
-				 latency },
-	[TALLY_SORT_LOCAL_LATENCY] = { NULL, "LOCAL LATENCY", "local_ins_lat", TALLY_KIND_DIGITS,
-				       &needs[WEIGHT_PARTS], latency },
-	[TALLY_SORT_STAGE] = { NULL, "STAGE CYCLES", "p_stage_cyc", TALLY_KIND_EACH,
-			       &needs[WEIGHT_PARTS], stage_cycles },
-	[TALLY_SORT_LOCAL_STAGE] = { NULL, "LOCAL STAGE CYCLES", "local_p_stage_cyc",
-				     TALLY_KIND_DIGITS, &needs[WEIGHT_PARTS], stage_cycles },
-	[TALLY_SORT_TRANSACTION] = { NULL, "TRANSACTION", "transaction", TALLY_KIND_TEXT,
-				     &needs[TRANSACTIONS], transaction, tally_transaction_text },
-	[TALLY_SORT_TRACE] = { NULL, "TRACE", "trace", TALLY_KIND_TEXT, &needs[TRACES],
-			       .string = trace_string, .uses_names = true },
-	[TALLY_SORT_ADDRESS] = { NULL, "ADDRESS", "address", TALLY_KIND_TEXT, &needs[ADDRESSES],
-				 code_address, address_text },
-	[TALLY_SORT_CODE_PAGE] = { NULL, "CODE PAGE", "code_page_size", TALLY_KIND_TEXT,
-				   &needs[CODE_PAGES], code_page, tally_page_size_text },
-	[TALLY_SORT_LEVEL] = { NULL, "MEMORY ACCESS", "mem", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
-			       data_source, tally_data_level_text },
-	[TALLY_SORT_DATA_SYMBOL] = { "sym_daddr", "DATA SYMBOL", "data_symbol", TALLY_KIND_TEXT,
-				     &needs[DATA_ADDRESSES], .string = data_symbol_string,
-				     .uses_names = true },
-	[TALLY_SORT_DATA_OBJECT] = { NULL, "DATA OBJECT", "data_object", TALLY_KIND_TEXT,
-				     &needs[DATA_ADDRESSES], .string = data_object_string,
-				     .uses_names = true },
-	[TALLY_SORT_CACHELINE] = { NULL, "DATA CACHELINE", "data_cacheline", TALLY_KIND_TEXT,
-				   &needs[DATA_ADDRESSES], .string = cacheline_string,
-				     .uses_names = true },
-	[TALLY_SORT_PHYSICAL] = { NULL, "PHYSICAL ADDRESS", "phys_addr", TALLY_KIND_TEXT,
-				  &needs[PHYSICAL_ADDRESSES], physical, physical_text },
-	[TALLY_SORT_DATA_PAGE] = { NULL, "DATA PAGE", "data_page_size", TALLY_KIND_TEXT,
-				   &needs[DATA_PAGES], data_page, tally_page_size_text },
-	[TALLY_SORT_SNOOP] = { NULL, "SNOOP", "snoop", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
-			       data_source, tally_data_snoop_text },
-	[TALLY_SORT_TLB] = { NULL, "TLB ACCESS", "tlb", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
-			     data_source, tally_data_tlb_text },
-	[TALLY_SORT_LOCK] = { NULL, "LOCKED", "locked", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
-			      data_source, tally_data_lock_text },
-	[TALLY_SORT_BLOCK] = { NULL, "BLOCKED", "blocked", TALLY_KIND_TEXT, &needs[DATA_SOURCES],
-			       data_source, tally_data_block_text },
-
-	[TALLY_SORT_OBJECT] = { "object", "OBJECT", NULL, TALLY_KIND_OWN_OBJECT },
-	[TALLY_SORT_SYMBOL] = { "symbol", "FUNCTION", NULL, TALLY_KIND_OWN_FUNCTION },
-	[TALLY_SORT_SOURCE_FILE] = { NULL, "SOURCE FILE", "source_file", TALLY_KIND_TEXT },
-	[TALLY_SORT_SOURCE_LINE] = { NULL, "SOURCE LINE", "source_line", TALLY_KIND_TEXT },
+	TALLY_SORT_KEYS_OF_TASKS(ROW) TALLY_SORT_KEYS_OF_BRANCHES(ROW)
+	TALLY_SORT_KEYS_OF_SAMPLES(ROW) TALLY_SORT_KEYS_OF_FRAMES(ROW)
 };
 
 const struct tally_sort_row *tally_sort_row(enum tally_sort_key key)
@@ -383,15 +265,22 @@ const struct tally_sort_row *tally_sort_row(enum tally_sort_key key)
 	return &rows[key];
 }
 
-#define NAME(key, name) [TALLY_SORT_##key] = (name),
-static const char *const names[TALLY_SORT_KEYS] = {
-	TALLY_SORT_KEYS_OF_TASKS(NAME) TALLY_SORT_KEYS_OF_BRANCHES(NAME)
-	TALLY_SORT_KEYS_OF_SAMPLES(NAME) TALLY_SORT_KEYS_OF_FRAMES(NAME)
-};
+uint64_t tally_sort_number(const struct tally_sort_row *row,
+			   const struct tally_fact_source *source)
+{
+	const void *origin = source->sample;
+	uint64_t number;
+	if (row->number)
+		return row->number(source);
+	if (row->word.origin == TALLY_WORD_OF_BRANCH)
+		origin = source->branch;
+	memcpy(&number, (const char *)origin + row->word.offset, sizeof(number));
+	return number;
+}
 
 const char *tally_sort_key_name(enum tally_sort_key key)
 {
-	return names[key];
+	return rows[key].name;
 }
 
 static bool is_named(const char *name, const char *text, unsigned length)
@@ -402,7 +291,7 @@ static bool is_named(const char *name, const char *text, unsigned length)
 enum tally_sort_key tally_sort_key_find(const char *name, unsigned length)
 {
 	unsigned key = 0;
-	while (key < TALLY_SORT_KEYS && !is_named(names[key], name, length) &&
+	while (key < TALLY_SORT_KEYS && !is_named(rows[key].name, name, length) &&
 	       !is_named(rows[key].alias, name, length))
 		key++;
 	return (enum tally_sort_key)key;

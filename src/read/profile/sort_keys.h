@@ -1,13 +1,13 @@
 /* The keys that a report can be sorted by.
  *
- * A key has a line in a list below, and a row in the table of sort_keys.c.  Names, titles, JSON,
- * completion, suggestions and errors come from these two.  docs/architecture.md (Recipes) tells how
- * to add a key.
+ * A key has a row in sample_fields.h.
  *
  * The values of keys of branches and samples are facts: the profile reads them from each sample,
  * and keeps samples apart by them (sample_facts.h). */
 #ifndef TALLY_PROFILE_SORT_KEYS_H
 #define TALLY_PROFILE_SORT_KEYS_H
+
+#include "profile/sample_fields.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,72 +17,7 @@ struct tally_fact_reader;
 struct tally_fact_source;
 struct tally_recording;
 
-/* Lists of constants, and names in --sort.  Columns have the order of enum tally_sort_key. */
-#define TALLY_SORT_KEYS_OF_TASKS(KEY) \
-	KEY(COMM, "comm") \
-	KEY(PID, "pid") \
-	KEY(TID, "tid") \
-	KEY(CPU, "cpu") \
-	KEY(CGROUP, "cgroup") \
-	KEY(CGROUP_ID, "cgroup_id") /* the cgroup namespace */
-
-#define TALLY_SORT_KEYS_OF_BRANCHES(KEY) \
-	KEY(OBJECT_FROM, "dso_from") \
-	KEY(SYMBOL_FROM, "sym_from") \
-	KEY(LINE_FROM, "srcline_from") \
-	KEY(OBJECT_TO, "dso_to") \
-	KEY(SYMBOL_TO, "sym_to") \
-	KEY(LINE_TO, "srcline_to") \
-	KEY(MISPREDICT, "mispredict") \
-	KEY(IN_TRANSACTION, "in_tx") \
-	KEY(ABORT, "abort") \
-	KEY(CYCLES, "cycles") \
-	KEY(ADDRESS_FROM, "addr_from") \
-	KEY(ADDRESS_TO, "addr_to")
-
-/* One value for all frames of a sample's stack. */
-#define TALLY_SORT_KEYS_OF_SAMPLES(KEY) \
-	KEY(TIME, "time") \
-	KEY(SOCKET, "socket") \
-	KEY(WEIGHT, "weight") \
-	KEY(LOCAL_WEIGHT, "local_weight") \
-	KEY(LATENCY, "ins_lat") \
-	KEY(LOCAL_LATENCY, "local_ins_lat") \
-	KEY(STAGE, "p_stage_cyc") \
-	KEY(LOCAL_STAGE, "local_p_stage_cyc") \
-	KEY(TRANSACTION, "transaction") \
-	KEY(TRACE, "trace") /* a tracepoint's text */ \
-	KEY(ADDRESS, "addr") /* of the code */ \
-	KEY(CODE_PAGE, "code_page_size") \
-	KEY(LEVEL, "mem") /* level at which the data was found */ \
-	KEY(DATA_SYMBOL, "symbol_daddr") \
-	KEY(DATA_OBJECT, "dso_daddr") \
-	KEY(CACHELINE, "dcacheline") \
-	KEY(PHYSICAL, "phys_daddr") \
-	KEY(DATA_PAGE, "data_page_size") \
-	KEY(SNOOP, "snoop") \
-	KEY(TLB, "tlb") \
-	KEY(LOCK, "locked") \
-	KEY(BLOCK, "blocked")
-
-#define TALLY_SORT_KEYS_OF_FRAMES(KEY) \
-	KEY(OBJECT, "dso") \
-	KEY(SYMBOL, "sym") \
-	KEY(SOURCE_FILE, "srcfile") \
-	KEY(SOURCE_LINE, "srcline")
-
-/* The keys in `tally report --help`. */
-#define TALLY_SORT_HELP \
-	"  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n" \
-	"                 srcfile,srcline,addr; trace of tracepoints\n" \
-	"  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n" \
-	"                 _to, mispredict,in_tx,abort,cycles\n" \
-	"  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n" \
-	"                 local_p_stage_cyc, transaction\n" \
-	"  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n" \
-	"                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n"
-
-#define TALLY_SORT_CONSTANT(key, name) TALLY_SORT_##key,
+#define TALLY_SORT_CONSTANT(key, ...) TALLY_SORT_##key,
 enum tally_sort_key {
 	TALLY_SORT_KEYS_OF_TASKS(TALLY_SORT_CONSTANT)
 	TALLY_SORT_KEYS_OF_BRANCHES(TALLY_SORT_CONSTANT)
@@ -93,7 +28,7 @@ enum tally_sort_key {
 #undef TALLY_SORT_CONSTANT
 
 /* The first key of each list. */
-#define TALLY_SORT_ONE(key, name) +1
+#define TALLY_SORT_ONE(key, ...) +1
 enum {
 	TALLY_SORT_BRANCHES_START = 0 TALLY_SORT_KEYS_OF_TASKS(TALLY_SORT_ONE),
 	TALLY_SORT_SAMPLES_START =
@@ -111,7 +46,7 @@ enum {
 	(TALLY_SORT_BIT(TALLY_SORT_FRAMES_START) - TALLY_SORT_BIT(TALLY_SORT_BRANCHES_START))
 
 /* All names, separated by blanks. */
-#define TALLY_SORT_NAME(key, name) " " name
+#define TALLY_SORT_NAME(key, name, ...) " " name
 #define TALLY_SORT_CHOICES \
 	&(TALLY_SORT_KEYS_OF_TASKS(TALLY_SORT_NAME) TALLY_SORT_KEYS_OF_BRANCHES(TALLY_SORT_NAME) \
 		  TALLY_SORT_KEYS_OF_FRAMES(TALLY_SORT_NAME) \
@@ -141,27 +76,47 @@ struct tally_sort_need {
 	const char *hint;  /* how to record it */
 };
 
+/* A 64-bit word of a sample or a branch. */
+struct tally_sort_word {
+	enum { TALLY_WORD_NONE, TALLY_WORD_OF_SAMPLE, TALLY_WORD_OF_BRANCH } origin;
+	uint32_t offset; /* in struct tally_sample or tally_branch */
+};
+
 struct tally_sort_row {
+	const char *name;  /* in --sort */
 	const char *alias; /* another name in --sort; NULL: there is none */
 	const char *title; /* "COMMAND" */
 	const char *json;  /* name of its field; NULL: written in another way */
 	enum tally_sort_kind kind;
 	const struct tally_sort_need *need; /* NULL: any recording has it */
 
-	/* Of facts: returns the number that the value is.  For values of kind NUMBER, this is the
-	 * value; others are the number's text.  A sample without the need's types has "?". */
+	/* Of facts: the number that the value is, as a word of the sample or from a function.  For
+	 * values of kind NUMBER, this is the value; others are the number's text.  A sample without
+	 * the need's types has "?". */
+	struct tally_sort_word word;
 	uint64_t (*number)(const struct tally_fact_source *source);
 	/* Appends the number's text; NULL: in decimal. */
 	void (*text)(uint64_t number, struct tally_buffer *out);
-	/* In place of `number`: returns the value, a string id; TALLY_STRING_NONE when memory is
+	/* In place of a number: returns the value, a string id; TALLY_STRING_NONE when memory is
 	 * out. */
 	uint32_t (*string)(struct tally_fact_reader *reader,
 			   const struct tally_fact_source *source);
 	bool uses_names; /* `string` needs the recording's names while samples are read */
+
+	const char *menu; /* name in the browser's menu of columns; NULL: not there */
+	char letter;      /* key of the menu's line */
 };
 
 const char *tally_sort_key_name(enum tally_sort_key key);
 const struct tally_sort_row *tally_sort_row(enum tally_sort_key key);
+
+/* True if the row's value is a number, which _number() returns. */
+static inline bool tally_sort_has_number(const struct tally_sort_row *row)
+{
+	return row->number || row->word.origin != TALLY_WORD_NONE;
+}
+uint64_t tally_sort_number(const struct tally_sort_row *row,
+			   const struct tally_fact_source *source);
 
 /* Returns the key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
 enum tally_sort_key tally_sort_key_find(const char *name, unsigned length);

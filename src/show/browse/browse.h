@@ -48,7 +48,8 @@ struct tally_browser {
 };
 
 /* Lines of the menu: the columns, each shown or hidden, then the two orders of entries. */
-enum { TALLY_BROWSER_MENU_LINES = 7 };
+enum { TALLY_BROWSER_MENU_LINES_MAX = TALLY_SORT_KEYS + 2 };
+unsigned tally_browser_menu_lines(void);
 struct tally_browser_choice { const char *name; bool is_on; char letter; };
 struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser,
 						 unsigned line);

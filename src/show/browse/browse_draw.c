@@ -540,9 +540,10 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 
 static void put_menu(struct tally_browser *browser, int rows, int columns)
 {
-	char texts[TALLY_BROWSER_MENU_LINES][64];
-	const char *lines[TALLY_BROWSER_MENU_LINES];
-	for (unsigned i = 0; i < TALLY_BROWSER_MENU_LINES; i++) {
+	char texts[TALLY_BROWSER_MENU_LINES_MAX][64];
+	const char *lines[TALLY_BROWSER_MENU_LINES_MAX];
+	unsigned count = tally_browser_menu_lines();
+	for (unsigned i = 0; i < count; i++) {
 		struct tally_browser_choice choice = tally_browser_choice(browser, i);
 		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ',
 			 choice.name, choice.letter);
@@ -551,8 +552,7 @@ static void put_menu(struct tally_browser *browser, int rows, int columns)
 	/* On a low screen, shows the lines up to the chosen one. */
 	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1,
 		 from = browser->menu < room ? 0 : browser->menu - room + 1;
-	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from,
-		browser->menu - from);
+	put_box(browser, rows, columns, lines + from, count - from, browser->menu - from);
 }
 
 /* Draws the box of the current mode over the lines, if it has one. */

@@ -7,28 +7,42 @@
 
 /* ---- the menu of columns ------------------------------------------------- */
 
-enum { MENU_SELF = 5, MENU_TOTAL };
+/* The first lines are the sort keys that have a name in the menu. */
+static unsigned count_columns(void)
+{
+	unsigned count = 0;
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
+		count += tally_sort_row(key)->menu != NULL;
+	return count;
+}
 
-static const enum tally_sort_key menu_keys[] = {
-	TALLY_SORT_COMM, TALLY_SORT_PID, TALLY_SORT_TID, TALLY_SORT_OBJECT, TALLY_SORT_SYMBOL,
-};
+unsigned tally_browser_menu_lines(void)
+{
+	return count_columns() + 2; /* and the two orders */
+}
+
+/* Returns TALLY_SORT_KEYS if the line is an order. */
+static enum tally_sort_key menu_key_of(unsigned line)
+{
+	unsigned key = 0;
+	for (; key < TALLY_SORT_KEYS; key++)
+		if (tally_sort_row(key)->menu && !line--)
+			break;
+	return (enum tally_sort_key)key;
+}
 
 struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser, unsigned line)
 {
-	static const struct { const char *name; char letter;
-	} lines[TALLY_BROWSER_MENU_LINES] = {
-		{ "command", 'c' },
-		{ "process", 'p' },
-		{ "thread", 't' },
-		{ "object", 'o' },
-		{ "function", 'f' },
-		{ "heaviest self first", 's' },
-		{ "heaviest total first", 'a' },
-	};
 	const struct tally_report_options *options = browser->options;
-	bool is_on = line < MENU_SELF ? options->by[menu_keys[line]]
-				      : options->by_self == (line == MENU_SELF);
-	return (struct tally_browser_choice){ lines[line].name, is_on, lines[line].letter };
+	enum tally_sort_key key = menu_key_of(line);
+	if (key < TALLY_SORT_KEYS) {
+		const struct tally_sort_row *row = tally_sort_row(key);
+		return (struct tally_browser_choice){ row->menu, options->by[key], row->letter };
+	}
+	if (line == count_columns())
+		return (struct tally_browser_choice){ "heaviest self first", options->by_self,
+						      's' };
+	return (struct tally_browser_choice){ "heaviest total first", !options->by_self, 'a' };
 }
 
 static enum tally_browser_wish toggle_key(struct tally_browser *browser, enum tally_sort_key key)
@@ -51,34 +65,36 @@ static enum tally_browser_wish toggle_key(struct tally_browser *browser, enum ta
 static enum tally_browser_wish choose(struct tally_browser *browser, unsigned line)
 {
 	struct tally_report_options *options = browser->options;
-	if (line < MENU_SELF)
-		return toggle_key(browser, menu_keys[line]);
-	if (line == MENU_TOTAL && !browser->has_stacks) {
+	enum tally_sort_key key = menu_key_of(line);
+	if (key < TALLY_SORT_KEYS)
+		return toggle_key(browser, key);
+	bool is_self = line == count_columns();
+	if (!is_self && !browser->has_stacks) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
-	options->by_self = line == MENU_SELF;
-	options->children |= line == MENU_TOTAL;
+	options->by_self = is_self;
+	options->children |= !is_self;
 	return TALLY_WISH_REPORT;
 }
 
 static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t key)
 {
+	unsigned lines = tally_browser_menu_lines();
 	switch (key) {
 	case TALLY_KEY_UP:
 	case 'k':
-		browser->menu = (browser->menu + TALLY_BROWSER_MENU_LINES - 1) %
-				TALLY_BROWSER_MENU_LINES;
+		browser->menu = (browser->menu + lines - 1) % lines;
 		break;
 	case TALLY_KEY_DOWN:
 	case 'j':
-		browser->menu = (browser->menu + 1) % TALLY_BROWSER_MENU_LINES;
+		browser->menu = (browser->menu + 1) % lines;
 		break;
 	case ' ': case TALLY_KEY_ENTER: return choose(browser, browser->menu);
 	case 'q': case TALLY_KEY_ESCAPE: browser->mode = TALLY_BROWSER_ROWS; break;
 	default:
-		for (unsigned line = 0; line < TALLY_BROWSER_MENU_LINES; line++)
+		for (unsigned line = 0; line < lines; line++)
 			if (key == (unsigned char)tally_browser_choice(browser, line).letter) {
 				browser->menu = line;
 				return choose(browser, line);
