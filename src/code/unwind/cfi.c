@@ -31,13 +31,17 @@ static bool is_narrow(const struct tally_cfi_section *section)
 
 static uint64_t read_address(const struct tally_cfi_section *section, struct tally_reader *reader)
 {
-	return is_narrow(section) ? tally_reader_u32(reader) : tally_reader_u64(reader);
+	if (is_narrow(section))
+		return tally_reader_u32(reader);
+	return tally_reader_u64(reader);
 }
 
 /* Returns an address without the bits that the machine does not have. */
 static uint64_t cut_address(const struct tally_cfi_section *section, uint64_t address)
 {
-	return is_narrow(section) ? (uint32_t)address : address;
+	if (is_narrow(section))
+		return (uint32_t)address;
+	return address;
 }
 
 static uint64_t read_format(const struct tally_cfi_section *section, struct tally_reader *reader,
@@ -137,7 +141,9 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 	}
 	/* An FDE in .debug_frame names its CIE by an offset in the section; in .eh_frame by the
 	 * distance back from this field. */
-	uint64_t cie = section->is_debug_frame ? id : id_at - id;
+	uint64_t cie = id;
+	if (!section->is_debug_frame)
+		cie = id_at - id;
 	if (cie < section->size) {
 		entry->kind = TALLY_CFI_FDE;
 		entry->cie = (uint32_t)cie;
@@ -345,8 +351,14 @@ static void change_cfa(struct tally_cfi_program *program, const uint64_t *reg,
 		       const int64_t *offset)
 {
 	const struct tally_cfi_rule *cfa = &program->row.cfa;
+	uint64_t new_reg = cfa->reg;
+	int64_t new_offset = cfa->value;
+	if (reg)
+		new_reg = *reg;
+	if (offset)
+		new_offset = *offset;
 	program->bad |= cfa->kind != TALLY_CFI_REGISTER;
-	define_cfa(program, reg ? *reg : cfa->reg, offset ? *offset : cfa->value);
+	define_cfa(program, new_reg, new_offset);
 }
 
 static void remember_state(struct tally_cfi_program *program)
@@ -432,11 +444,13 @@ static void run_register_instruction(struct tally_cfi_program *program, uint8_t 
 		return;
 	case CFA_REGISTER:
 		other = tally_reader_uleb(reader);
-		set_rule(program, reg,
-			 other < program->register_count
-				 ? (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
-							    .reg = (uint8_t)other }
-				 : (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
+		if (other < program->register_count)
+			set_rule(program, reg,
+				 (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
+							  .reg = (uint8_t)other });
+		else
+			set_rule(program, reg,
+				 (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
 		return;
 	case CFA_EXPRESSION:
 		set_rule(program, reg, read_expression(program, TALLY_CFI_EXPRESSION));

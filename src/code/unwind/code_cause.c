@@ -134,14 +134,26 @@ static bool is_near(const struct decoded *decoded, size_t modrm_at, bool is_load
 		return false;
 	if (base == RSP)
 		return (modrm[1] & 7) == RSP && modrm[1] >> 3 == RSP;
-	bool is_below = mode == 1 ? modrm[1] >> 7
-				  : decoded->length >= modrm_at + 5 && modrm[4] >> 7;
-	return base == RBP && mode != 0 && is_below;
+	if (base != RBP || mode == 0)
+		return false;
+	if (mode == 1)
+		return modrm[1] >> 7;
+	return decoded->length >= modrm_at + 5 && modrm[4] >> 7;
+}
+
+/* Returns the number of a register: a bit of REX extends what three bits of ModRM say. */
+static uint8_t extended(const struct decoded *decoded, unsigned low, uint8_t rex_bit)
+{
+	if (decoded->rex & rex_bit)
+		low |= 8;
+	return (uint8_t)low;
 }
 
 static bool is_quick_0f(const struct decoded *decoded)
 {
-	uint8_t opcode = decoded->length > 1 ? decoded->bytes[1] : 0;
+	uint8_t opcode = 0;
+	if (decoded->length > 1)
+		opcode = decoded->bytes[1];
 	bool is_extension = (opcode & 0xf6) == 0xb6; /* movzx, movsx */
 	if (opcode == 0x1e || opcode == 0x1f || (opcode & 0xf8) == 0xc8) /* nop, bswap */
 		return true;
@@ -154,7 +166,9 @@ static bool is_quick_0f(const struct decoded *decoded)
 static bool is_quick_x86(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
-	unsigned middle = decoded->length > 1 ? decoded->bytes[1] >> 3 & 7 : 0;
+	unsigned middle = 0;
+	if (decoded->length > 1)
+		middle = decoded->bytes[1] >> 3 & 7;
 	if (decoded->has_lock)
 		return false;
 	if (opcode == 0x0f)
@@ -190,14 +204,17 @@ static uint8_t result_of_x86(const struct decoded *decoded)
 	bool is_0f = bytes[0] == 0x0f;
 	if (decoded->length < 2u + is_0f || decoded->has_lock)
 		return UNKNOWN;
-	uint8_t middle = (uint8_t)((bytes[1 + is_0f] >> 3 & 7) | (decoded->rex & REX_R ? 8 : 0));
-	if (is_0f ? memchr(BEHIND_0F, bytes[1], sizeof(BEHIND_0F)) != NULL
-		  : memchr(PLAIN, bytes[0], sizeof(PLAIN)) != NULL)
-		return middle;
+	bool is_loaded = memchr(PLAIN, bytes[0], sizeof(PLAIN));
+	if (is_0f)
+		is_loaded = memchr(BEHIND_0F, bytes[1], sizeof(BEHIND_0F));
+	if (is_loaded)
+		return extended(decoded, bytes[1 + is_0f] >> 3 & 7, REX_R);
 	bool is_vector = is_0f && ((bytes[1] & 0xf0) == 0x10 || (bytes[1] & 0xf0) == 0x50 ||
 				   bytes[1] == 0x28 || bytes[1] == 0x29 || bytes[1] == 0x6f);
 	bool is_store = bytes[0] == 0x89 || bytes[0] == 0x88 || bytes[0] == 0xc7;
-	return is_vector || is_store ? NO_REGISTER : UNKNOWN;
+	if (is_vector || is_store)
+		return NO_REGISTER;
+	return UNKNOWN;
 }
 
 /* Returns the register that add, sub, inc, dec or lea adds a constant to. */
@@ -209,12 +226,14 @@ static uint8_t counter_of_x86(const struct decoded *decoded)
 	if (bytes[0] == 0x05 || bytes[0] == 0x2d)
 		return 0; /* rax */
 	unsigned mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7, operand = bytes[1] & 7;
-	uint8_t number = (uint8_t)(operand | (decoded->rex & REX_B ? 8 : 0));
+	uint8_t number = extended(decoded, operand, REX_B);
 	bool is_sum = (bytes[0] == 0x83 || bytes[0] == 0x81) && (middle == 0 || middle == 5),
 	     is_step = bytes[0] == 0xff && middle < 2,
 	     is_lea = bytes[0] == 0x8d && (mode == 1 || mode == 2) && operand != RSP &&
-		      number == (middle | (decoded->rex & REX_R ? 8 : 0));
-	return is_lea || (mode == 3 && (is_sum || is_step)) ? number : (uint8_t)UNKNOWN;
+		      number == extended(decoded, middle, REX_R);
+	if (is_lea || (mode == 3 && (is_sum || is_step)))
+		return number;
+	return UNKNOWN;
 }
 
 static bool is_nop_x86(const struct decoded *decoded)
@@ -225,8 +244,12 @@ static bool is_nop_x86(const struct decoded *decoded)
 
 static enum kind kind_of_0f(const struct decoded *decoded)
 {
-	uint8_t opcode = decoded->length > 1 ? decoded->bytes[1] : 0;
-	unsigned middle = decoded->length > 2 ? decoded->bytes[2] >> 3 & 7 : 0;
+	uint8_t opcode = 0;
+	if (decoded->length > 1)
+		opcode = decoded->bytes[1];
+	unsigned middle = 0;
+	if (decoded->length > 2)
+		middle = decoded->bytes[2] >> 3 & 7;
 	if ((opcode & 0xf0) == 0x80)
 		return CONDITIONAL;
 	if (opcode == 0x05 || opcode == 0x34)
@@ -235,13 +258,17 @@ static enum kind kind_of_0f(const struct decoded *decoded)
 		return END;
 	if (opcode == 0xa2 || (opcode == 0xae && (middle == 5 || middle == 6)))
 		return FENCE; /* cpuid, lfence, mfence */
-	return is_quick_x86(decoded) ? QUICK : OTHER;
+	if (is_quick_x86(decoded))
+		return QUICK;
+	return OTHER;
 }
 
 static enum kind kind_of_x86(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
-	unsigned middle = decoded->length > 1 ? decoded->bytes[1] >> 3 & 7 : 0;
+	unsigned middle = 0;
+	if (decoded->length > 1)
+		middle = decoded->bytes[1] >> 3 & 7;
 	if (opcode == 0x0f)
 		return kind_of_0f(decoded);
 	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
@@ -261,7 +288,9 @@ static enum kind kind_of_x86(const struct decoded *decoded)
 			 (opcode & 0xfc) == 0x6c;
 	if (is_string && decoded->has_repeat)
 		return REPEAT;
-	return is_quick_x86(decoded) ? QUICK : OTHER;
+	if (is_quick_x86(decoded))
+		return QUICK;
+	return OTHER;
 }
 
 /* Returns where a jump leads, from the function's start. */
@@ -269,7 +298,9 @@ static int64_t target_of_x86(const struct decoded *decoded, uint32_t end)
 {
 	int32_t distance;
 	uint8_t opcode = decoded->bytes[0];
-	size_t skipped = opcode == 0x0f ? 2 : 1;
+	size_t skipped = 1;
+	if (opcode == 0x0f)
+		skipped = 2;
 	if ((opcode != 0x0f && opcode != 0xe9) || decoded->length < skipped + sizeof(distance))
 		return (int64_t)end + (int8_t)decoded->bytes[decoded->length - 1];
 	memcpy(&distance, decoded->bytes + skipped, sizeof(distance));
@@ -292,9 +323,9 @@ static int64_t read_x86(const uint8_t *code, size_t size, struct instruction *ou
 		out->result = result_of_x86(&decoded);
 	else if (out->kind == QUICK)
 		out->counter = counter_of_x86(&decoded);
-	return out->kind == CONDITIONAL || out->kind == JUMP
-		       ? target_of_x86(&decoded, out->at + out->size)
-		       : -1;
+	if (out->kind == CONDITIONAL || out->kind == JUMP)
+		return target_of_x86(&decoded, out->at + out->size);
+	return -1;
 }
 
 /* ---- arm64 --------------------------------------------------------------- */
@@ -322,10 +353,11 @@ static int64_t distance_of(uint32_t word, unsigned bits, unsigned shift)
 static int64_t read_arm64(const uint8_t *code, size_t size, struct instruction *out)
 {
 	uint32_t word;
-	out->size = size < sizeof(word) ? (uint32_t)size : (uint32_t)sizeof(word);
+	out->size = (uint32_t)size;
 	out->kind = END;
 	if (size < sizeof(word))
 		return -1;
+	out->size = sizeof(word);
 	memcpy(&word, code, sizeof(word));
 	unsigned register_branch = word >> 21 & 7;
 	if ((word & 0xfc000000) == 0x14000000) {
@@ -371,7 +403,9 @@ static uint32_t index_at(const struct function *function, uint64_t offset)
 		else
 			high = middle;
 	}
-	return low < function->count && function->instructions[low].at == offset ? low : NONE;
+	if (low < function->count && function->instructions[low].at == offset)
+		return low;
+	return NONE;
 }
 
 /* True if the instruction at the index is followed by the next one. */
@@ -393,11 +427,14 @@ static void read_all(struct function *function, unsigned machine)
 	for (uint32_t at = 0; at < function->size;) {
 		struct instruction one = { .at = at, .result = UNKNOWN, .counter = UNKNOWN };
 		const uint8_t *code = function->code + at;
-		int64_t target = machine == EM_AARCH64
-					 ? read_arm64(code, function->size - at, &one)
-					 : read_x86(code, function->size - at, &one);
-		one.target = target >= 0 && target < (int64_t)function->size ? (uint32_t)target
-									      : NONE;
+		int64_t target;
+		if (machine == EM_AARCH64)
+			target = read_arm64(code, function->size - at, &one);
+		else
+			target = read_x86(code, function->size - at, &one);
+		one.target = NONE;
+		if (target >= 0 && target < (int64_t)function->size)
+			one.target = (uint32_t)target;
 		if (one.kind == TABLE && function->tables++ < TABLES_MAX)
 			function->table[function->tables - 1] = function->count;
 		/* behind a jump it only fills up the line */
@@ -415,16 +452,21 @@ static void find_ways(struct function *function)
 		function->ways[i] = (struct ways){ NONE, NONE, NONE, NONE };
 	for (uint32_t i = 0; i < function->count; i++) {
 		const struct instruction *from = &function->instructions[i];
-		uint32_t to = from->target == NONE ? NONE : index_at(function, from->target);
-		bool is_conditional = from->kind == CONDITIONAL;
+		uint32_t to = NONE;
+		if (from->target != NONE)
+			to = index_at(function, from->target);
 		if (to == NONE)
 			continue;
-		if (to <= i)
-			*(is_conditional ? &function->ways[to].back
-					 : &function->ways[to].plain_back) = i;
+		struct ways *ways = &function->ways[to];
+		bool is_conditional = from->kind == CONDITIONAL;
+		if (to <= i && is_conditional)
+			ways->back = i;
+		else if (to <= i)
+			ways->plain_back = i;
+		else if (is_conditional)
+			ways->forward = i;
 		else
-			*(is_conditional ? &function->ways[to].forward
-					 : &function->ways[to].plain) = i;
+			ways->plain = i;
 	}
 }
 
@@ -452,15 +494,18 @@ static int heat_at(const struct function *function, uint32_t index)
 		else
 			high = middle;
 	}
-	bool is_sampled = low < function->sample_count && function->samples[low].offset == offset;
-	return is_sampled ? function->samples[low].heat : -1;
+	if (low >= function->sample_count || function->samples[low].offset != offset)
+		return -1;
+	return function->samples[low].heat;
 }
 
 /* Returns the heat at the beginning of a block, where a jump's misprediction shows. */
 static int heat_of_block(const struct function *function, uint32_t index)
 {
 	int first = heat_at(function, index), second = heat_at(function, index + 1);
-	return first > second ? first : second;
+	if (first > second)
+		return first;
+	return second;
 }
 
 /* True if both sides of a conditional jump have samples, one at least an eighth of the other. */
@@ -468,8 +513,7 @@ static bool has_two_sides(const struct function *function, uint32_t jump, uint32
 {
 	enum { EIGHTH = 3 };
 	int taken = heat_of_block(function, target), not_taken = heat_of_block(function, jump + 1);
-	int difference = taken > not_taken ? taken - not_taken : not_taken - taken;
-	return taken >= 0 && not_taken >= 0 && difference <= EIGHTH;
+	return taken >= 0 && not_taken >= 0 && abs(taken - not_taken) <= EIGHTH;
 }
 
 /* Returns the instruction before a quick one that explains its samples: a jump that was probably
@@ -477,14 +521,18 @@ static bool has_two_sides(const struct function *function, uint32_t jump, uint32
 static uint32_t held_up_by(const struct function *function, uint32_t index)
 {
 	const struct ways *ways = &function->ways[index];
-	enum kind above = index ? function->instructions[index - 1].kind : END;
+	enum kind above = END;
+	if (index)
+		above = function->instructions[index - 1].kind;
 	if (ways->back != NONE)
 		return has_two_sides(function, ways->back, index) ? ways->back : NONE;
 	if (above == CONDITIONAL || above == FENCE)
 		return index - 1;
 	if (!index || ways->forward != NONE || goes_on(function, index - 1) || above == CALL)
 		return ways->forward;
-	return ways->plain == NONE && ways->plain_back == NONE ? table_to(function, index) : NONE;
+	if (ways->plain == NONE && ways->plain_back == NONE)
+		return table_to(function, index);
+	return NONE;
 }
 
 /* Returns the slow instruction in front of counters' steps that don't use its result; NONE: there
@@ -516,14 +564,18 @@ static uint32_t only_jump(const struct function *function, uint32_t index)
 	for (unsigned i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++)
 		if (jumps[i] != NONE)
 			return jumps[i];
-	return index ? table_to(function, index) : NONE;
+	if (index)
+		return table_to(function, index);
+	return NONE;
 }
 
 /* Returns the instruction that ended before the one at the index; NONE: not known. */
 static uint32_t ended_before(const struct function *function, uint32_t index)
 {
 	const struct ways *ways = &function->ways[index];
-	enum kind above = index ? function->instructions[index - 1].kind : END;
+	enum kind above = END;
+	if (index)
+		above = function->instructions[index - 1].kind;
 	if (function->instructions[index].kind == REPEAT)
 		return index;
 	if (ways->back != NONE)
@@ -542,7 +594,9 @@ static uint32_t ended_before(const struct function *function, uint32_t index)
 		 slow = before_counters(function, index - 1);
 	if (slow != NONE)
 		return slow;
-	return held == NONE ? index - 1 : held;
+	if (held == NONE)
+		return index - 1;
+	return held;
 }
 
 bool tally_code_has_causes(unsigned machine, bool is_big_endian)
@@ -553,7 +607,9 @@ bool tally_code_has_causes(unsigned machine, bool is_big_endian)
 int tally_code_causes(unsigned machine, const uint8_t *code, size_t size,
 		      struct tally_code_sample *samples, size_t count)
 {
-	size_t most = machine == EM_AARCH64 ? size / 4 + 1 : size;
+	size_t most = size;
+	if (machine == EM_AARCH64)
+		most = size / 4 + 1;
 	struct function function = {
 		.code = code,
 		.size = size < UINT32_MAX ? size : UINT32_MAX - 1,
@@ -564,16 +620,23 @@ int tally_code_causes(unsigned machine, const uint8_t *code, size_t size,
 	if (function.instructions)
 		read_all(&function, machine);
 	function.ways = malloc((function.count + 1) * sizeof(*function.ways));
-	int result = function.instructions && function.ways ? 0 : -ENOMEM;
-	if (!result)
-		find_ways(&function);
-	for (size_t i = 0; !result && i < count; i++) {
-		uint32_t index = index_at(&function, samples[i].offset),
-			 cause = index == NONE ? NONE : ended_before(&function, index);
-		samples[i].cause = cause == NONE ? samples[i].offset
-						 : function.instructions[cause].at;
-		samples[i].is_jump = cause != NONE && is_jump(&function.instructions[cause]);
+	int result = -ENOMEM;
+	if (!function.instructions || !function.ways)
+		goto out;
+	result = 0;
+	find_ways(&function);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t index = index_at(&function, samples[i].offset), cause = NONE;
+		if (index != NONE)
+			cause = ended_before(&function, index);
+		samples[i].cause = samples[i].offset;
+		samples[i].is_jump = false;
+		if (cause != NONE) {
+			samples[i].cause = function.instructions[cause].at;
+			samples[i].is_jump = is_jump(&function.instructions[cause]);
+		}
 	}
+out:
 	free(function.instructions);
 	free(function.ways);
 	return result;

@@ -55,6 +55,13 @@ static int32_t read_32(const uint8_t *bytes)
 	return value;
 }
 
+static int32_t read_immediate(const uint8_t *bytes, bool is_byte)
+{
+	if (is_byte)
+		return (int8_t)*bytes;
+	return read_32(bytes);
+}
+
 /* ---- the end ------------------------------------------------------------- */
 
 struct leaving {
@@ -87,7 +94,7 @@ static size_t raise_sp(const struct bytes *code, struct leaving *leaving)
 		if (!begins(code, forms[i].bytes, forms[i].size) || code->left < whole)
 			continue;
 		const uint8_t *operand = code->at + forms[i].size;
-		int32_t bytes = forms[i].immediate == 1 ? (int8_t)*operand : read_32(operand);
+		int32_t bytes = read_immediate(operand, forms[i].immediate == 1);
 		if (bytes < 0 || bytes > FRAME_BYTES_MAX)
 			return 0;
 		leaving->sp += bytes;
@@ -115,7 +122,9 @@ static size_t restore(const struct bytes *code, struct leaving *leaving)
 		leaving->frame.fp_at = leaving->sp;
 	}
 	leaving->sp += WORD;
-	return is_extended ? 2 : 1;
+	if (is_extended)
+		return 2;
+	return 1;
 }
 
 /* Skips an instruction that changes neither rsp nor rbp.  JVMs put some before the ret, to ask
@@ -162,8 +171,10 @@ bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_
 	struct leaving leaving = { 0 };
 	for (unsigned i = 0; i < INSTRUCTIONS_MAX && bytes.left && !leave(&bytes, &leaving); i++) {
 		size_t length = raise_sp(&bytes, &leaving);
-		length = length ? length : restore(&bytes, &leaving);
-		length = length ? length : pass(&bytes);
+		if (!length)
+			length = restore(&bytes, &leaving);
+		if (!length)
+			length = pass(&bytes);
 		if (!length || leaving.sp > FRAME_BYTES_MAX)
 			return false;
 		bytes.at += length;
@@ -194,11 +205,13 @@ static bool is_next(const struct entering *entering, const char *pattern, size_t
 static bool enter_sub(struct entering *entering)
 {
 	bool is_short = IS_NEXT(entering, "\x48\x83\xec");
-	size_t whole = is_short ? 4 : 7;
+	size_t whole = 7;
+	if (is_short)
+		whole = 4;
 	if ((!is_short && !IS_NEXT(entering, "\x48\x81\xec")) ||
 	    (size_t)(entering->end - entering->at) < whole)
 		return false;
-	int32_t bytes = is_short ? (int8_t)entering->at[3] : read_32(entering->at + 3);
+	int32_t bytes = read_immediate(entering->at + 3, is_short);
 	if (bytes < 0 || bytes > FRAME_BYTES_MAX)
 		return false;
 	entering->at += whole;
@@ -290,7 +303,9 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more,
 		struct entering entering = { .at = at, .pc = pc, .end = end };
 		if (at == end)
 			continue;
-		padding = *at == HLT && at < pc ? padding + 1 : 0;
+		padding++;
+		if (*at != HLT || at == pc)
+			padding = 0;
 		if (is_touching(at, end)) {
 			entering.at += BANG_BYTES;
 			return enter_touching(&entering, frame);
@@ -317,10 +332,14 @@ static bool is_indirect(const uint8_t *code, size_t length)
 	bool has_sib = mode != BY_REGISTER && memory == SIB;
 	if (has_sib && length < 3)
 		return false;
-	unsigned base = has_sib ? code[2] & 7 : memory;
+	unsigned base = memory;
+	if (has_sib)
+		base = code[2] & 7;
 	size_t whole = 2 + has_sib;
-	whole += mode == 1 ? 1 : 0;
-	whole += mode == 2 || (mode == 0 && base == NO_BASE) ? 4 : 0;
+	if (mode == 1)
+		whole++;
+	else if (mode == 2 || (mode == 0 && base == NO_BASE))
+		whole += 4;
 	return whole == length;
 }
 

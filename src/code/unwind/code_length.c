@@ -64,17 +64,19 @@ static bool take_operand(struct instruction *instruction, unsigned *middle)
 	if (memory == 4) {
 		if (!take(instruction, 1))
 			return false;
-		memory = (instruction->at[-1] & 7) == 5 && mode == 0 ? 5 : 4;
+		memory = instruction->at[-1] & 7;
 	}
-	if (mode == 0)
-		return memory == 5 ? take(instruction, 4) : true;
+	if (mode == 0 && memory != 5)
+		return true;
 	return take(instruction, mode == 1 ? 1 : 4);
 }
 
 static bool take_rest(struct instruction *instruction, char kind)
 {
 	unsigned middle;
-	size_t z = instruction->has_66 && !instruction->has_rex_w ? 2 : 4;
+	size_t z = 4;
+	if (instruction->has_66 && !instruction->has_rex_w)
+		z = 2;
 	switch (kind) {
 	case '.': return true;
 	case 'm': return take_operand(instruction, &middle);
@@ -185,5 +187,7 @@ size_t tally_code_length(const uint8_t *code, size_t size)
 		is_whole = false; /* Intel's CPUs take 32 bits, AMD's 16 */
 	else
 		is_whole = take_by_map(&instruction, opcode);
-	return is_whole ? (size_t)(instruction.at - code) : 0;
+	if (!is_whole)
+		return 0;
+	return (size_t)(instruction.at - code);
 }

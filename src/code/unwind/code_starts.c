@@ -191,8 +191,12 @@ static size_t last_set(const uint64_t *bits, size_t first, size_t at)
 	uint64_t set = bits[word] & (~0ull >> (BITS - 1 - at % BITS));
 	while (!set && word > first / BITS)
 		set = bits[--word];
-	at = set ? word * BITS + (BITS - 1) - (unsigned)__builtin_clzll(set) : 0;
-	return set && at >= first ? at : SIZE_MAX;
+	if (!set)
+		return SIZE_MAX;
+	at = word * BITS + (BITS - 1) - (unsigned)__builtin_clzll(set);
+	if (at < first)
+		return SIZE_MAX;
+	return at;
 }
 
 /* Finds the first set bit in [at, end); `end`: there is none. */
@@ -204,8 +208,12 @@ static size_t next_set(const uint64_t *bits, size_t at, size_t end)
 	uint64_t set = bits[word] & (~0ull << at % BITS);
 	while (!set && word < last)
 		set = bits[++word];
-	at = set ? word * BITS + (unsigned)__builtin_ctzll(set) : end;
-	return at < end ? at : end;
+	if (!set)
+		return end;
+	at = word * BITS + (unsigned)__builtin_ctzll(set);
+	if (at > end)
+		return end;
+	return at;
 }
 
 static bool find_around(const struct tally_code_starts *starts, const uint64_t *bits,

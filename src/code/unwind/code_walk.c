@@ -75,6 +75,13 @@ static int32_t read_32(const uint8_t *bytes)
 	return value;
 }
 
+static int32_t read_immediate(const uint8_t *bytes, bool is_byte)
+{
+	if (is_byte)
+		return (int8_t)*bytes;
+	return read_32(bytes);
+}
+
 /* True if rbp is a frame pointer: it alone tells the frame.  Then ways may disagree about rsp:
  * some calls pop their arguments. */
 static bool is_linked(const struct state *state)
@@ -98,7 +105,9 @@ static bool is_same(const struct state *a, const struct state *b)
 /* Returns a hash of the state, never 0. */
 static uint32_t digest_of(const struct state *state)
 {
-	uint64_t digest = state->is_lost ? UINT32_MAX : (uint32_t)state->depth;
+	uint64_t digest = UINT32_MAX;
+	if (!state->is_lost)
+		digest = (uint32_t)state->depth;
 	if (is_linked(state))
 		return UINT32_MAX;
 	digest = (digest << 32 | (uint32_t)state->fp_depth) * 0x9e3779b97f4a7c15;
@@ -166,6 +175,14 @@ static struct decoded decode(const uint8_t *code, size_t length)
 }
 
 enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
+
+/* Returns the number of a register: a bit of REX extends what three bits of the code say. */
+static unsigned extended(const struct decoded *decoded, unsigned low, uint8_t rex_bit)
+{
+	if (decoded->rex & rex_bit)
+		return low | 8;
+	return low;
+}
 
 /* rsp is somewhere unknown. */
 static void lose_sp(struct state *state)
@@ -304,8 +321,8 @@ static unsigned based_operand(const struct decoded *decoded, int32_t *offset)
 		return NEITHER;
 	*offset = 0;
 	if (mode)
-		*offset = mode == 1 ? (int8_t)bytes[at] : read_32(bytes + at);
-	return memory | (decoded->rex & REX_B ? 8u : 0u);
+		*offset = read_immediate(bytes + at, mode == 1);
+	return extended(decoded, memory, REX_B);
 }
 
 /* The scale on which an address n(register) is a place in the frame. */
@@ -317,12 +334,17 @@ static enum scale place_of(const struct state *state, unsigned reg, int32_t offs
 	enum scale scale = NOWHERE;
 	*depth = 0;
 	if (reg == RSP) {
-		scale = state->is_apart ? BELOW_ALIGNED : NOWHERE;
-		scale = state->is_lost ? scale : BELOW_RETURN;
+		if (!state->is_lost)
+			scale = BELOW_RETURN;
+		else if (state->is_apart)
+			scale = BELOW_ALIGNED;
 		*depth = state->depth;
-	} else if (reg == RBP && (state->link || state->link_apart)) {
-		scale = state->link ? BELOW_RETURN : BELOW_ALIGNED;
-		*depth = state->link ? state->link : state->link_apart;
+	} else if (reg == RBP && state->link) {
+		scale = BELOW_RETURN;
+		*depth = state->link;
+	} else if (reg == RBP && state->link_apart) {
+		scale = BELOW_ALIGNED;
+		*depth = state->link_apart;
 	} else if (reg != NEITHER && reg == state->alias) {
 		scale = BELOW_RETURN;
 		*depth = state->alias_depth;
@@ -344,14 +366,14 @@ static enum scale place_of_operand(const struct state *state, const struct decod
 
 static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
 {
-	return (modrm >> 3 & 7u) | (decoded->rex & REX_R ? 8u : 0u);
+	return extended(decoded, modrm >> 3 & 7u, REX_R);
 }
 
 static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
 {
 	if (modrm >> 6 != 3)
 		return NEITHER;
-	return (modrm & 7u) | (decoded->rex & REX_B ? 8u : 0u);
+	return extended(decoded, modrm & 7u, REX_B);
 }
 
 /* Returns the register that an opcode behind 0f writes. */
@@ -359,7 +381,7 @@ static unsigned written_by_0f(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[1];
 	if ((opcode & 0xf8) == 0xc8) /* bswap */
-		return (opcode & 7u) | (decoded->rex & REX_B ? 8u : 0u);
+		return extended(decoded, opcode & 7u, REX_B);
 	if (decoded->length < 3)
 		return NEITHER;
 	uint8_t modrm = decoded->bytes[2];
@@ -379,12 +401,16 @@ static unsigned written_by_0f(const struct decoded *decoded)
 		is_operand = (opcode == 0xae) == decoded->has_repeat;
 	if (is_middle)
 		return middle_register(decoded, modrm);
-	return is_operand ? operand_register(decoded, modrm) : (unsigned)NEITHER;
+	if (is_operand)
+		return operand_register(decoded, modrm);
+	return NEITHER;
 }
 
 static unsigned bit_of(unsigned reg)
 {
-	return reg < 16 ? 1u << reg : 0;
+	if (reg >= 16)
+		return 0;
+	return 1u << reg;
 }
 
 /* Returns the registers that an instruction with VEX or EVEX writes, a bit for each.  The payload
@@ -394,16 +420,27 @@ static unsigned written_by_vex(const struct decoded *decoded)
 	enum { EVEX = 0x62, VEX_2 = 0xc5 };
 	const uint8_t *bytes = decoded->bytes;
 	bool is_short = bytes[0] == VEX_2;
-	size_t payload = bytes[0] == EVEX ? 3 : 2;
-	payload = is_short ? 1 : payload;
+	size_t payload = 2;
+	if (bytes[0] == EVEX)
+		payload = 3;
+	if (is_short)
+		payload = 1;
 	if (decoded->length < payload + 3)
 		return 0;
-	unsigned map = is_short ? 1 : bytes[1] & (bytes[0] == EVEX ? 7 : 0x1f);
-	uint8_t last = bytes[is_short ? 1 : 2], opcode = bytes[payload + 1],
-		modrm = bytes[payload + 2];
+	unsigned map = bytes[1] & 0x1f;
+	uint8_t last = bytes[2], opcode = bytes[payload + 1], modrm = bytes[payload + 2];
+	if (bytes[0] == EVEX)
+		map = bytes[1] & 7;
+	if (is_short) {
+		map = 1;
+		last = bytes[1];
+	}
 	struct decoded plain = { .has_66 = (last & 3) == 1, .has_repeat = (last & 3) == 2,
 				 .has_scalar = (last & 3) == 3 };
-	plain.rex = (bytes[1] & 0x80 ? 0 : REX_R) | (!is_short && !(bytes[1] & 0x20) ? REX_B : 0);
+	if (!(bytes[1] & 0x80))
+		plain.rex |= REX_R;
+	if (!is_short && !(bytes[1] & 0x20))
+		plain.rex |= REX_B;
 	const uint8_t like_0f[] = { 0x0f, opcode, modrm };
 	plain.bytes = like_0f;
 	plain.length = sizeof(like_0f);
@@ -414,8 +451,10 @@ static unsigned written_by_vex(const struct decoded *decoded)
 			   (plain.has_repeat || plain.has_scalar);
 	if (map == 1 && (is_mask || is_unsigned))
 		return bit_of(middle_register(&plain, modrm));
+	if (map == 1 && memchr(MAP_1, opcode, sizeof(MAP_1)))
+		return bit_of(written_by_0f(&plain));
 	if (map == 1)
-		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? bit_of(written_by_0f(&plain)) : 0;
+		return 0;
 	unsigned other = ~(unsigned)last >> 3 & 15;
 	if (map == 2 && opcode == 0xf3) /* blsr, blsi, blsmsk */
 		return bit_of(other);
@@ -424,13 +463,17 @@ static unsigned written_by_vex(const struct decoded *decoded)
 	if ((map == 2 && opcode >= 0xf2 && opcode <= 0xf7) || (map == 3 && opcode == 0xf0))
 		return bit_of(middle_register(&plain, modrm));
 	bool is_extracted = map == 3 && opcode >= 0x14 && opcode <= 0x17; /* vpextr */
-	return is_extracted ? bit_of(operand_register(&plain, modrm)) : 0;
+	if (!is_extracted)
+		return 0;
+	return bit_of(operand_register(&plain, modrm));
 }
 
 /* Returns the register of an 8-bit operand.  Without REX, 4 to 7 are ah, ch, dh, bh. */
 static unsigned of_byte(const struct decoded *decoded, unsigned reg)
 {
-	return reg != NEITHER && !decoded->rex ? reg & 3 : reg;
+	if (reg != NEITHER && !decoded->rex)
+		return reg & 3;
+	return reg;
 }
 
 /* Returns the registers that an instruction of the first map writes, by its ModRM byte. */
@@ -452,20 +495,28 @@ static unsigned written_by_operands(const struct decoded *decoded)
 	case 0x63: case 0x69: case 0x6b: case 0x8a: case 0x8b: case 0x8d:
 		return bit_of(middle);
 	case 0x80: case 0x81: case 0x83:
-		return group == 7 ? 0 : bit_of(operand);
+		if (group == 7)
+			return 0;
+		return bit_of(operand);
 	case 0x86: case 0x87:
 		return bit_of(middle) | bit_of(operand);
 	case 0x88: case 0x89: case 0x8c: case 0xc0: case 0xc1: case 0xc6: case 0xc7: case 0xd0:
 	case 0xd1: case 0xd2: case 0xd3:
 		return bit_of(operand);
 	case 0x8f:
-		return group ? 0 : bit_of(operand);
+		if (group)
+			return 0;
+		return bit_of(operand);
 	case 0xf6: case 0xf7: /* test; not, neg; mul, div */
 		if (group < 2)
 			return 0;
-		return group < 4 ? bit_of(operand) : bit_of(RAX) | bit_of(RDX);
+		if (group < 4)
+			return bit_of(operand);
+		return bit_of(RAX) | bit_of(RDX);
 	case 0xfe: case 0xff:
-		return group < 2 ? bit_of(operand) : 0;
+		if (group < 2)
+			return bit_of(operand);
+		return 0;
 	}
 	return 0;
 }
@@ -474,14 +525,14 @@ static unsigned written_by_operands(const struct decoded *decoded)
 static unsigned written_by_opcode(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
-	unsigned low = (opcode & 7u) | (decoded->rex & REX_B ? 8u : 0u);
+	unsigned low = extended(decoded, opcode & 7u, REX_B);
 	const unsigned strings = bit_of(RSI) | bit_of(RDI) | bit_of(RCX) | bit_of(RAX);
 	if ((opcode & 0xf8) == 0xb8) /* mov */
 		return bit_of(low);
 	if ((opcode & 0xf8) == 0xb0)
 		return bit_of(of_byte(decoded, low));
-	if ((opcode & 0xf8) == 0x90) /* xchg */
-		return low ? bit_of(low) | bit_of(RAX) : 0;
+	if ((opcode & 0xf8) == 0x90 && low) /* xchg */
+		return bit_of(low) | bit_of(RAX);
 	if (opcode < 0x38 && (opcode & 7) >= 4 && (opcode & 7) < 6)
 		return bit_of(RAX);
 	if ((opcode & 0xfc) == 0xa0 || opcode == 0xdf)
@@ -511,8 +562,7 @@ static bool keeps_register(const struct decoded *decoded)
 		return false;
 	if (operand == 4 && (bytes[2] != SIB_RSP || decoded->rex & REX_X))
 		return false;
-	int32_t displacement = size == 1 ? (int8_t)bytes[at] : read_32(bytes + at);
-	return !displacement;
+	return !read_immediate(bytes + at, size == 1);
 }
 
 /* Returns the registers that an instruction writes, a bit for each; not those of push and pop. */
@@ -554,8 +604,9 @@ static bool is_move(const struct decoded *decoded, unsigned *from, unsigned *to)
 		return false;
 	unsigned middle = middle_register(decoded, bytes[1]),
 		 operand = operand_register(decoded, bytes[1]);
-	*from = bytes[0] == 0x89 ? middle : operand;
-	*to = bytes[0] == 0x89 ? operand : middle;
+	bool is_store = bytes[0] == 0x89;
+	*from = is_store ? middle : operand;
+	*to = is_store ? operand : middle;
 	return true;
 }
 
@@ -567,7 +618,9 @@ static enum scale address_taken(const struct state *state, const struct decoded 
 	if (is_move(decoded, &from, &to))
 		return place_of(state, from, 0, depth);
 	bool is_lea = decoded->bytes[0] == 0x8d && decoded->rex & REX_W;
-	return is_lea ? place_of_operand(state, decoded, depth) : NOWHERE;
+	if (is_lea)
+		return place_of_operand(state, decoded, depth);
+	return NOWHERE;
 }
 
 /* True for mov n(…),%reg, whole, of a place in the frame. */
@@ -575,7 +628,9 @@ static enum scale loaded_from(const struct state *state, const struct decoded *d
 			      int64_t *depth)
 {
 	bool is_load = decoded->bytes[0] == 0x8b && decoded->rex & REX_W;
-	return is_load ? place_of_operand(state, decoded, depth) : NOWHERE;
+	if (is_load)
+		return place_of_operand(state, decoded, depth);
+	return NOWHERE;
 }
 
 /* Applies an instruction with rsp as the result. */
@@ -590,7 +645,7 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && decoded->rex & REX_W;
 	int64_t depth, moved = 0;
 	if (is_immediate)
-		moved = opcode == 0x83 ? (int8_t)bytes[2] : read_32(bytes + 2);
+		moved = read_immediate(bytes + 2, opcode == 0x83);
 	if (is_immediate && (middle == 0 || middle == 5)) { /* add, sub */
 		set_depth(state, state->depth + (middle == 5 ? moved : -moved));
 		return;
@@ -627,8 +682,8 @@ static void change_fp(struct state *state, const struct decoded *decoded)
 	scale = address_taken(state, decoded, &depth);
 	lose_fp(state);
 	/* lea also makes plain pointers into the frame */
-	bool is_pointer = decoded->bytes[0] == 0x8d &&
-			  depth != (scale == BELOW_RETURN ? state->fp_depth : state->fp_apart);
+	int32_t fp_depth = scale == BELOW_RETURN ? state->fp_depth : state->fp_apart;
+	bool is_pointer = decoded->bytes[0] == 0x8d && depth != fp_depth;
 	bool is_frame = depth > 0 && depth <= FRAME_BYTES_MAX && !is_pointer;
 	if (scale == BELOW_RETURN && is_frame && !state->fp_is_lost)
 		state->link = (int32_t)depth;
@@ -692,7 +747,7 @@ static void apply(struct state *state, const uint8_t *code, size_t length, unsig
 {
 	struct decoded decoded = decode(code, length);
 	uint8_t opcode = decoded.bytes[0];
-	unsigned low = (opcode & 7u) | (decoded.rex & REX_B ? 8u : 0u);
+	unsigned low = extended(&decoded, opcode & 7u, REX_B);
 	bool pops_operand = opcode == 0x8f && !(decoded.bytes[1] >> 3 & 7); /* else AMD's XOP */
 	bool pushes_operand = opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6;
 	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 ||
@@ -766,7 +821,9 @@ static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
 	static const uint8_t ENDS[] = { 0xc2, 0xc3, 0xca, 0xcb, 0xcc, 0xcf, 0xf4 };
 	bool is_undefined = opcode == 0x0f && (second == 0x0b || second == 0xb9 || second == 0xff);
 	bool is_end = is_undefined || memchr(ENDS, opcode, sizeof(ENDS));
-	return is_end ? FLOW_END : FLOW_ON;
+	if (is_end)
+		return FLOW_END;
+	return FLOW_ON;
 }
 
 /* True for an instruction that compilers put first in a function with a frame: push; endbr64; sub
@@ -877,7 +934,9 @@ static void walk_tables(struct exploration *exploration)
 static uint8_t dwarf_of(unsigned reg)
 {
 	static const uint8_t NUMBERS[] = { 0, 2, 1, 3, 7, 6, 4, 5 };
-	return (uint8_t)(reg < sizeof(NUMBERS) ? NUMBERS[reg] : reg);
+	if (reg < sizeof(NUMBERS))
+		return NUMBERS[reg];
+	return (uint8_t)reg;
 }
 
 /* Describes the frame of a state in which rsp is unknown, or on the scale of the aligned stack.
@@ -941,13 +1000,16 @@ enum tally_code_way tally_code_way_to(const uint8_t *code, size_t size)
 	walk_all(&exploration);
 	if (!exploration.is_found || !seen[size])
 		return TALLY_CODE_NO_WAY;
-	return is_same(&exploration.found, &AT_START) ? TALLY_CODE_WAY : TALLY_CODE_WAY_INSIDE;
+	if (is_same(&exploration.found, &AT_START))
+		return TALLY_CODE_WAY;
+	return TALLY_CODE_WAY_INSIDE;
 }
 
 bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at)
 {
 	uint32_t seen[SIZE_MAX_BYTES];
-	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
+	if (size > SIZE_MAX_BYTES)
+		size = SIZE_MAX_BYTES;
 	if (at >= size)
 		return false;
 	memset(seen, 0, size * sizeof(*seen));
@@ -962,7 +1024,8 @@ bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at)
 bool tally_code_walk_to_jump(const uint8_t *code, size_t size, struct tally_code_frame *frame)
 {
 	uint32_t seen[SIZE_MAX_BYTES];
-	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
+	if (size > SIZE_MAX_BYTES)
+		size = SIZE_MAX_BYTES;
 	memset(seen, 0, size * sizeof(*seen));
 	struct exploration exploration = {
 		.code = code, .size = size, .target = size, .seen = seen, .is_plain = true
@@ -977,7 +1040,8 @@ static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t a
 		    struct tally_code_frame *frame)
 {
 	uint32_t seen[SIZE_MAX_BYTES];
-	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
+	if (size > SIZE_MAX_BYTES)
+		size = SIZE_MAX_BYTES;
 	if (at >= size)
 		return false;
 	memset(seen, 0, size * sizeof(*seen));
@@ -995,8 +1059,9 @@ static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t a
 	    !describe(&exploration.found, frame))
 		return false;
 	/* rbx and r12 to r15 are the caller's.  The code saves those that it writes somewhere. */
-	frame->lost = (uint16_t)((exploration.changed & KEPT_BY_CALLS & ~bit_of(RBX)) |
-				 (exploration.changed & bit_of(RBX) ? 1u << dwarf_of(RBX) : 0));
+	frame->lost = (uint16_t)(exploration.changed & KEPT_BY_CALLS & ~bit_of(RBX));
+	if (exploration.changed & bit_of(RBX))
+		frame->lost |= (uint16_t)(1u << dwarf_of(RBX));
 	return true;
 }
 
@@ -1128,7 +1193,9 @@ static void walk_onward(struct onward *onward, size_t at, struct onward_state st
 	while (at < onward->size && onward->instructions++ < ONWARD_INSTRUCTIONS) {
 		size_t length = tally_code_length(onward->code + at, onward->size - at);
 		int64_t distance = 0;
-		int32_t depth = state.state.is_lost ? -1 : state.state.depth;
+		int32_t depth = -1;
+		if (!state.state.is_lost)
+			depth = state.state.depth;
 		onward->differs |= onward->seen[at] && onward->seen[at] != depth;
 		if (onward->seen[at] || !length)
 			return;
@@ -1208,7 +1275,9 @@ bool tally_code_ends_stack(const uint8_t *code, size_t size)
 		size_t length = tally_code_length(code + at, size - at);
 		struct decoded decoded = decode(code + at, length);
 		int64_t distance;
-		enum flow flow = length ? flow_of(&decoded, &distance) : FLOW_END;
+		enum flow flow = FLOW_END;
+		if (length)
+			flow = flow_of(&decoded, &distance);
 		at += length;
 		if (flow == FLOW_CALL)
 			return (at < size && code[at] == HLT) ||

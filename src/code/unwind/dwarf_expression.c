@@ -307,7 +307,9 @@ enum tally_expression_result tally_expression_run(const uint8_t *bytes, size_t s
 	struct machine m;
 	m.frame = frame;
 	m.depth = m.repeated = 0;
-	m.result = size > BYTES_MAX ? TALLY_EXPRESSION_BAD : TALLY_EXPRESSION_OK;
+	m.result = TALLY_EXPRESSION_OK;
+	if (size > BYTES_MAX)
+		m.result = TALLY_EXPRESSION_BAD;
 	tally_reader_init(&m.reader, bytes, size, false);
 	if (initial)
 		push(&m, *initial);

@@ -105,7 +105,9 @@ struct cies {
 static const struct tally_cfi_cie *find_cie(const struct cies *cies, uint32_t offset)
 {
 	size_t at = tally_search(i, 0, cies->count, cies->items[i].offset >= offset);
-	return at < cies->count && cies->items[at].offset == offset ? &cies->items[at] : NULL;
+	if (at < cies->count && cies->items[at].offset == offset)
+		return &cies->items[at];
+	return NULL;
 }
 
 /* Reads all CIEs.  They come out sorted, because the scan goes by ascending offsets. */
@@ -131,9 +133,9 @@ static int read_functions(struct tally_function_index *index, const struct cies 
 {
 	struct tally_cfi_entry entry;
 	for (size_t at = 0; tally_cfi_entry_read(&index->section, at, &entry); at = entry.end) {
-		const struct tally_cfi_cie *cie = entry.kind == TALLY_CFI_FDE
-							  ? find_cie(cies, entry.cie)
-							  : NULL;
+		const struct tally_cfi_cie *cie = NULL;
+		if (entry.kind == TALLY_CFI_FDE)
+			cie = find_cie(cies, entry.cie);
 		struct tally_cfi_fde fde;
 		if (!cie || !tally_cfi_fde_read(&index->section, &entry, cie, &fde) ||
 		    !is_kept(&fde))
@@ -152,7 +154,9 @@ static int compare_functions(const void *a, const void *b)
 	const struct tally_unwind_function *x = a, *y = b;
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return x->entry < y->entry ? -1 : x->entry > y->entry;
+	if (x->entry < y->entry)
+		return -1;
+	return x->entry > y->entry;
 }
 
 /* Sorts by start and keeps one function for each start: the first in the section, which a linear
@@ -177,7 +181,7 @@ static int read_section(struct tally_function_index *index)
 	index->linker = NULL;
 	index->functions.count = index->count = 0;
 	int result = read_cies(&index->section, &cies);
-	if (result == 0)
+	if (!result)
 		result = read_functions(index, &cies);
 	sort_functions(index);
 	tally_vector_release(&cies);
@@ -212,8 +216,9 @@ bool tally_function_index_at(const struct tally_function_index *index, size_t po
 
 static uint64_t start_at(const struct tally_function_index *index, size_t position)
 {
-	return index->linker ? linker_start(index, position)
-			     : index->functions.items[position].start;
+	if (index->linker)
+		return linker_start(index, position);
+	return index->functions.items[position].start;
 }
 
 /* Returns the number of functions that start at or below the address. */
@@ -235,7 +240,9 @@ bool tally_function_index_below(const struct tally_function_index *index, uint64
 
 uint64_t tally_function_index_next(const struct tally_function_index *index, size_t position)
 {
-	return position + 1 < index->count ? start_at(index, position + 1) : UINT64_MAX;
+	if (position + 1 >= index->count)
+		return UINT64_MAX;
+	return start_at(index, position + 1);
 }
 
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address,

@@ -48,9 +48,11 @@ static size_t read_offset(const uint8_t *code, uint8_t reg, int *offset)
 	enum { SIB_RSP = 0x24, BYTE = 0x44, PLAIN = 0x04 };
 	if (code[1] != SIB_RSP || (code[0] != (BYTE | reg) && code[0] != (PLAIN | reg)))
 		return 0;
-	bool has_byte = code[0] == (BYTE | reg);
-	*offset = has_byte ? code[2] : 0;
-	return has_byte ? 3 : 2;
+	*offset = 0;
+	if (code[0] == (PLAIN | reg))
+		return 2;
+	*offset = code[2];
+	return 3;
 }
 
 /* `code` has CODE_BYTES. */
@@ -84,7 +86,9 @@ static struct go_switch switch_behind(const struct tally_unwind_table *table,
 	if (!tally_unwind_table_is_go(table))
 		return none;
 	const uint8_t *code = tally_object_bytes_at(table->object, return_address, &size);
-	return code && size >= CODE_BYTES ? decode(code) : none;
+	if (code && size >= CODE_BYTES)
+		return decode(code);
+	return none;
 }
 
 bool tally_unwind_table_calls_go(const struct tally_unwind_table *table, uint64_t return_address)
@@ -95,9 +99,9 @@ bool tally_unwind_table_calls_go(const struct tally_unwind_table *table, uint64_
 static struct go_switch switch_at(struct tally_unwind_walk *walk)
 {
 	const struct go_switch none = { .kind = TALLY_RULE_NONE };
-	return !walk->is_exact && tally_unwind_locate(walk) && walk->place.table ?
-		       switch_behind(walk->place.table, walk->place.address + 1) :
-		       none;
+	if (!walk->is_exact && tally_unwind_locate(walk) && walk->place.table)
+		return switch_behind(walk->place.table, walk->place.address + 1);
+	return none;
 }
 
 enum tally_unwind_rule_kind tally_unwind_go_switch(struct tally_unwind_walk *walk)

@@ -191,8 +191,9 @@ static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_
 {
 	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded &&
 		     (rule->kind == TALLY_RULE_SAVED || rule->kind == TALLY_RULE_CODE);
-	return is_sp ? tally_unwind_step_by_frame_pointer(walk)
-		     : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	if (is_sp)
+		return tally_unwind_step_by_frame_pointer(walk);
+	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
 /* Restores the saved registers.  If a word can't be read, a register saved below sp was popped
@@ -295,11 +296,12 @@ static const struct tally_unwind_rule *rule_of_code(struct tally_unwind_walk *wa
 						    const struct tally_unwind_rule *rule)
 {
 	const struct tally_unwind_place *place = &walk->place;
-	const struct tally_unwind_rule *made = tally_unwind_is_entry_point(walk)
-						       ? NULL
-						       : tally_unwind_table_code_rule(
-								 place->table, place->address);
-	return made ? made : rule;
+	const struct tally_unwind_rule *made = NULL;
+	if (!tally_unwind_is_entry_point(walk))
+		made = tally_unwind_table_code_rule(place->table, place->address);
+	if (made)
+		return made;
+	return rule;
 }
 
 static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
@@ -331,10 +333,9 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 	if (!table || tally_unwind_layout(table->machine) != walk->layout)
 		return &NO_TABLE;
 	walk->is_made_up = tally_unwind_is_made_up(walk);
-	enum tally_unwind_function_kind kind =
-		walk->is_made_up || walk->is_exact
-			? TALLY_UNWIND_NO_FUNCTION
-			: tally_unwind_table_function_kind(table, walk->place.address);
+	enum tally_unwind_function_kind kind = TALLY_UNWIND_NO_FUNCTION;
+	if (!walk->is_made_up && !walk->is_exact)
+		kind = tally_unwind_table_function_kind(table, walk->place.address);
 	if (walk->is_made_up || kind == TALLY_UNWIND_STACK_START)
 		return &OUTERMOST;
 	if (kind == TALLY_UNWIND_STACK_SWITCH)
@@ -348,12 +349,16 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 		return NULL;
 	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address,
 								       range);
-	return rule && rule->kind == TALLY_RULE_NONE ? rule_of_code(walk, rule) : rule;
+	if (rule && rule->kind == TALLY_RULE_NONE)
+		return rule_of_code(walk, rule);
+	return rule;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
-	return a < b ? a : b;
+	if (a < b)
+		return a;
+	return b;
 }
 
 static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
@@ -366,10 +371,11 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	} else if (request->cache && !walk->place.is_brief &&
 		   !walk->is_made_up) { /* its look-up hit the function before */
 		const struct tally_unwind_place *place = &walk->place;
-		uint64_t below = range.end ? smaller(place->address - range.start, place->below)
-					   : 0;
-		uint64_t above = range.end ? smaller(range.end - 1 - place->address, place->above)
-					   : 0;
+		uint64_t below = 0, above = 0;
+		if (range.end) {
+			below = smaller(place->address - range.start, place->below);
+			above = smaller(range.end - 1 - place->address, place->above);
+		}
 		tally_unwind_cache_put(request->cache, address, request->space, walk->rule, below,
 				       above);
 	}
@@ -381,9 +387,9 @@ static inline bool resolve(struct tally_unwind_walk *walk)
 	const struct tally_unwind_request *request = walk->request;
 	uint64_t address = tally_unwind_lookup_address(walk);
 	walk->has_place = false;
-	walk->rule = request->cache
-			     ? tally_unwind_cache_get(request->cache, address, request->space)
-			     : NULL;
+	walk->rule = NULL;
+	if (request->cache)
+		walk->rule = tally_unwind_cache_get(request->cache, address, request->space);
 	if (!walk->rule)
 		resolve_anew(walk, address);
 	return walk->rule->kind != TALLY_RULE_UNMAPPED;
@@ -397,8 +403,11 @@ static bool step_without(struct tally_unwind_walk *walk, bool has_table)
 		return true;
 	const struct tally_unwind_frame before = walk->frame;
 	const bool was_exact = walk->is_exact, was_by_pointer = walk->is_by_pointer;
-	bool is_done = has_table ? tally_unwind_step_without_rules(walk)
-				 : tally_unwind_step_without_table(walk);
+	bool is_done;
+	if (has_table)
+		is_done = tally_unwind_step_without_rules(walk);
+	else
+		is_done = tally_unwind_step_without_table(walk);
 	if (is_done && (walk->is_exact ||
 			tally_unwind_is_return_address(walk, tally_unwind_get(
 								     walk, walk->layout->pc))))
@@ -431,7 +440,9 @@ static bool step_by_code_rule(struct tally_unwind_walk *walk, const struct tally
 			tally_unwind_load(&walk->frame, cfa + (uint64_t)(rule->return_word * WORD),
 					  WORD, &back) &&
 			!tally_unwind_is_return_address(walk, back);
-	return is_wrong ? step_without(walk, true) : step_by_rule(walk, rule);
+	if (is_wrong)
+		return step_without(walk, true);
+	return step_by_rule(walk, rule);
 }
 
 static inline bool step(struct tally_unwind_walk *walk)
@@ -493,7 +504,9 @@ static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t s
 {
 	if (!layout->has_signed_returns)
 		return UINT64_MAX;
-	return sp >> 48 ? (1ull << 52) - 1 : (1ull << 48) - 1;
+	if (sp >> 48)
+		return (1ull << 52) - 1;
+	return (1ull << 48) - 1;
 }
 
 static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_request *request)
@@ -552,8 +565,9 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 			break;
 		met = 0;
 		if (!resolve(walk)) {
-			walk->end = walk->is_by_pointer ? TALLY_UNWIND_NO_RULES
-							: TALLY_UNWIND_NO_MAP;
+			walk->end = TALLY_UNWIND_NO_MAP;
+			if (walk->is_by_pointer)
+				walk->end = TALLY_UNWIND_NO_RULES;
 			if (!count) /* the sampled ip is written, wherever it is */
 				put_frame(walk, addresses, count++);
 			return count;
@@ -607,7 +621,9 @@ size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addres
 		    enum tally_unwind_end *end)
 {
 	struct tally_unwind_walk walk;
-	size_t count = start(&walk, request) && limit > 0 ? climb_well(&walk, addresses, limit) : 0;
+	size_t count = 0;
+	if (start(&walk, request) && limit > 0)
+		count = climb_well(&walk, addresses, limit);
 	if (request->extent)
 		*request->extent = (struct tally_unwind_extent){
 			.reached = tally_unwind_get(&walk, walk.layout->sp),

@@ -58,19 +58,23 @@ static bool is_made_code(struct tally_unwind_walk *walk)
 static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_t *out, size_t size)
 {
 	const struct tally_unwind_request *request = walk->request;
-	if (is_made_code(walk))
-		return request->read_code ? request->read_code(request->context, address, out, size)
-					  : 0;
+	if (is_made_code(walk)) {
+		if (!request->read_code)
+			return 0;
+		return request->read_code(request->context, address, out, size);
+	}
 	if (!walk->has_place)
 		return 0;
 	size_t available = 0;
 	uint64_t in_object = walk->place.address + (address - tally_unwind_lookup_address(walk));
 	const uint8_t *code = tally_object_bytes_at(walk->place.table->object, in_object,
 						    &available);
-	size = code && available < size ? available : size;
-	if (code)
-		memcpy(out, code, size);
-	return code ? size : 0;
+	if (!code)
+		return 0;
+	if (available < size)
+		size = available;
+	memcpy(out, code, size);
+	return size;
 }
 
 /* Recognises i386 code.  Until the kernel has returned from a signal, pc is behind the trampoline,
@@ -88,14 +92,17 @@ static enum tally_code_spot recognise_i386(struct tally_unwind_walk *walk,
 			return TALLY_CODE_SIGRETURN;
 	}
 	code = tally_object_bytes_at(object, address, &available);
-	return code ? tally_code_recognise_i386(code, available) : TALLY_CODE_OTHER;
+	if (code)
+		return tally_code_recognise_i386(code, available);
+	return TALLY_CODE_OTHER;
 }
 
 /* Recognises the code at pc.  Returns TALLY_CODE_OTHER where it can't be read from its file. */
 static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 {
-	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
-									   : NULL;
+	if (!tally_unwind_locate(walk))
+		return TALLY_CODE_OTHER;
+	const struct tally_unwind_table *table = walk->place.table;
 	if (!table || !table->object)
 		return TALLY_CODE_OTHER;
 	size_t available, before;
@@ -138,14 +145,19 @@ static bool step_over_signal_i386(struct tally_unwind_walk *walk)
 		read_code(walk, pc - INFO_BYTES, code, sizeof(code));
 		is_info = code[0] == MOV && code[1] == SYS_RT_SIGRETURN;
 	}
-	at += (is_info ? INFO_AT : is_before * NARROW) + SEGMENTS;
+	at += SEGMENTS;
+	if (is_info)
+		at += INFO_AT;
+	else if (is_before)
+		at += NARROW;
 	bool is_there = true;
 	for (unsigned i = 0; i < sizeof(FIRST); i++, at += NARROW)
 		is_there &= tally_unwind_load(&walk->frame, at, NARROW, &registers[FIRST[i]]);
 	is_there &= tally_unwind_load(&walk->frame, at + TRAP, NARROW, &registers[layout->pc]);
 	walk->is_by_pointer = false;
-	return is_there ? tally_unwind_enter(walk, registers, (1ull << layout->count) - 1, true)
-			: tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+	if (is_there)
+		return tally_unwind_enter(walk, registers, (1ull << layout->count) - 1, true);
+	return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 }
 
 bool tally_unwind_is_signal_return(struct tally_unwind_walk *walk, uint64_t address)
@@ -163,9 +175,9 @@ bool tally_unwind_is_signal_return(struct tally_unwind_walk *walk, uint64_t addr
 		size = request->read_code(request->context, address, code, sizeof(code));
 	if (!bytes || !size)
 		return false;
-	return (walk->layout->word == WORD ? tally_code_recognise(bytes, size, 0)
-					   : tally_code_recognise_i386(bytes, size)) ==
-	       TALLY_CODE_SIGRETURN;
+	if (walk->layout->word == WORD)
+		return tally_code_recognise(bytes, size, 0) == TALLY_CODE_SIGRETURN;
+	return tally_code_recognise_i386(bytes, size) == TALLY_CODE_SIGRETURN;
 }
 
 /* Steps over a signal by the context that the kernel pushed at sp.  On x86-64 that is struct
@@ -311,10 +323,11 @@ static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 		registers[layout->pc] = registers[layout->return_register] & walk->return_mask;
 		return tally_unwind_enter(walk, registers, walk->frame.known, false);
 	}
-	if (has_pushed_fp &&
-	    !tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->fp]))
-		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
-	sp += has_pushed_fp ? layout->word : 0;
+	if (has_pushed_fp) {
+		if (!tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->fp]))
+			return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
+		sp += layout->word;
+	}
 	if (!tally_unwind_load(&walk->frame, sp, layout->word, &registers[layout->pc]))
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	registers[layout->sp] = sp + layout->word;
@@ -370,7 +383,9 @@ static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code
 static bool find_return_slot(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
 			     uint64_t *base, uint64_t *slot)
 {
-	unsigned reg = frame->has_base ? frame->base : walk->layout->sp;
+	unsigned reg = walk->layout->sp;
+	if (frame->has_base)
+		reg = frame->base;
 	*base = tally_unwind_get(walk, reg);
 	if (!tally_unwind_knows(walk, reg) ||
 	    (frame->is_loaded &&
@@ -391,7 +406,9 @@ static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code
 	if (!find_return_slot(walk, frame, &base, &slot) ||
 	    !tally_unwind_load(&walk->frame, slot, WORD, &registers[layout->pc]))
 		return tally_unwind_stop_at_missed(walk);
-	uint64_t fp_base = frame->fp_is_apart ? tally_unwind_get(walk, frame->fp_base) : base;
+	uint64_t fp_base = base;
+	if (frame->fp_is_apart)
+		fp_base = tally_unwind_get(walk, frame->fp_base);
 	if (frame->saves_fp)
 		known |= 1ull << layout->fp;
 	if (frame->saves_fp &&
@@ -409,15 +426,18 @@ static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code
 static bool step_by_frame(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
 			  bool is_certain)
 {
-	return frame->is_linked ? step_by_link(walk, 0, true)
-				: step_by_code(walk, frame, is_certain);
+	if (frame->is_linked)
+		return step_by_link(walk, 0, true);
+	return step_by_code(walk, frame, is_certain);
 }
 
 /* Like find_hotspot_frame(), but remembers the answers.  `code` is the code at pc. */
 static bool recall_hotspot_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
 				 struct tally_code_frame *frame)
 {
-	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
+	struct tally_code_memo *memo = NULL;
+	if (size >= TALLY_CODE_MEMO_BYTES)
+		memo = walk->request->memo;
 	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
 	bool is_found;
 	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
@@ -482,7 +502,9 @@ static bool find_frame_from(struct tally_unwind_walk *walk, uint64_t start,
 		return false;
 	/* A stack has hundreds of words from calls of functions before pc: following each of them
 	 * anew would take most of the recorder's time (Erlang). */
-	struct tally_code_memo *memo = is_made_code(walk) ? walk->request->memo : NULL;
+	struct tally_code_memo *memo = NULL;
+	if (is_made_code(walk))
+		memo = walk->request->memo;
 	uint64_t space = walk->request->space ^ start * 0x9e3779b97f4a7c15ull;
 	uint8_t here[TALLY_CODE_MEMO_BYTES];
 	bool is_found;
@@ -529,7 +551,9 @@ static bool find_called_frame(struct tally_unwind_walk *walk, bool up_to_link,
 		if (up_to_link && slot > fp + WORD)
 			return false;
 		bool is_near = (word - pc + CALL_REACH) >> 32 == 0; /* a direct call has 32 bits */
-		uint64_t start = is_near ? called_from(walk, word) : 0;
+		uint64_t start = 0;
+		if (is_near)
+			start = called_from(walk, word);
 		if (start && start - pc + NEAR < 2 * NEAR && leads_to(walk, start, slot, frame))
 			return true;
 		if (up_to_link && slot < fp && tally_unwind_is_left_by_call(walk, word))
@@ -545,7 +569,9 @@ static bool find_called_frame(struct tally_unwind_walk *walk, bool up_to_link,
 static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	uint64_t start, word, top, base, slot, sp = tally_unwind_get(walk, walk->layout->sp);
-	struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
+	if (!tally_unwind_locate(walk))
+		return false;
+	struct tally_unwind_table *table = walk->place.table;
 	if (!table || !table->object ||
 	    !tally_unwind_table_begun_frame(table, walk->place.address, &start, frame))
 		return false;
@@ -662,8 +688,11 @@ static bool find_beginning(const struct surroundings *around, bool has_link, siz
 {
 	while (*at > 0) {
 		const uint8_t *code = around->code + --*at;
-		if (*at + PROLOGUE_BYTES <= around->size &&
-		    (has_link ? is_prologue(code) : makes_room(code, around->address + *at)))
+		if (*at + PROLOGUE_BYTES > around->size)
+			continue;
+		if (has_link && is_prologue(code))
+			return true;
+		if (!has_link && makes_room(code, around->address + *at))
 			return true;
 	}
 	return false;
@@ -676,7 +705,9 @@ static bool find_frame_before(struct tally_unwind_walk *walk, bool has_link,
 	enum { TRIES = 4 };
 	struct surroundings around;
 	read_surroundings(walk, &around);
-	size_t at = around.size ? around.before + 1 : 0;
+	size_t at = 0;
+	if (around.size)
+		at = around.before + 1;
 	for (unsigned i = 0; i < TRIES && find_beginning(&around, has_link, &at); i++)
 		if (tally_code_walk_plainly(around.code + at, around.size - at,
 					    around.address + at, around.before - at, frame))
@@ -700,7 +731,9 @@ static bool find_jump_frame(struct tally_unwind_walk *walk, struct tally_code_fr
 {
 	struct surroundings around;
 	read_surroundings(walk, &around);
-	size_t at = around.size ? around.before : 0;
+	size_t at = 0;
+	if (around.size)
+		at = around.before;
 	return find_beginning(&around, true, &at) &&
 	       tally_code_walk_to_jump(around.code + at, around.before - at, frame);
 }
@@ -747,13 +780,19 @@ static bool recall_frame(struct tally_unwind_walk *walk, const uint8_t *code, si
 				      struct tally_code_frame *frame),
 			 struct tally_code_frame *frame)
 {
-	struct tally_code_memo *memo = size >= TALLY_CODE_MEMO_BYTES ? walk->request->memo : NULL;
+	struct tally_code_memo *memo = NULL;
+	if (size >= TALLY_CODE_MEMO_BYTES)
+		memo = walk->request->memo;
 	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), space = walk->request->space;
 	bool is_found;
-	space ^= find == find_prologue_frame ? 1ull << 63 : 0;
-	space ^= find == find_passing_frame ? 1ull << 62 : 0;
-	space ^= find == find_jump_frame ? 1ull << 61 : 0;
-	space ^= find == find_roomy_frame ? 1ull << 60 : 0;
+	if (find == find_prologue_frame)
+		space ^= 1ull << 63;
+	if (find == find_passing_frame)
+		space ^= 1ull << 62;
+	if (find == find_jump_frame)
+		space ^= 1ull << 61;
+	if (find == find_roomy_frame)
+		space ^= 1ull << 60;
 	if (memo && tally_code_memo_get(memo, space, pc, code, &is_found, frame))
 		return is_found;
 	is_found = find(walk, frame);
@@ -884,8 +923,9 @@ static bool step_by_proof(struct tally_unwind_walk *walk, const uint8_t *code, s
 	    find_later_frame(walk, code, size, &frame) ||
 	    find_made_frame(walk, code, size, &frame) || find_started_frame(walk, &frame))
 		return step_by_frame(walk, &frame, true);
-	return is_called ? tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES)
-			 : step_by_link(walk, 0, false);
+	if (is_called)
+		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
+	return step_by_link(walk, 0, false);
 }
 
 /* Takes a step from x86-64 code itself, if it tells the frame, else by frame pointer. */
@@ -905,7 +945,9 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 		return step_by_frame(walk, &frame, true);
 	if (size && walk->request->has_hotspot && is_made_code(walk))
 		return step_by_hotspot(walk, code, size);
-	return size ? step_by_proof(walk, code, size) : step_by_link(walk, 0, true);
+	if (size)
+		return step_by_proof(walk, code, size);
+	return step_by_link(walk, 0, true);
 }
 
 /* i386: takes the first word of the stack that a call left, a few words up. */
@@ -935,8 +977,9 @@ bool tally_unwind_step_by_evidence(struct tally_unwind_walk *walk)
 	if (walk->layout->word != WORD)
 		return step_by_near_call(walk);
 	size_t size = read_code(walk, tally_unwind_get(walk, walk->layout->pc), code, sizeof(code));
-	return size ? step_by_proof(walk, code, size)
-		    : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	if (size)
+		return step_by_proof(walk, code, size);
+	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
 /* Recognises the code at pc if it was made at run time. */
@@ -948,7 +991,9 @@ static enum tally_code_spot recognise_made(struct tally_unwind_walk *walk)
 	if (walk->layout->has_signed_returns || walk->layout->word != WORD)
 		return TALLY_CODE_OTHER;
 	size_t size = read_code(walk, pc - 1, code, sizeof(code));
-	return size > 1 ? tally_code_recognise(code + 1, size - 1, code[0]) : TALLY_CODE_OTHER;
+	if (size > 1)
+		return tally_code_recognise(code + 1, size - 1, code[0]);
+	return TALLY_CODE_OTHER;
 }
 
 static bool step_by_spot(struct tally_unwind_walk *walk, enum tally_code_spot spot)

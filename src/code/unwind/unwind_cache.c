@@ -38,7 +38,9 @@ static uint64_t stretch_of(const struct tally_unwind_rule *rule, uint64_t from, 
 		 shift = 2 * TALLY_UNWIND_PLACE_BITS;
 	bool fits = (uintptr_t)rule % TALLY_UNWIND_RULE_ALIGN == 0 &&
 		    number << shift >> shift == number;
-	return fits ? number << shift | from << TALLY_UNWIND_PLACE_BITS | more : 0;
+	if (!fits)
+		return 0;
+	return number << shift | from << TALLY_UNWIND_PLACE_BITS | more;
 }
 
 void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, uint64_t space,
@@ -47,8 +49,10 @@ void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, 
 	struct tally_unwind_region *region = tally_unwind_cache_region(cache, address, space);
 	struct tally_unwind_region *other = tally_unwind_cache_other(cache, region);
 	uint64_t at = address % TALLY_UNWIND_REGION, left = TALLY_UNWIND_REGION - 1 - at;
-	below = below < at ? below : at;
-	above = above < left ? above : left;
+	if (below > at)
+		below = at;
+	if (above > left)
+		above = left;
 	uint64_t stretch = stretch_of(rule, at - below, below + above);
 	if (!stretch)
 		return;

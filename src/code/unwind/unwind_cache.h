@@ -74,9 +74,9 @@ static inline const struct tally_unwind_rule *tally_unwind_cache_get(
 	const struct tally_unwind_region *region = tally_unwind_cache_region(cache, address, space);
 	if (!tally_unwind_region_is(region, address, space))
 		region = tally_unwind_cache_other(cache, region);
-	return tally_unwind_region_is(region, address, space)
-		       ? tally_unwind_region_rule(region, address)
-		       : NULL;
+	if (!tally_unwind_region_is(region, address, space))
+		return NULL;
+	return tally_unwind_region_rule(region, address);
 }
 
 /* Remembers the rule of an address.  It holds for at least `below` bytes before the address and

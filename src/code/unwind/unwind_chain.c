@@ -81,8 +81,10 @@ static void fetch_rules(const struct tally_unwind_walk *walk, uint64_t end)
 		 size = end - walk->frame.stack_address, word;
 	if (!request->cache)
 		return;
-	size = size < FETCHED_BYTES ? size : FETCHED_BYTES;
-	size = size < request->stack_size ? size : request->stack_size;
+	if (size > FETCHED_BYTES)
+		size = FETCHED_BYTES;
+	if (size > request->stack_size)
+		size = request->stack_size;
 	for (uint64_t at = 0; at + WORD <= size; at += WORD) {
 		memcpy(&word, request->stack + at, WORD);
 		if (word - pc + NEAR_BYTES < 2 * NEAR_BYTES)
@@ -145,7 +147,9 @@ static bool account_fp(struct tally_unwind_frame *frame, const struct tally_chai
 	account->fp = step->fp;
 	if (is_kept)
 		return true;
-	uint64_t base = is_from_fp ? step->fp : account->cfa;
+	uint64_t base = account->cfa;
+	if (is_from_fp)
+		base = step->fp;
 	return (is_from_fp || rule->base_register == TALLY_RULE_BASE_IS_CFA) &&
 	       load(frame, account, base + (uint64_t)(rule->saved_word[i] * WORD), &account->fp);
 }
@@ -160,7 +164,10 @@ static bool account_rule(struct tally_unwind_frame *frame, const struct tally_ch
 	    (!is_from_fp && rule->cfa_register != TALLY_UNWIND_RSP))
 		return false;
 	account->needs_fp = is_from_fp;
-	account->cfa = (is_from_fp ? step->fp : step->sp) + (uint64_t)(int64_t)rule->cfa_offset;
+	account->cfa = step->sp;
+	if (is_from_fp)
+		account->cfa = step->fp;
+	account->cfa += (uint64_t)(int64_t)rule->cfa_offset;
 	if (rule->kind == TALLY_RULE_PLT && (step->pc & 15) >= rule->plt_from)
 		account->cfa += WORD;
 	if (rule->cfa_is_loaded && !load(frame, account, account->cfa, &account->cfa))

@@ -68,14 +68,18 @@ static inline size_t tally_unwind_chain_meet(struct tally_unwind_chain *chain,
 	uint64_t sp = tally_unwind_get(walk, TALLY_UNWIND_RSP);
 	while (chain->at && chain->frames[chain->at - 1].sp < sp)
 		chain->at--;
-	const struct tally_unwind_chain_frame *frame = chain->at ? &chain->frames[chain->at - 1] : NULL;
-	if (!frame || frame->sp != sp || frame->pc != tally_unwind_get(walk, TALLY_UNWIND_RIP) ||
+	if (!chain->at)
+		return 0;
+	const struct tally_unwind_chain_frame *frame = &chain->frames[chain->at - 1];
+	if (frame->sp != sp || frame->pc != tally_unwind_get(walk, TALLY_UNWIND_RIP) ||
 	    walk->is_exact || walk->is_by_pointer != frame->is_by_pointer ||
 	    !tally_unwind_knows(walk, TALLY_UNWIND_RSP))
 		return 0;
 	bool has_fp = tally_unwind_knows(walk, TALLY_UNWIND_RBP) &&
 		      tally_unwind_get(walk, TALLY_UNWIND_RBP) == frame->fp;
-	return !frame->needs_fp || has_fp ? chain->at : 0;
+	if (!frame->needs_fp || has_fp)
+		return chain->at;
+	return 0;
 }
 
 /* Keeps the stack of a walk that reached the outermost frame.  `count` of its steps were noted; the

@@ -52,15 +52,18 @@ static size_t read_bytes(struct tally_unwind_walk *walk, uint64_t address, void 
 	size_t available;
 	if (!request->find(request->context, address, &place))
 		return 0;
-	if (!place.table || !place.table->object)
-		return request->read_code ?
-			       request->read_code(request->context, address, out, size) :
-			       0;
+	if (!place.table || !place.table->object) {
+		if (!request->read_code)
+			return 0;
+		return request->read_code(request->context, address, out, size);
+	}
 	const uint8_t *code = tally_object_bytes_at(place.table->object, place.address, &available);
-	size = code && available < size ? available : size;
-	if (code)
-		memcpy(out, code, size);
-	return code ? size : 0;
+	if (!code)
+		return 0;
+	if (available < size)
+		size = available;
+	memcpy(out, code, size);
+	return size;
 }
 
 static uint64_t read_pointer(struct tally_unwind_walk *walk, uint64_t address)
@@ -120,7 +123,9 @@ static uint64_t target_of(struct tally_unwind_walk *walk, uint64_t back)
 			continue;
 		uint64_t variable = relative(mov + 3, back - BEFORE + at + 1);
 		uint64_t target = read_pointer(walk, variable);
-		return is_memory && target ? read_pointer(walk, target) : target;
+		if (is_memory && target)
+			return read_pointer(walk, target);
+		return target;
 	}
 	return 0;
 }
@@ -226,9 +231,9 @@ static bool is_entered(struct tally_unwind_walk *walk, uint64_t target,
 	struct tally_unwind_place place = { 0 };
 	if (!request->find(request->context, target, &place))
 		return false;
-	return place.table && place.table->object ?
-		       jumps_from_object(walk, target, &place, entered) :
-		       jumps_from_made(walk, target, entered);
+	if (place.table && place.table->object)
+		return jumps_from_object(walk, target, &place, entered);
+	return jumps_from_made(walk, target, entered);
 }
 
 static bool enter(struct tally_unwind_walk *walk, const struct tally_code_entry *entered)
@@ -308,7 +313,9 @@ static struct tally_code_entry search(struct tally_unwind_walk *walk, bool *has_
 				tally_unwind_table_has_rule(place.table, place.address);
 		if (!has_object && !best.space && !is_popped(walk, word))
 			break; /* foreign code that has frames */
-		uint64_t target = is_known ? target_of(walk, word) : 0;
+		uint64_t target = 0;
+		if (is_known)
+			target = target_of(walk, word);
 		if (target && is_entered(walk, target, &found)) {
 			if (!found.room)
 				return found;
@@ -327,7 +334,9 @@ static const struct tally_code_entry *recall(struct tally_unwind_walk *walk)
 {
 	const struct tally_code_memo *memo = walk->request->memo;
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), word;
-	const struct tally_code_entry *entries = memo ? tally_code_memo_entries(memo) : NULL;
+	const struct tally_code_entry *entries = NULL;
+	if (memo)
+		entries = tally_code_memo_entries(memo);
 	for (unsigned i = 0; entries && i < TALLY_CODE_ENTRIES; i++)
 		if (entries[i].space && entries[i].space == walk->request->space &&
 		    tally_unwind_load(&walk->frame, sp + entries[i].slot_at, WORD, &word) &&
@@ -338,8 +347,9 @@ static const struct tally_code_entry *recall(struct tally_unwind_walk *walk)
 
 bool tally_unwind_step_entered_before(struct tally_unwind_walk *walk)
 {
-	bool can = !walk->layout->has_signed_returns && tally_unwind_knows(walk, walk->layout->sp);
-	const struct tally_code_entry *known = can ? recall(walk) : NULL;
+	if (walk->layout->has_signed_returns || !tally_unwind_knows(walk, walk->layout->sp))
+		return false;
+	const struct tally_code_entry *known = recall(walk);
 	return known && enter(walk, known);
 }
 

@@ -55,7 +55,9 @@ const struct tally_unwind_layout *tally_unwind_layout(enum tally_unwind_machine 
 							  .return_register = 30,
 							  .has_signed_returns = true };
 	static const struct tally_unwind_layout OTHER = { .word = 8 };
-	switch (machine == TALLY_UNWIND_HOST ? host() : machine) {
+	if (machine == TALLY_UNWIND_HOST)
+		machine = host();
+	switch (machine) {
 	case TALLY_UNWIND_X86_64: return &X86_64;
 	case TALLY_UNWIND_ARM64: return &ARM64;
 	case TALLY_UNWIND_I386: return &I386;
@@ -81,7 +83,9 @@ enum tally_unwind_machine tally_unwind_machine_named(const char *name)
 		return TALLY_UNWIND_X86_64;
 	if (name[0] == 'i' && name[1] && strcmp(name + 2, "86") == 0)
 		return TALLY_UNWIND_I386;
-	return strcmp(name, "aarch64") == 0 ? TALLY_UNWIND_ARM64 : TALLY_UNWIND_OTHER;
+	if (strcmp(name, "aarch64") == 0)
+		return TALLY_UNWIND_ARM64;
+	return TALLY_UNWIND_OTHER;
 }
 
 enum tally_unwind_machine tally_unwind_machine_of_registers(enum tally_unwind_machine machine,
@@ -93,7 +97,9 @@ enum tally_unwind_machine tally_unwind_machine_of_registers(enum tally_unwind_ma
 		      layout == tally_unwind_layout(TALLY_UNWIND_I386);
 	if (abi == ABI_32)
 		return is_x86 ? TALLY_UNWIND_I386 : TALLY_UNWIND_OTHER;
-	return abi == ABI_64 ? machine : TALLY_UNWIND_OTHER;
+	if (abi == ABI_64)
+		return machine;
+	return TALLY_UNWIND_OTHER;
 }
 
 unsigned tally_unwind_stack_pointer(enum tally_unwind_machine machine)
@@ -106,13 +112,17 @@ uint64_t tally_unwind_regs_mask(enum tally_unwind_machine machine)
 	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
 	if (!layout->count)
 		return 0;
-	return layout->has_signed_returns ? TALLY_UNWIND_REGS_MASK_ARM64 : TALLY_UNWIND_REGS_MASK;
+	if (layout->has_signed_returns)
+		return TALLY_UNWIND_REGS_MASK_ARM64;
+	return TALLY_UNWIND_REGS_MASK;
 }
 
 uint64_t tally_unwind_return_mask(enum tally_unwind_machine machine)
 {
 	const struct tally_unwind_layout *layout = tally_unwind_layout(machine);
-	return layout->has_signed_returns ? 1ull << layout->return_register : 0;
+	if (!layout->has_signed_returns)
+		return 0;
+	return 1ull << layout->return_register;
 }
 
 bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *words, uint64_t mask,

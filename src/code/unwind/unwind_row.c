@@ -34,7 +34,9 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 	const struct tally_cfi_rule *rule = &walk->row->registers[reg];
 	enum tally_expression_result result = TALLY_EXPRESSION_OK;
 	uint64_t address = cfa + (uint64_t)rule->value;
-	unsigned from = rule->kind == TALLY_CFI_REGISTER ? rule->reg : reg;
+	unsigned from = reg;
+	if (rule->kind == TALLY_CFI_REGISTER)
+		from = rule->reg;
 	switch (rule->kind) {
 	case TALLY_CFI_UNSPECIFIED:
 		if (reg == walk->layout->sp) {
@@ -45,7 +47,9 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 	case TALLY_CFI_SAME_VALUE:
 	case TALLY_CFI_REGISTER:
 		*value = tally_unwind_get(walk, from);
-		return tally_unwind_knows(walk, from) ? TALLY_EXPRESSION_OK : TALLY_EXPRESSION_BAD;
+		if (tally_unwind_knows(walk, from))
+			return TALLY_EXPRESSION_OK;
+		return TALLY_EXPRESSION_BAD;
 	case TALLY_CFI_VAL_OFFSET:
 		*value = address;
 		return TALLY_EXPRESSION_OK;
@@ -65,9 +69,9 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 
 static bool stop_for(struct tally_unwind_walk *walk, enum tally_expression_result result)
 {
-	return result == TALLY_EXPRESSION_UNREADABLE
-		       ? tally_unwind_stop_at_missed(walk)
-		       : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	if (result == TALLY_EXPRESSION_UNREADABLE)
+		return tally_unwind_stop_at_missed(walk);
+	return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
 bool tally_unwind_step_by_row(struct tally_unwind_walk *walk)

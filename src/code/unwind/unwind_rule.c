@@ -54,7 +54,9 @@ static bool is_register_and_offset(const struct tally_cfi_row *row,
 	    tally_reader_left(&reader) > 1)
 		return false;
 	*reg = opcode - OP_BREG0;
-	*then = tally_reader_left(&reader) ? tally_reader_u8(&reader) : 0;
+	*then = 0;
+	if (tally_reader_left(&reader))
+		*then = tally_reader_u8(&reader);
 	return true;
 }
 
@@ -217,10 +219,14 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 	int64_t cfa = (int64_t)frame->return_at + WORD;
 	memset(&rule, 0, sizeof(rule)); /* padding must be 0: rules are compared by bytes */
 	rule.kind = TALLY_RULE_CODE;
-	rule.cfa_register = frame->is_linked ? TALLY_UNWIND_RBP : TALLY_UNWIND_RSP;
+	rule.cfa_register = TALLY_UNWIND_RSP;
+	rule.cfa_offset = (int32_t)cfa;
+	if (frame->is_linked) {
+		rule.cfa_register = TALLY_UNWIND_RBP;
+		rule.cfa_offset = 2 * WORD;
+	}
 	if (frame->has_base)
 		rule.cfa_register = frame->base;
-	rule.cfa_offset = frame->is_linked ? 2 * WORD : (int32_t)cfa;
 	rule.cfa_is_loaded = frame->is_loaded;
 	if (frame->is_loaded) {
 		rule.cfa_offset = frame->loaded_at;
@@ -229,12 +235,17 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 	rule.lost = frame->lost;
 	rule.return_word = -1;
 	rule.base_register = TALLY_RULE_BASE_IS_CFA;
-	int64_t fp_at = frame->is_linked ? -2 * WORD : frame->fp_at - cfa;
+	int64_t fp_at = frame->fp_at - cfa;
 	bool saves_fp = frame->is_linked || frame->saves_fp;
-	uint8_t fp_base = frame->fp_is_apart ? frame->fp_base : TALLY_RULE_BASE_IS_CFA;
+	uint8_t fp_base = TALLY_RULE_BASE_IS_CFA;
+	if (frame->is_linked)
+		fp_at = -2 * WORD;
+	if (frame->fp_is_apart) {
+		fp_base = frame->fp_base;
+		fp_at = frame->fp_at;
+	}
 	if ((frame->is_loaded && rule.cfa_added != cfa) ||
-	    (saves_fp && !put_saved(&rule, TALLY_UNWIND_RBP, fp_base,
-				    frame->fp_is_apart ? frame->fp_at : fp_at)))
+	    (saves_fp && !put_saved(&rule, TALLY_UNWIND_RBP, fp_base, fp_at)))
 		return NULL;
 	if (intern_rule(rules, &rule, &id) < 0)
 		return NULL;
@@ -259,7 +270,9 @@ static int add_row(struct tally_unwind_rules *rules, const struct tally_cfi_row 
 static int push_row(struct tally_unwind_rules *rules, uint64_t start, uint32_t rule)
 {
 	struct tally_compiled_row row = { .start = (uint32_t)start, .rule = rule };
-	return rules->rows.count < ROWS_MAX ? tally_vector_push(&rules->rows, row) : -ENOMEM;
+	if (rules->rows.count >= ROWS_MAX)
+		return -ENOMEM;
+	return tally_vector_push(&rules->rows, row);
 }
 
 static int compile_rows(struct tally_unwind_rules *rules, const struct tally_function_index *index,
@@ -318,7 +331,8 @@ static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules 
 	range->end = start + (next_row < function->count ? rows[next_row].start : function->size);
 	/* functions of forged files may overlap */
 	uint64_t next = tally_function_index_next(index, position);
-	range->end = next < range->end ? next : range->end;
+	if (next < range->end)
+		range->end = next;
 	return rules->rules.items[rows[next_row - 1].rule];
 }
 
@@ -341,7 +355,9 @@ static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_r
 		return NULL;
 	const struct tally_compiled_function *compiled = &rules->functions[position];
 	bool is_inside = compiled->count && address - start < compiled->size;
-	return is_inside ? find_row(rules, index, position, start, address, range) : NULL;
+	if (!is_inside)
+		return NULL;
+	return find_row(rules, index, position, start, address, range);
 }
 
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,

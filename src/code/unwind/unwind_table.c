@@ -165,9 +165,13 @@ static const struct tally_code_starts *starts_of(struct tally_unwind_table *tabl
 	uint64_t skipped = (address - piece->start) / most_bytes * most_bytes;
 	uint64_t start = piece->start + skipped, size = piece->end - start;
 	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
-	size = size < most_bytes ? size : most_bytes;
-	if (!code || tally_code_starts_find(code, size < available ? size : available, start,
-					    &table->gap) < 0)
+	if (!code)
+		return NULL;
+	if (size > most_bytes)
+		size = most_bytes;
+	if (size > available)
+		size = available;
+	if (tally_code_starts_find(code, size, start, &table->gap) < 0)
 		return NULL;
 	return &table->gap;
 }
@@ -185,8 +189,10 @@ bool tally_unwind_table_extent(struct tally_unwind_table *table, uint64_t addres
 	const struct tally_code_starts *starts = starts_of(table, address, &piece);
 	uint64_t likely, next;
 	if (starts && tally_code_starts_likely(starts, address, REACH, &likely, &next)) {
-		piece.start = likely > piece.start ? likely : piece.start;
-		piece.end = next < piece.end ? next : piece.end;
+		if (likely > piece.start)
+			piece.start = likely;
+		if (next < piece.end)
+			piece.end = next;
 	}
 	*start = piece.start;
 	*end = piece.end;
@@ -275,8 +281,9 @@ enum tally_unwind_function_kind tally_unwind_table_function_kind(struct tally_un
 								 uint64_t address)
 {
 	uint64_t start, end;
-	return table->is_go ? table->find_function(table->functions, address, &start, &end)
-			    : TALLY_UNWIND_NO_FUNCTION;
+	if (table->is_go)
+		return table->find_function(table->functions, address, &start, &end);
+	return TALLY_UNWIND_NO_FUNCTION;
 }
 
 /* True for the trampoline that a signal handler returns to.  It is no function: it did not call the
@@ -304,9 +311,9 @@ static void leave_label(const struct tally_unwind_table *table, uint64_t *start)
 		    label - first >= BYTES_MAX)
 			return;
 		const uint8_t *code = tally_object_bytes_at(table->object, first, &available);
-		enum tally_code_way way = code && available > label - first
-						  ? tally_code_way_to(code, (size_t)(label - first))
-						  : TALLY_CODE_NO_WAY;
+		enum tally_code_way way = TALLY_CODE_NO_WAY;
+		if (code && available > label - first)
+			way = tally_code_way_to(code, (size_t)(label - first));
 		if (way == TALLY_CODE_NO_WAY)
 			return;
 		if (way == TALLY_CODE_WAY_INSIDE)
@@ -331,8 +338,11 @@ const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind
 		leave_label(table, &start);
 	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
 	size_t at = (size_t)(address - start), size = (size_t)(end - start);
-	size = code && size < available ? size : available;
-	if (!code || at >= size || is_sigreturn(code, size) ||
+	if (!code)
+		return NULL;
+	if (size > available)
+		size = available;
+	if (at >= size || is_sigreturn(code, size) ||
 	    !tally_code_walk(code, size, at, &frame))
 		return NULL;
 	return tally_unwind_rules_of_frame(&table->made, &frame);
@@ -412,7 +422,9 @@ static bool find_by_linker_table(struct tally_object *object,
 static uint64_t section_address(struct tally_object *object, const char *name)
 {
 	struct tally_section found;
-	return tally_object_section(object, name, &found) ? found.address : 0;
+	if (!tally_object_section(object, name, &found))
+		return 0;
+	return found.address;
 }
 
 static int add_section(struct tally_unwind_table *table, struct tally_object *object,
@@ -444,17 +456,20 @@ static int add_sections(struct tally_unwind_table *table)
 	    tally_object_is_swapped(table->object))
 		return 0;
 	int result = add_section(table, table->object, ".eh_frame", false);
-	if (result == 0)
-		result = add_section(table, table->object, ".debug_frame", true);
+	if (result)
+		return result;
+	result = add_section(table, table->object, ".debug_frame", true);
+	if (result)
+		return result;
 	GElf_Ehdr header;
 	/* the entry point of a 32-bit vdso is a function that programs call */
 	bool is_page = *tally_object_path(table->object) == '[';
 	if (!is_page && tally_object_elf(table->object) &&
 	    gelf_getehdr(tally_object_elf(table->object), &header))
 		table->entry_point = header.e_entry;
-	if (result == 0 && table->debug)
-		result = add_section(table, table->debug, ".debug_frame", true);
-	return result;
+	if (!table->debug)
+		return 0;
+	return add_section(table, table->debug, ".debug_frame", true);
 }
 
 static int out_of_memory(struct tally_error *err)
@@ -469,7 +484,8 @@ int tally_unwind_table_new(struct tally_object *object, struct tally_object *deb
 	if (!table)
 		return out_of_memory(err);
 	table->object = tally_object_ref(object);
-	table->debug = debug ? tally_object_ref(debug) : NULL;
+	if (debug)
+		table->debug = tally_object_ref(debug);
 	if (add_sections(table) < 0) {
 		tally_unwind_table_free(table);
 		return out_of_memory(err);
@@ -506,9 +522,12 @@ int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64
 
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
 {
-	size_t bytes = sizeof(*table) + (table->starts.bits ? table->starts.size / 4 : 0) +
-		       (table->gap.bits ? table->gap.size / 4 : 0) +
+	size_t bytes = sizeof(*table) +
 		       table->code_sections.capacity * sizeof(*table->code_sections.items);
+	if (table->starts.bits)
+		bytes += table->starts.size / 4;
+	if (table->gap.bits)
+		bytes += table->gap.size / 4;
 	for (unsigned i = 0; i < table->index_count; i++)
 		bytes += table->indexes[i].functions.capacity *
 				 sizeof(*table->indexes[i].functions.items) +
