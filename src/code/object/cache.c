@@ -138,7 +138,9 @@ enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max)
 {
 	int fd = open(folder, FOLDER_FLAGS);
-	return fd < 0 ? NULL : new_cache(fd, folder, bytes_max, NULL);
+	if (fd < 0)
+		return NULL;
+	return new_cache(fd, folder, bytes_max, NULL);
 }
 
 void tally_cache_close(struct tally_disk_cache *cache)
@@ -168,7 +170,9 @@ static int open_folder(int above, const char *name)
 	if (fd < 0 && errno == ENOENT && !fstat(above, &status) && cache_is_ours(&status) &&
 	    (!mkdirat(above, name, 0700) || errno == EEXIST))
 		fd = openat(above, name, FOLDER_FLAGS);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 /* Finds the folder of all programs' caches by the XDG base directory specification, which says to
@@ -213,7 +217,9 @@ int tally_cache_check_folder(struct tally_error *err)
 	int fd = open_caches(caches, err);
 	if (fd >= 0)
 		close(fd);
-	return fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	return 0;
 }
 
 struct tally_disk_cache *tally_cache_open(struct tally_error *err)
@@ -267,7 +273,9 @@ static uint64_t checksum(uint64_t seed, const void *bytes, size_t size)
 	uint64_t sum = size;
 	for (int i = 0; i < LANES; i++) {
 		uint64_t word = 0;
-		size_t part = left < sizeof(word) ? left : sizeof(word);
+		size_t part = left;
+		if (part > sizeof(word))
+			part = sizeof(word);
 		if (part)
 			memcpy(&word, at, part);
 		at += part;
@@ -344,8 +352,12 @@ static bool name_of(const struct tally_cache_key *key, char name[CACHE_NAME_MAX]
  * otherwise. */
 static const char *behind_word(const char *text, const char *characters)
 {
-	size_t length = text ? strspn(text, characters) : 0;
-	return length && text[length] == '.' ? text + length + 1 : NULL;
+	if (!text)
+		return NULL;
+	size_t length = strspn(text, characters);
+	if (length && text[length] == '.')
+		return text + length + 1;
+	return NULL;
 }
 
 /* True for a blob's name.  Earlier versions of tally had no SOURCES. */
@@ -494,8 +506,10 @@ static int next_file(const struct tally_disk_cache *cache, DIR *directory, struc
 static DIR *open_directory(const struct tally_disk_cache *cache)
 {
 	int fd = openat(cache->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	if (!directory && fd >= 0)
+	if (fd < 0)
+		return NULL;
+	DIR *directory = fdopendir(fd);
+	if (!directory)
 		close(fd);
 	return directory;
 }
@@ -555,7 +569,9 @@ static void read_path(int fd, const struct cache_header *header, char path[TALLY
 {
 	ssize_t length = pread(fd, path, header->path_size,
 			       (off_t)(sizeof(*header) + header->size));
-	path[length > 0 ? length : 0] = '\0';
+	if (length < 0)
+		length = 0;
+	path[length] = '\0';
 }
 
 /* `kind` stays "" when the file can't be a blob. */
@@ -620,7 +636,8 @@ int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t 
 		if (file.unfinished && !was_abandoned(&file))
 			continue;
 		if (unlinkat(cache->directory_fd, file.name, 0) < 0) {
-			status = errno == ENOENT ? status : -errno;
+			if (errno != ENOENT)
+				status = -errno;
 			continue;
 		}
 		*files += 1;

@@ -51,9 +51,10 @@ static int open_below(const char *root, const char *path, struct tally_object **
 	if (!root)
 		return tally_object_open(AT_FDCWD, path, out, NULL);
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int rc = root_fd < 0 ? -errno : tally_object_open_in_root(root_fd, path, out, NULL);
-	if (root_fd >= 0)
-		close(root_fd);
+	if (root_fd < 0)
+		return -errno;
+	int rc = tally_object_open_in_root(root_fd, path, out, NULL);
+	close(root_fd);
 	return rc;
 }
 
@@ -63,7 +64,9 @@ static struct tally_object *open_candidate(const char *root, const char *path, i
 	int rc = open_below(root, path, &found);
 	if (rc == -ENOMEM)
 		*lack = rc;
-	return rc < 0 ? NULL : found;
+	if (rc < 0)
+		return NULL;
+	return found;
 }
 
 static struct tally_object *if_wanted(struct tally_object *found, const struct tally_build_id *id)
@@ -113,7 +116,9 @@ struct tally_object *tally_search_by_build_id(const struct tally_object_search *
 			found = if_wanted(open_candidate(NULL, path, &lack), id);
 	if (!found && search->root)
 		found = open_debug_by_build_id(search->root, id, &lack);
-	return found ? found : open_debug_by_build_id(NULL, id, &lack);
+	if (found)
+		return found;
+	return open_debug_by_build_id(NULL, id, &lack);
 }
 
 int tally_search_open(const struct tally_object_search *search, const char *path,
@@ -157,11 +162,17 @@ static bool read_debuglink(const struct tally_object *object, const char **name,
 /* Returns the path as seen from the root, when the root contains it. */
 static const char *path_below(const char *root, const char *path)
 {
-	char *real = root ? realpath(root, NULL) : NULL;
-	size_t length = real && real[1] ? strlen(real) : 0;
+	char *real = NULL;
+	if (root)
+		real = realpath(root, NULL);
+	size_t length = 0;
+	if (real && real[1])
+		length = strlen(real);
 	bool is_below = length && !strncmp(path, real, length) && path[length] == '/';
 	free(real);
-	return is_below ? path + length : path;
+	if (is_below)
+		return path + length;
+	return path;
 }
 
 static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root,
@@ -175,8 +186,12 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 	if (!read_debuglink(object, &name, &crc))
 		return NULL;
 	/* A debug file lies beside the file itself, not beside a symbolic link to it. */
-	char *real = root ? NULL : realpath(tally_object_path(object), NULL);
-	const char *path = real ? real : path_below(root, tally_object_path(object));
+	char *real = NULL;
+	if (!root)
+		real = realpath(tally_object_path(object), NULL);
+	const char *path = real;
+	if (!path)
+		path = path_below(root, tally_object_path(object));
 	const char *slash = strrchr(path, '/');
 	struct tally_object *found = NULL;
 	for (size_t i = 0; slash && !found && i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
@@ -217,7 +232,9 @@ static struct tally_object *open_debugdata(const struct tally_object *object, in
 		tally_object_identify_by(found, object);
 	if (rc == -ENOPKG || rc == -ENOMEM)
 		*lack = rc;
-	return rc < 0 ? NULL : found;
+	if (rc < 0)
+		return NULL;
+	return found;
 }
 
 /* ---- all of them --------------------------------------------------------- */
@@ -236,12 +253,14 @@ struct tally_object *tally_search_debug(const struct tally_object_search *search
 		search = &PLAIN;
 	const char *const roots[] = { search->root, NULL };
 	struct tally_object *found = NULL;
-	for (size_t i = search->root ? 0 : 1; !found && i < 2; i++) {
+	for (size_t i = !search->root; !found && i < 2; i++) {
 		found = open_debug_by_build_id(roots[i], id, lack);
 		if (!found)
 			found = open_by_debuglink(object, roots[i], lack);
 	}
 	if (!found && tally_search_kept_path(search, id, "debug", path))
 		found = if_wanted(open_candidate(NULL, path, lack), id);
-	return found ? found : open_debugdata(object, lack);
+	if (found)
+		return found;
+	return open_debugdata(object, lack);
 }

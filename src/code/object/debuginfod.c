@@ -64,7 +64,9 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	void *(*get_user_data)(struct debuginfod_client *client);
 	void *library = tally_loaded_open(LIBRARY);
 	bool found = tally_loaded_find(library, "debuginfod_get_user_data", &get_user_data);
-	struct tally_debuginfod *server = found ? get_user_data(client) : NULL;
+	struct tally_debuginfod *server = NULL;
+	if (found)
+		server = get_user_data(client);
 	if (library)
 		dlclose(library);
 	if (server && done > 0 && (uint64_t)done > server->bytes_max)
@@ -99,9 +101,11 @@ static int find(struct tally_debuginfod *server, const struct tally_build_id *id
 	wrote_too_much = 0;
 	sigaction(SIGXFSZ, &action, &action_before);
 	is_limited = is_limited && !setrlimit(RLIMIT_FSIZE, &during);
-	int fd = kind == TALLY_DEBUGINFOD_DEBUG
-			 ? server->find_debuginfo(server->client, id->bytes, id->size, path)
-			 : server->find_executable(server->client, id->bytes, id->size, path);
+	int fd;
+	if (kind == TALLY_DEBUGINFOD_DEBUG)
+		fd = server->find_debuginfo(server->client, id->bytes, id->size, path);
+	else
+		fd = server->find_executable(server->client, id->bytes, id->size, path);
 	if (is_limited)
 		setrlimit(RLIMIT_FSIZE, &before);
 	sigaction(SIGXFSZ, &action_before, NULL);
@@ -175,7 +179,8 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 		      !setenv("DEBUGINFOD_TIMEOUT", "10", 0) &&
 		      !setenv("DEBUGINFOD_MAXTIME", "120", 0) &&
 		      !setenv("DEBUGINFOD_RETRY_LIMIT", "1", 0);
-	server->client = is_set ? server->begin() : NULL;
+	if (is_set)
+		server->client = server->begin();
 	if (!server->client) {
 		tally_debuginfod_close(server);
 		return tally_error_set(err, -ENOMEM, "out of memory");
@@ -192,11 +197,14 @@ int tally_debuginfod_fetch(struct tally_debuginfod *server, const struct tally_b
 	char *path = NULL;
 	struct stat status;
 	const uint64_t one = tally_input_limit(TALLY_INPUT_DEBUGINFOD),
-		       all = tally_input_limit(TALLY_INPUT_DEBUGINFOD_ALL),
-		       left = all > server->bytes ? all - server->bytes : 0;
+		       all = tally_input_limit(TALLY_INPUT_DEBUGINFOD_ALL);
 	if (server->has_given_up)
 		return -EINTR;
-	server->bytes_max = one < left ? one : left;
+	server->bytes_max = 0;
+	if (all > server->bytes)
+		server->bytes_max = all - server->bytes;
+	if (server->bytes_max > one)
+		server->bytes_max = one;
 	server->is_too_large = false;
 	int fd = find(server, id, kind, &path);
 	if (fd < 0 && server->is_too_large) {

@@ -17,14 +17,24 @@ static void open_reader(const struct tally_object *object, uint64_t address,
 			struct tally_reader *reader)
 {
 	size_t size;
-	const uint8_t *bytes = address ? tally_object_bytes_at(object, address, &size) : NULL;
-	tally_reader_init(reader, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0,
-			  tally_object_is_swapped(object));
+	const uint8_t *bytes = NULL;
+	if (address)
+		bytes = tally_object_bytes_at(object, address, &size);
+	if (!bytes) {
+		bytes = (const uint8_t *)"";
+		size = 0;
+	}
+	tally_reader_init(reader, bytes, size, tally_object_is_swapped(object));
+}
+
+static unsigned word_bytes(const struct tally_object *object)
+{
+	return tally_object_is_64bit(object) ? 8 : 4;
 }
 
 static uint64_t read_word(const struct tally_object *object, struct tally_reader *reader)
 {
-	return tally_reader_fixed(reader, tally_object_is_64bit(object) ? 8 : 4);
+	return tally_reader_fixed(reader, word_bytes(object));
 }
 
 static bool read_values(const struct tally_object *object, struct values *values)
@@ -76,10 +86,11 @@ static uint64_t count_by_gnu_hash(const struct tally_object *object, uint64_t ad
 	uint32_t buckets = tally_reader_u32(&reader), first = tally_reader_u32(&reader);
 	uint32_t bloom_words = tally_reader_u32(&reader), last = 0;
 	tally_reader_skip(&reader, 4);
-	tally_reader_skip(&reader, (uint64_t)bloom_words * (tally_object_is_64bit(object) ? 8 : 4));
+	tally_reader_skip(&reader, (uint64_t)bloom_words * word_bytes(object));
 	for (uint32_t i = 0; i < buckets && !reader.failed; i++) {
 		uint32_t symbol = tally_reader_u32(&reader);
-		last = symbol > last ? symbol : last;
+		if (symbol > last)
+			last = symbol;
 	}
 	if (reader.failed)
 		return 0;
@@ -88,7 +99,9 @@ static uint64_t count_by_gnu_hash(const struct tally_object *object, uint64_t ad
 	tally_reader_skip(&reader, (uint64_t)(last - first) * 4);
 	while (!reader.failed && !(tally_reader_u32(&reader) & 1))
 		last++;
-	return reader.failed ? 0 : (uint64_t)last + 1;
+	if (reader.failed)
+		return 0;
+	return (uint64_t)last + 1;
 }
 
 static uint64_t count_symbols(const struct tally_object *object, const struct values *values,
@@ -112,9 +125,13 @@ static bool set_section(const struct tally_object *object, uint64_t address, uin
 			uint32_t type, struct tally_section *out)
 {
 	size_t available;
-	const uint8_t *bytes = address ? tally_object_bytes_at(object, address, &available) : NULL;
+	const uint8_t *bytes = NULL;
+	if (address)
+		bytes = tally_object_bytes_at(object, address, &available);
 	*out = (struct tally_section){ .address = address, .type = type, .bytes = bytes };
-	out->size = bytes && size > available ? available : size;
+	out->size = size;
+	if (bytes && size > available)
+		out->size = available;
 	return bytes != NULL && size > 0;
 }
 

@@ -155,26 +155,27 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 		.path = strdup(path),
 		.inflation = calloc(1, sizeof(*object->inflation)),
 	};
-	int rc = object->path && object->inflation ? 0 : -ENOMEM;
-	if (rc == 0) {
-		elf_version(EV_CURRENT);
-		errno = 0; /* tells malloc's failure; libelf's own error codes are not public */
-		object->elf = elf_memory((char *)image, size);
-		if (!object->elf)
-			rc = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
-		else if (elf_kind(object->elf) != ELF_K_ELF ||
-			 !gelf_getehdr(object->elf, &object->header))
-			rc = -ENOEXEC;
-	}
-	if (rc == 0)
-		rc = read_segments(object);
-	if (rc == 0) {
-		if (elf_getshdrstrndx(object->elf, &object->name_section) < 0)
-			object->name_section = SHN_UNDEF;
-		read_build_id(object);
-		*out = object;
-		return 0;
-	}
+	int rc = -ENOMEM;
+	if (!object->path || !object->inflation)
+		goto fail;
+	elf_version(EV_CURRENT);
+	errno = 0; /* tells malloc's failure; libelf's own error codes are not public */
+	object->elf = elf_memory((char *)image, size);
+	if (!object->elf && errno == ENOMEM)
+		goto fail;
+	rc = -ENOEXEC;
+	if (!object->elf || elf_kind(object->elf) != ELF_K_ELF ||
+	    !gelf_getehdr(object->elf, &object->header))
+		goto fail;
+	rc = read_segments(object);
+	if (rc)
+		goto fail;
+	if (elf_getshdrstrndx(object->elf, &object->name_section) < 0)
+		object->name_section = SHN_UNDEF;
+	read_build_id(object);
+	*out = object;
+	return 0;
+fail:
 	tally_object_unref(object);
 	if (rc == -ENOEXEC)
 		return tally_error_set(err, rc, "%s is not an ELF file", path);
@@ -184,10 +185,14 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 static int copy_file(int fd, const char *path, size_t size, uint8_t **out)
 {
 	uint64_t data, most = tally_input_limit(TALLY_INPUT_OBJECT);
-	int rc = size > most ? -EFBIG : tally_file_copy(fd, size, most, out, &data);
+	int rc = -EFBIG;
+	if (size <= most)
+		rc = tally_file_copy(fd, size, most, out, &data);
 	if (rc == -EFBIG)
 		tally_input_note(TALLY_INPUT_OBJECT, path);
-	return rc == -ENODATA ? -ENOEXEC : rc; /* the file shrank while we read it */
+	if (rc == -ENODATA)
+		return -ENOEXEC; /* the file shrank while we read it */
+	return rc;
 }
 
 static bool is_mappable(const struct stat *status, const char *path)
@@ -248,7 +253,9 @@ int tally_object_look(int fd, struct tally_object_file *file, struct tally_build
 			tally_build_id_from_notes(notes->d_buf, notes->d_size, id);
 	}
 	elf_end(elf);
-	return is_elf ? 0 : -ENOEXEC;
+	if (!is_elf)
+		return -ENOEXEC;
+	return 0;
 }
 
 bool tally_object_is_mappable(int fd, const char *path)
@@ -360,7 +367,9 @@ int tally_object_descriptor_in_root(int root_fd, const char *path)
 	struct open_how how = { .flags = OPEN_FLAGS,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
@@ -453,11 +462,14 @@ bool tally_object_has_code_at(const struct tally_object *object, uint64_t start,
 		uint64_t memory_end = segment->address - lowest->address + lowest->file_offset +
 				      segment->memory_size,
 			 file_end = segment->file_offset + segment->file_size;
-		span = memory_end > span ? memory_end : span;
+		if (memory_end > span)
+			span = memory_end;
 		if (!segment->is_executable || !segment->file_size)
 			continue;
-		first = segment->file_offset < first ? segment->file_offset : first;
-		last = file_end > last ? file_end : last;
+		if (segment->file_offset < first)
+			first = segment->file_offset;
+		if (file_end > last)
+			last = file_end;
 	}
 	for (size_t i = 0; last && i < sizeof(pages) / sizeof(*pages); i++) {
 		uint64_t rest = pages[i] - 1;
@@ -523,8 +535,9 @@ static const struct inflated *inflate_zstd(const struct tally_object *object, El
 	for (const struct inflated *i = object->inflation->sections; i; i = i->next)
 		if (i->index == index)
 			return i;
-	size_t header_size = tally_object_is_64bit(object) ? sizeof(Elf64_Chdr)
-							   : sizeof(Elf32_Chdr);
+	size_t header_size = sizeof(Elf32_Chdr);
+	if (tally_object_is_64bit(object))
+		header_size = sizeof(Elf64_Chdr);
 	const Elf_Data *data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf || data->d_size < header_size)
 		return NULL;
@@ -535,8 +548,9 @@ static const struct inflated *inflate_zstd(const struct tally_object *object, El
 	    !may_inflate(object, header->ch_size))
 		return NULL;
 	struct inflated *inflated = malloc(sizeof(*inflated) + header->ch_size);
-	size_t size = inflated ? ZSTD_decompress(inflated->bytes, header->ch_size, frame, frame_size)
-			       : 0;
+	size_t size = 0;
+	if (inflated)
+		size = ZSTD_decompress(inflated->bytes, header->ch_size, frame, frame_size);
 	if (!inflated || size != header->ch_size) {
 		free(inflated);
 		object->inflation->bytes -= header->ch_size;
@@ -646,7 +660,9 @@ bool tally_object_section(const struct tally_object *object, const char *name,
 bool tally_object_section_at(const struct tally_object *object, uint32_t index,
 			     struct tally_section *out)
 {
-	Elf_Scn *scn = index == SHN_UNDEF ? NULL : elf_getscn(object->elf, index);
+	Elf_Scn *scn = NULL;
+	if (index != SHN_UNDEF)
+		scn = elf_getscn(object->elf, index);
 	return scn && load_section(object, scn, false, out);
 }
 
@@ -735,8 +751,11 @@ const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t
 
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b)
 {
-	const struct tally_build_id *longer = a->size > b->size ? a : b,
-				    *shorter = longer == a ? b : a;
+	const struct tally_build_id *longer = b, *shorter = a;
+	if (a->size > b->size) {
+		longer = a;
+		shorter = b;
+	}
 	if (!shorter->size)
 		return !longer->size;
 	for (size_t i = shorter->size; i < longer->size; i++)
@@ -760,7 +779,9 @@ static void align(struct tally_reader *reader)
 {
 	size_t padding = -tally_reader_offset(reader) & 3;
 	size_t left = tally_reader_left(reader);
-	tally_reader_skip(reader, padding < left ? padding : left);
+	if (padding > left)
+		padding = left;
+	tally_reader_skip(reader, padding);
 }
 
 static bool find_build_id(const void *notes, size_t size, bool swap, struct tally_build_id *out)

@@ -52,10 +52,9 @@ static bool search_segments(const struct tally_object *object, struct tally_sect
 		return false;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
 		size_t size;
-		const uint8_t *bytes = header.p_type == PT_LOAD && !(header.p_flags & PF_X)
-					       ? tally_object_bytes_at(object, header.p_vaddr,
-								       &size)
-					       : NULL;
+		const uint8_t *bytes = NULL;
+		if (header.p_type == PT_LOAD && !(header.p_flags & PF_X))
+			bytes = tally_object_bytes_at(object, header.p_vaddr, &size);
 		if (bytes && search(object, bytes, size, header.p_vaddr, out))
 			return true;
 	}

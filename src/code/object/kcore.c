@@ -15,8 +15,10 @@ static int read_at(int fd, uint64_t offset, void *bytes, size_t size)
 		ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENXIO;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -ENXIO;
 		done += (size_t)got;
 	}
 	return 0;
@@ -26,9 +28,11 @@ static int read_segments(int fd, uint64_t address, void *bytes, size_t size)
 {
 	Elf64_Ehdr header;
 	int result = read_at(fd, 0, &header, sizeof(header));
+	if (result == -EPERM)
+		return -EPERM;
 	if (result < 0 || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
-		return result == -EPERM ? result : -ENOEXEC;
+		return -ENOEXEC;
 	for (unsigned i = 0; i < header.e_phnum; i++) {
 		Elf64_Phdr segment;
 		result = read_at(fd, header.e_phoff + i * sizeof(segment), &segment,

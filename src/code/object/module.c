@@ -36,12 +36,14 @@ static int read_packed(const char *path, size_t maximum, struct tally_buffer *ou
 {
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
-	if (!result)
-		result = S_ISREG(status.st_mode) ? tally_buffer_read_descriptor(out, fd, maximum)
-						 : -ENOEXEC;
-	if (fd >= 0)
-		close(fd);
+	int result = -ENOEXEC;
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) < 0)
+		result = -errno;
+	else if (S_ISREG(status.st_mode))
+		result = tally_buffer_read_descriptor(out, fd, maximum);
+	close(fd);
 	return result;
 }
 
@@ -114,10 +116,9 @@ void tally_module_place(const struct tally_object *module, uint64_t start, uint6
 		if (!read_header(module, i, &header, &name) || !is_code(&header) ||
 		    !strncmp(name, ".init", 5))
 			continue;
-		uint64_t align = header.sh_addralign &&
-						 !(header.sh_addralign & (header.sh_addralign - 1))
-					 ? header.sh_addralign
-					 : 1;
+		uint64_t align = 1;
+		if (header.sh_addralign && !(header.sh_addralign & (header.sh_addralign - 1)))
+			align = header.sh_addralign;
 		addresses[i] = (end + align - 1) & ~(align - 1);
 		end = addresses[i] + header.sh_size;
 	}
@@ -177,7 +178,9 @@ static int bytes_of(uint16_t machine, uint32_t type)
 			return 0;
 		if (type == KINDS[i].word)
 			return 8;
-		return type == KINDS[i].half || type == KINDS[i].signed_half ? 4 : -1;
+		if (type == KINDS[i].half || type == KINDS[i].signed_half)
+			return 4;
+		return -1;
 	}
 	return -1;
 }
@@ -185,7 +188,9 @@ static int bytes_of(uint16_t machine, uint32_t type)
 static uint64_t value_of(const struct linking *linking, const Elf64_Sym *symbol)
 {
 	bool is_in_section = symbol->st_shndx < SHN_LORESERVE && symbol->st_shndx < linking->count;
-	return symbol->st_value + (is_in_section ? linking->addresses[symbol->st_shndx] : 0);
+	if (is_in_section)
+		return symbol->st_value + linking->addresses[symbol->st_shndx];
+	return symbol->st_value;
 }
 
 /* Relocates code: calls and references that are 4 bytes of an address or of a distance.  Symbols of
@@ -206,9 +211,10 @@ static void relocate_code(const struct linking *linking, const struct tally_sect
 		    header->sh_size - one.r_offset < sizeof(uint32_t))
 			continue;
 		memcpy(&symbol, linking->symbols + number, sizeof(symbol));
-		uint32_t value =
-			(uint32_t)(value_of(linking, &symbol) + (uint64_t)one.r_addend -
-				   (is_distance ? linking->addresses[section] + one.r_offset : 0));
+		uint64_t address = value_of(linking, &symbol) + (uint64_t)one.r_addend;
+		if (is_distance)
+			address -= linking->addresses[section] + one.r_offset;
+		uint32_t value = (uint32_t)address;
 		memcpy(linking->image + header->sh_offset + one.r_offset, &value, sizeof(value));
 	}
 }
@@ -388,7 +394,9 @@ static int copy(struct linking *linking, size_t *table)
 	header.e_type = ET_DYN;
 	memcpy(linking->image, &header, sizeof(header));
 	*table = find_symbols(linking, image, size);
-	return *table ? 0 : -EBADMSG;
+	if (!*table)
+		return -EBADMSG;
+	return 0;
 }
 
 int tally_module_link(const struct tally_object *module, const uint64_t *addresses, size_t count,
@@ -401,17 +409,18 @@ int tally_module_link(const struct tally_object *module, const uint64_t *address
 	    tally_object_is_swapped(module) || size < sizeof(Elf64_Ehdr))
 		return -ENOTSUP;
 	int result = copy(&linking, &table);
-	if (!result) {
-		if (!link_debug(&linking))
-			drop_debug(&linking);
-		link_code(&linking, size);
-		link_symbols(&linking, table);
-		link_sections(&linking);
-		result = tally_object_open_memory(tally_object_path(module), linking.image,
-						  linking.size, out, NULL);
-		if (result && result != -ENOMEM)
-			result = -EBADMSG;
-	}
+	if (result)
+		goto out;
+	if (!link_debug(&linking))
+		drop_debug(&linking);
+	link_code(&linking, size);
+	link_symbols(&linking, table);
+	link_sections(&linking);
+	result = tally_object_open_memory(tally_object_path(module), linking.image, linking.size,
+					  out, NULL);
+	if (result && result != -ENOMEM)
+		result = -EBADMSG;
+out:
 	free(linking.image);
 	return result;
 }
@@ -422,7 +431,9 @@ bool tally_module_name(const char *path, char name[TALLY_MODULE_NAME_BYTES])
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path + (*path == '[');
 	const char *end = *path == '[' ? strchr(base, ']') : strstr(base, ".ko");
-	size_t length = end ? (size_t)(end - base) : 0;
+	size_t length = 0;
+	if (end)
+		length = (size_t)(end - base);
 	if (!length || length >= TALLY_MODULE_NAME_BYTES || !strncmp(path, "[kernel", 7) ||
 	    !strncmp(path, "[guest", 6) || (*path != '[' && end[3] && end[3] != '.'))
 		return false;

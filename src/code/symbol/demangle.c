@@ -40,13 +40,17 @@ static size_t decode_escape(const char *at, uint32_t *character)
 		if (!strncmp(at, ESCAPES[i].text, length))
 			return length;
 	}
-	size_t digits = at[1] == 'u' ? strspn(at + 2, "0123456789abcdef") : 0;
+	size_t digits = 0;
+	if (at[1] == 'u')
+		digits = strspn(at + 2, "0123456789abcdef");
 	if (!digits || digits > 6 || at[2 + digits] != '$')
 		return 0;
 	*character = (uint32_t)strtoul(at + 2, NULL, 16);
 	bool is_control = *character < 0x20 || (*character >= 0x7f && *character < 0xa0);
 	bool is_surrogate = *character >= 0xd800 && *character < 0xe000;
-	return is_control || is_surrogate || *character > 0x10ffff ? 0 : digits + 3;
+	if (is_control || is_surrogate || *character > 0x10ffff)
+		return 0;
+	return digits + 3;
 }
 
 /* Writes a character as UTF-8.  Returns the number of bytes, no more than its escape has. */
@@ -68,7 +72,9 @@ static void decode_escapes(struct output *output)
 	char *text = output->text.bytes, *from = strchr(text, '$'), *to = from;
 	while (from && *from) {
 		uint32_t character;
-		size_t length = *from == '$' ? decode_escape(from, &character) : 0;
+		size_t length = 0;
+		if (*from == '$')
+			length = decode_escape(from, &character);
 		if (length) {
 			to += put_utf8(to, character);
 			from += length;
@@ -114,7 +120,9 @@ static int hex_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
-	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	return -1;
 }
 
 /* OCaml's "camlList__map_81" as perf prints it: "List.map_81".  "$2b" is a character's code. */
@@ -122,8 +130,11 @@ static char *demangle_ocaml(const char *name)
 {
 	char *readable = malloc(strlen(name) + 1), *to = readable;
 	for (const char *from = name + 4; readable && *from;) {
-		int high = *from == '$' ? hex_digit(from[1]) : -1;
-		int low = high >= 0 ? hex_digit(from[2]) : -1;
+		int high = -1, low = -1;
+		if (*from == '$')
+			high = hex_digit(from[1]);
+		if (high >= 0)
+			low = hex_digit(from[2]);
 		if (low >= 0 && high * 16 + low >= ' ') {
 			*to++ = (char)(high * 16 + low);
 			from += 3;
@@ -148,7 +159,9 @@ static size_t back_reference(const char *at)
 	size_t distance = 0;
 	for (; *at >= 'A' && *at <= 'Z' && distance < MANGLED_MAX; at++)
 		distance = distance * 26 + (size_t)(*at - 'A');
-	return *at >= 'a' && *at <= 'z' ? distance * 26 + (size_t)(*at - 'a') : 0;
+	if (*at >= 'a' && *at <= 'z')
+		return distance * 26 + (size_t)(*at - 'a');
+	return 0;
 }
 
 /* Returns how much the characters of the name expand to at most, in characters.
@@ -159,17 +172,23 @@ static uint64_t d_expansion(const char *name, size_t length, uint64_t *sums)
 {
 	sums[0] = 0;
 	for (size_t i = 0; i < length; i++) {
-		size_t distance = name[i] == 'Q' ? back_reference(name + i + 1) : 0;
+		size_t distance = 0;
+		if (name[i] == 'Q')
+			distance = back_reference(name + i + 1);
 		uint64_t weight = 1;
 		if (distance && distance <= i) {
 			const char *there = name + i - distance;
 			bool is_identifier = *there >= '0' && *there <= '9';
-			uint64_t size = is_identifier ? strtoul(there, NULL, 10)
-						      : sums[i] - sums[i - distance];
-			weight += is_identifier && size > length ? length : size;
+			uint64_t size = sums[i] - sums[i - distance];
+			if (is_identifier)
+				size = strtoul(there, NULL, 10);
+			if (is_identifier && size > length)
+				size = length;
+			weight += size;
 		}
-		/* only compared with a limit far below */
-		sums[i + 1] = sums[i] + weight > UINT32_MAX ? UINT32_MAX : sums[i] + weight;
+		sums[i + 1] = sums[i] + weight;
+		if (sums[i + 1] > UINT32_MAX)
+			sums[i + 1] = UINT32_MAX; /* only compared with a limit far below */
 	}
 	return sums[length];
 }
@@ -198,8 +217,9 @@ static bool is_d_name_cheap(const char *name)
 static char *demangle_d(const char *name, int options)
 {
 	char *mangled = strndup(name, strcspn(name, "."));
-	char *readable =
-		mangled && is_d_name_cheap(mangled) ? dlang_demangle(mangled, options) : NULL;
+	char *readable = NULL;
+	if (mangled && is_d_name_cheap(mangled))
+		readable = dlang_demangle(mangled, options);
 	free(mangled);
 	if (readable && strlen(readable) > tally_input_rows[TALLY_INPUT_DEMANGLED].bytes) {
 		free(readable);
@@ -235,9 +255,13 @@ static char *demangle_versioned(const char *name, int options)
 	if (!at)
 		return demangle(name, options);
 	char *mangled = strndup(name, (size_t)(at - name));
-	char *readable = mangled ? demangle(mangled, options) : NULL;
+	if (!mangled)
+		return NULL;
+	char *readable = demangle(mangled, options);
 	free(mangled);
-	char *whole = readable ? realloc(readable, strlen(readable) + strlen(at) + 1) : NULL;
+	if (!readable)
+		return NULL;
+	char *whole = realloc(readable, strlen(readable) + strlen(at) + 1);
 	if (!whole) {
 		free(readable);
 		return NULL;
@@ -271,7 +295,9 @@ static const char *rust_hash(const char *name)
 
 enum tally_mangled_variant tally_mangled_variant(const char *name, const char **hash)
 {
-	const char *found = name[0] == '_' && name[1] == 'Z' ? rust_hash(name) : NULL;
+	const char *found = NULL;
+	if (name[0] == '_' && name[1] == 'Z')
+		found = rust_hash(name);
 	if (name[0] != '_' || strlen(name) > MANGLED_MAX)
 		return TALLY_MANGLED_PLAIN;
 	if (found) {

@@ -78,7 +78,9 @@ static void *load_library(void)
 					     "libLLVM-17.so.1", "libLLVM-16.so.1",
 					     "libLLVM-15.so.1", "libLLVM-14.so.1" };
 	const char *asked = tally_environment("TALLY_LIBLLVM");
-	void *handle = asked ? tally_loaded_open(asked) : NULL;
+	void *handle = NULL;
+	if (asked)
+		handle = tally_loaded_open(asked);
 	for (size_t i = 0; !asked && !handle && i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		handle = tally_loaded_open(NAMES[i]);
 	return handle;
@@ -242,7 +244,9 @@ static bool read_distance(const struct tally_disassembler *disassembler,
 static bool read_reference(struct tally_instruction *out, uint64_t address)
 {
 	const char *att = strstr(out->text, "(%rip"), *intel = strstr(out->text, "[rip");
-	const char *number = intel ? intel + 4 : att;
+	const char *number = att;
+	if (intel)
+		number = intel + 4;
 	bool is_negative = false;
 	if (!number)
 		return false;
@@ -275,7 +279,9 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 {
 	enum { LONGEST = 32 };
 	uint8_t copy[LONGEST]; /* the interface takes writable bytes */
-	size_t size = available < LONGEST ? available : LONGEST;
+	size_t size = LONGEST;
+	if (available < LONGEST)
+		size = available;
 	memcpy(copy, bytes, size);
 	memset(out, 0, sizeof(*out));
 	disassembler->has_target = false;
@@ -295,7 +301,8 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 	if (!disassembler->has_target && !read_distance(disassembler, out, address))
 		return;
 	out->target &= disassembler->mask;
-	out->kind = is_call(disassembler->target, out->text) ? TALLY_INSTRUCTION_CALL
-							     : TALLY_INSTRUCTION_JUMP;
+	out->kind = TALLY_INSTRUCTION_JUMP;
+	if (is_call(disassembler->target, out->text))
+		out->kind = TALLY_INSTRUCTION_CALL;
 	out->operand = last_operand(out->text);
 }

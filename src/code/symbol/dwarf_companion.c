@@ -104,7 +104,9 @@ static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_
 			    struct tally_dwarf_package *package)
 {
 	enum { INFO = 1, ABBREV = 3, STR_OFFSETS = 6, RNGLISTS = 8 };
-	uint32_t row = package->file.object ? find_row(package, skeleton->dwo_id) : 0;
+	if (!package->file.object)
+		return;
+	uint32_t row = find_row(package, skeleton->dwo_id);
 	if (row == 0)
 		return;
 	struct tally_dwarf_contribution contribution = { 0 };
@@ -133,10 +135,14 @@ static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_
 static bool join(char path[PATH_MAX], const char *directory, size_t directory_length,
 		 const char *name)
 {
-	int precision = directory_length < PATH_MAX ? (int)directory_length : PATH_MAX;
-	int length = name[0] == '/' || directory_length == 0
-			     ? snprintf(path, PATH_MAX, "%s", name)
-			     : snprintf(path, PATH_MAX, "%.*s/%s", precision, directory, name);
+	int precision = PATH_MAX;
+	if (directory_length < PATH_MAX)
+		precision = (int)directory_length;
+	int length;
+	if (name[0] == '/' || directory_length == 0)
+		length = snprintf(path, PATH_MAX, "%s", name);
+	else
+		length = snprintf(path, PATH_MAX, "%.*s/%s", precision, directory, name);
 	return length > 0 && length < PATH_MAX;
 }
 
@@ -171,8 +177,14 @@ int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_s
 		return -ENOMEM;
 	const char *name = skeleton->dwo_name, *directory = skeleton->directory;
 	const char *slash = strrchr(object_path, '/');
-	size_t beside = slash ? (size_t)(slash - object_path) + 1 : 0;
-	const char *last = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	size_t beside = 0;
+	if (slash)
+		beside = (size_t)(slash - object_path) + 1;
+	const char *last = strrchr(name, '/');
+	if (last)
+		last++;
+	else
+		last = name;
 	char path[PATH_MAX];
 	int rc = 0;
 	if (!split->unit &&
@@ -223,8 +235,9 @@ static bool read_supplement_link(const struct tally_dwarf_file *file, struct sup
 	} else {
 		return false;
 	}
-	const void *id = size && size <= TALLY_BUILD_ID_MAX ? tally_reader_bytes(&reader, size)
-							    : NULL;
+	if (!size || size > TALLY_BUILD_ID_MAX)
+		return false;
+	const void *id = tally_reader_bytes(&reader, size);
 	if (!id)
 		return false;
 	link->id.size = (uint8_t)size;
@@ -256,14 +269,18 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 	char path[PATH_MAX], hex[2 * TALLY_BUILD_ID_MAX + 1];
 	/* The file may have been opened through a symbolic link in another folder. */
 	char *real = realpath(tally_object_path(file->object), NULL);
-	const char *own = real ? real : tally_object_path(file->object);
+	const char *own = real;
+	if (!own)
+		own = tally_object_path(file->object);
 	const char *slash = strrchr(own, '/');
 	struct tally_object *found = NULL;
 	if (join(path, own, slash ? (size_t)(slash - own) + 1 : 0, link->name))
 		found = try_supplement(link, path);
 	tally_build_id_format(&link->id, hex);
 	/* libdebuginfod stores both files as ID/debuginfo. */
-	int folder = slash ? (int)(slash - own) : 0;
+	int folder = 0;
+	if (slash)
+		folder = (int)(slash - own);
 	while (folder > 0 && own[folder - 1] != '/')
 		folder--;
 	if (!found && folder &&
@@ -271,7 +288,9 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 		found = try_supplement(link, path);
 	free(real);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-	return found ? found : try_supplement(link, path);
+	if (found)
+		return found;
+	return try_supplement(link, path);
 }
 
 int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
@@ -282,9 +301,10 @@ int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwar
 	if (!read_supplement_link(file, &link))
 		return 0;
 	struct tally_object *object = find_supplement(file, &link);
-	*missing = object ? NULL : link.name;
-	if (!object)
+	if (!object) {
+		*missing = link.name;
 		return 0;
+	}
 	struct tally_dwarf_file *supplement = calloc(1, sizeof(*supplement));
 	if (supplement) {
 		tally_dwarf_file_init(supplement, object, false);

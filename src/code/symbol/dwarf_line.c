@@ -50,7 +50,9 @@ static void end_sequence(struct program *program)
 {
 	struct tally_dwarf_lines *lines = program->lines;
 	size_t count = lines->rows.count - program->first;
-	uint64_t start = count ? lines->rows.items[program->first].address : 0;
+	uint64_t start = 0;
+	if (count)
+		start = lines->rows.items[program->first].address;
 	if (count == 0 || program->address <= lines->rows.items[lines->rows.count - 1].address)
 		lines->rows.count = program->first;
 	else if (tally_vector_push(&lines->sequences,
@@ -156,11 +158,12 @@ static void run(struct program *program)
 	struct tally_reader *reader = &program->reader;
 	for (unsigned opcode = program->opcode_base; opcode < 256; opcode++) {
 		unsigned adjusted = opcode - program->opcode_base;
-		program->steps[opcode] = program->line_range ? adjusted / program->line_range : 0;
-		program->lines_by[opcode] = program->line_base +
-					    (int)(program->line_range
-							  ? adjusted % program->line_range
-							  : 0);
+		program->steps[opcode] = 0;
+		program->lines_by[opcode] = program->line_base;
+		if (!program->line_range)
+			continue;
+		program->steps[opcode] = adjusted / program->line_range;
+		program->lines_by[opcode] += (int)(adjusted % program->line_range);
 	}
 	reset(program);
 	while (reader->at < reader->end && !program->out_of_memory) {
@@ -265,8 +268,9 @@ static int read_new_tables(struct program *program)
 			if (!read_entry(program, &unit, &format, &entry) ||
 			    program->reader.at == start)
 				return 0;
-			if (table == 0 ? tally_vector_push(&lines->directories, entry.name) < 0
-				       : tally_vector_push(&lines->sources, entry) < 0)
+			if (table == 0 && tally_vector_push(&lines->directories, entry.name) < 0)
+				return -ENOMEM;
+			if (table == 1 && tally_vector_push(&lines->sources, entry) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -293,7 +297,9 @@ static bool read_header(struct program *program, const uint8_t **program_start)
 		return false;
 	*program_start = reader->at + length;
 	program->min_instruction = tally_reader_u8(reader);
-	program->max_operations = version >= 4 ? tally_reader_u8(reader) : 1;
+	program->max_operations = 1;
+	if (version >= 4)
+		program->max_operations = tally_reader_u8(reader);
 	tally_reader_u8(reader); /* default_is_stmt */
 	program->line_base = (int8_t)tally_reader_u8(reader);
 	program->line_range = tally_reader_u8(reader);
@@ -323,8 +329,15 @@ static int read_tables(struct tally_dwarf_scratch *scratch, struct tally_dwarf_l
 		return 0;
 	/* The tables must not extend into the program. */
 	const uint8_t *end = program->reader.end;
-	program->reader.end = start > program->reader.at ? start : program->reader.at;
-	if ((lines->version >= 5 ? read_new_tables(program) : read_old_tables(program)) < 0)
+	program->reader.end = program->reader.at;
+	if (start > program->reader.at)
+		program->reader.end = start;
+	int result;
+	if (lines->version >= 5)
+		result = read_new_tables(program);
+	else
+		result = read_old_tables(program);
+	if (result < 0)
 		return -ENOMEM;
 	tally_reader_init(&program->reader, start, (size_t)(end - start), unit->file->swap);
 	return 1;
@@ -335,10 +348,14 @@ int tally_dwarf_lines_read(struct tally_dwarf_scratch *scratch, struct tally_dwa
 {
 	struct program program = { 0 };
 	int result = read_tables(scratch, lines, unit, &program);
-	if (result <= 0 || !tally_dwarf_charge(scratch, tally_reader_left(&program.reader)))
-		return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	if (!result || !tally_dwarf_charge(scratch, tally_reader_left(&program.reader)))
+		return 0;
 	run(&program);
-	return program.out_of_memory ? -ENOMEM : 0;
+	if (program.out_of_memory)
+		return -ENOMEM;
+	return 0;
 }
 
 int tally_dwarf_lines_read_tables(struct tally_dwarf_scratch *scratch,
@@ -347,7 +364,9 @@ int tally_dwarf_lines_read_tables(struct tally_dwarf_scratch *scratch,
 {
 	struct program program = { 0 };
 	int result = read_tables(scratch, lines, unit, &program);
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines)
@@ -370,9 +389,8 @@ const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,
 	const struct tally_dwarf_source *source = &lines->sources.items[file];
 	const char *parts[3] = { NULL, NULL, source->name };
 	if (source->name[0] != '/') {
-		parts[1] = source->directory < lines->directories.count
-				   ? lines->directories.items[source->directory]
-				   : NULL;
+		if (source->directory < lines->directories.count)
+			parts[1] = lines->directories.items[source->directory];
 		if (!parts[1] || parts[1][0] != '/')
 			parts[0] = unit->directory;
 		if (parts[1] && source->directory == 0)
@@ -380,7 +398,9 @@ const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,
 	}
 	size_t length = 0;
 	for (unsigned i = 0; i < 3; i++) {
-		size_t part = parts[i] ? strnlen(parts[i], PATH_MAX_BYTES) : 0;
+		size_t part = 0;
+		if (parts[i])
+			part = strnlen(parts[i], PATH_MAX_BYTES);
 		if (part == PATH_MAX_BYTES)
 			return NULL;
 		length += part + 1;

@@ -131,7 +131,9 @@ static const char *indexed_string(const struct tally_dwarf_unit *unit, uint64_t 
 	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_STR_OFFSETS,
 							   offset);
 	uint64_t at = tally_reader_fixed(&reader, unit->offset_size);
-	return reader.failed ? NULL : string_at(unit->file, TALLY_DWARF_STR, at);
+	if (reader.failed)
+		return NULL;
+	return string_at(unit->file, TALLY_DWARF_STR, at);
 }
 
 const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
@@ -162,7 +164,9 @@ const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
 static bool dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t index,
 				  uint64_t *address)
 {
-	const struct tally_dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
+	const struct tally_dwarf_unit *owner = unit;
+	if (unit->skeleton)
+		owner = unit->skeleton;
 	uint64_t offset;
 	if (__builtin_mul_overflow(index, owner->address_size, &offset) ||
 	    __builtin_add_overflow(offset, owner->addr_base, &offset))
@@ -331,7 +335,9 @@ static int compare_codes(const void *a, const void *b)
 	const struct tally_dwarf_abbrev *left = a, *right = b;
 	if (left->code != right->code)
 		return left->code < right->code ? -1 : 1;
-	return left->first < right->first ? -1 : left->first > right->first;
+	if (left->first < right->first)
+		return -1;
+	return left->first > right->first;
 }
 
 /* Honest files take up to four times their size. */
@@ -387,7 +393,9 @@ int tally_dwarf_abbrevs_read(struct tally_dwarf_scratch *scratch, struct tally_d
 		if (abbrev.code == 0)
 			break;
 		uint64_t tag = tally_reader_uleb(&reader);
-		abbrev.tag = tag > UINT16_MAX ? 0 : (uint16_t)tag;
+		abbrev.tag = 0;
+		if (tag <= UINT16_MAX)
+			abbrev.tag = (uint16_t)tag;
 		abbrev.has_children = tally_reader_u8(&reader) != 0;
 		if (read_attributes(out, &abbrev, unit, &reader) < 0)
 			return -ENOMEM;
@@ -423,9 +431,9 @@ const struct tally_dwarf_abbrev *tally_dwarf_abbrevs_search(
 		else
 			high = middle;
 	}
-	return low < abbrevs->list.count && abbrevs->list.items[low].code == code
-		       ? &abbrevs->list.items[low]
-		       : NULL;
+	if (low < abbrevs->list.count && abbrevs->list.items[low].code == code)
+		return &abbrevs->list.items[low];
+	return NULL;
 }
 
 const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scratch *scratch,
@@ -517,8 +525,13 @@ struct tally_reader tally_dwarf_reader_at(const struct tally_dwarf_file *file,
 	static const uint8_t NOTHING[1];
 	const struct tally_dwarf_bytes *bytes = &file->sections[section];
 	struct tally_reader reader;
-	tally_reader_init(&reader, bytes->bytes ? bytes->bytes : NOTHING, bytes->size, file->swap);
-	tally_reader_seek(&reader, bytes->bytes ? offset : UINT64_MAX);
+	const uint8_t *start = bytes->bytes;
+	if (!start) {
+		start = NOTHING;
+		offset = UINT64_MAX;
+	}
+	tally_reader_init(&reader, start, bytes->size, file->swap);
+	tally_reader_seek(&reader, offset);
 	return reader;
 }
 
@@ -569,21 +582,23 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 {
 	/* Without an attribute, the section (or the contribution) has a single table, which begins
 	 * behind its header. */
-	uint64_t str_offsets_header = 0, rnglists_header = 0, addr_header = 0;
+	bool is_wide = unit->offset_size == 8;
+	unit->str_offsets_base = unit->rnglists_base = unit->addr_base = 0;
 	if (unit->version >= 5) {
-		str_offsets_header = unit->offset_size == 8 ? 16 : 8;
-		rnglists_header = unit->offset_size == 8 ? 20 : 12;
-		addr_header = 8;
+		unit->str_offsets_base = is_wide ? 16 : 8;
+		unit->rnglists_base = is_wide ? 20 : 12;
+		unit->addr_base = 8;
 	}
-	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
-							     : str_offsets_header;
-	unit->rnglists_base = root->rnglists_base.form ? root->rnglists_base.number
-						       : rnglists_header;
+	if (root->str_offsets_base.form)
+		unit->str_offsets_base = root->str_offsets_base.number;
+	if (root->rnglists_base.form)
+		unit->rnglists_base = root->rnglists_base.number;
+	if (root->addr_base.form)
+		unit->addr_base = root->addr_base.number;
 	if (contribution) {
 		unit->str_offsets_base += contribution->str_offsets;
 		unit->rnglists_base += contribution->rnglists;
 	}
-	unit->addr_base = root->addr_base.form ? root->addr_base.number : addr_header;
 	unit->ranges_base = root->ranges_base.number;
 	unit->extent = root->extent;
 	unit->has_lines = root->lines.form != 0;
@@ -608,8 +623,9 @@ static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *
 		scratch->out_of_memory = true;
 	else if (table->list.count == 0 || table->list.items[0].code != code)
 		table = tally_dwarf_abbrevs_of(scratch, unit);
-	const struct tally_dwarf_abbrev *abbrev = table ? tally_dwarf_abbrevs_search(table, code)
-							: NULL;
+	if (!table)
+		return NULL;
+	const struct tally_dwarf_abbrev *abbrev = tally_dwarf_abbrevs_search(table, code);
 	if (abbrev)
 		*attributes = table->attributes.items + abbrev->first;
 	return abbrev;
@@ -621,16 +637,17 @@ static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_reader *
 {
 	const struct tally_dwarf_attribute *attributes;
 	uint64_t code = tally_reader_uleb(reader);
-	const struct tally_dwarf_abbrev *abbrev = code ? root_abbrev(scratch, unit, code,
-								     &attributes)
-						       : NULL;
+	if (!code)
+		return false;
+	const struct tally_dwarf_abbrev *abbrev = root_abbrev(scratch, unit, code, &attributes);
 	if (!abbrev || !tally_dwarf_charge(scratch, abbrev->count))
 		return false;
 	struct root root = { 0 };
 	for (uint32_t i = 0; i < abbrev->count; i++) {
 		struct tally_dwarf_value *place = place_of(&root, attributes[i].name);
-		if (place ? !tally_dwarf_read_value(reader, unit, &attributes[i], place)
-			  : !tally_dwarf_skip_value(reader, unit, &attributes[i]))
+		if (place && !tally_dwarf_read_value(reader, unit, &attributes[i], place))
+			return false;
+		if (!place && !tally_dwarf_skip_value(reader, unit, &attributes[i]))
 			return false;
 	}
 	unit->tag = abbrev->tag;
@@ -735,12 +752,16 @@ static int add(struct list *list, uint64_t start, uint64_t end)
 static int read_old_list(struct list *list, uint64_t offset)
 {
 	const struct tally_dwarf_unit *unit = list->unit;
-	const struct tally_dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
+	const struct tally_dwarf_unit *owner = unit;
+	if (unit->skeleton)
+		owner = unit->skeleton;
 	if (unit->skeleton && __builtin_add_overflow(offset, owner->ranges_base, &offset))
 		return 0;
 	struct tally_reader reader = tally_dwarf_reader_at(owner->file, TALLY_DWARF_RANGES, offset);
 	unsigned size = unit->address_size;
-	uint64_t highest = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
+	uint64_t highest = UINT64_MAX;
+	if (size != 8)
+		highest = ((uint64_t)1 << 8 * size) - 1;
 	uint64_t base = unit->low_pc;
 	while (list->left > 0 && tally_dwarf_charge(list->scratch, 2 * size)) {
 		uint64_t start = tally_reader_fixed(&reader, size);
@@ -824,7 +845,9 @@ static int read_list(struct list *list, const struct tally_dwarf_value *value)
 	int rc = 1;
 	while (rc == 1 && list->left > 0 && tally_dwarf_charge(list->scratch, 1))
 		rc = read_entry(list, &reader, &base);
-	return rc < 0 ? rc : 0;
+	if (rc < 0)
+		return rc;
+	return 0;
 }
 
 static bool is_constant(uint16_t form)
@@ -841,8 +864,9 @@ int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch,
 	struct list list = { scratch, unit, limit };
 	if (extent->ranges.form) {
 		/* Before version 4, the data forms were offsets. */
-		return unit->version >= 5 ? read_list(&list, &extent->ranges)
-					  : read_old_list(&list, extent->ranges.number);
+		if (unit->version >= 5)
+			return read_list(&list, &extent->ranges);
+		return read_old_list(&list, extent->ranges.number);
 	}
 	uint64_t low, high;
 	if (!extent->low_pc.form || !extent->high_pc.form ||
@@ -850,7 +874,9 @@ int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch,
 		return 0;
 	if (is_constant(extent->high_pc.form))
 		return add(&list, low, low + extent->high_pc.number);
-	return dwarf_address(unit, &extent->high_pc, &high) ? add(&list, low, high) : 0;
+	if (!dwarf_address(unit, &extent->high_pc, &high))
+		return 0;
+	return add(&list, low, high);
 }
 
 int tally_dwarf_unit_ranges(struct tally_dwarf_scratch *scratch,

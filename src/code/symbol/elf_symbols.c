@@ -67,7 +67,9 @@ void tally_symtab_entry(const struct tally_symtab *table, size_t index, Elf64_Sy
 
 const char *tally_symtab_name(const struct tally_symtab *table, const Elf64_Sym *entry)
 {
-	return entry->st_name < table->names_size ? table->names + entry->st_name : "";
+	if (entry->st_name < table->names_size)
+		return table->names + entry->st_name;
+	return "";
 }
 
 /* The section that contains a symbol. */
@@ -181,13 +183,16 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 	size_t place_count;
 	struct place *places = read_places(object, &place_count);
 	uint16_t machine = tally_object_machine(object);
-	int rc = places ? 0 : -ENOMEM;
+	int rc = 0;
+	if (!places)
+		return -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < table.count; i++) {
 		Elf64_Sym symbol;
 		tally_symtab_entry(&table, i, &symbol);
 		struct place segment = segment_of(object, place_count ? 0 : symbol.st_value);
-		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx]
-									  : NULL;
+		const struct place *place = NULL;
+		if (symbol.st_shndx < place_count)
+			place = &places[symbol.st_shndx];
 		if (!place_count && segment.end)
 			place = &segment;
 		const char *name = tally_symtab_name(&table, &symbol);
@@ -217,7 +222,9 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 				 });
 	}
 	free(places);
-	return rc < 0 ? rc : 1;
+	if (rc < 0)
+		return rc;
+	return 1;
 }
 
 bool tally_symbols_value_in(const struct tally_object *object, const char *name, uint64_t *value)
@@ -299,22 +306,25 @@ static int add_go_functions(struct tally_symbols_builder *builder,
 		struct tally_go_function function;
 		if (!tally_go_table_function(&table, i, &function) || !*function.name)
 			continue;
+		struct tally_symbol_entry entry = { .start = function.start,
+						    .end = function.end,
+						    .name = function.name,
+						    .is_function = true };
 		int added = tally_symbols_charge(builder, function.name);
 		/* the object has the name for longer than the copy */
-		const char *name = copy && !added ? tally_arena_string(&builder->names,
-								       function.name)
-						  : function.name;
+		if (!added && copy)
+			entry.name = tally_arena_string(&builder->names, function.name);
+		if (!added && !entry.name)
+			added = -ENOMEM;
 		if (!added)
-			added = name ? tally_symbols_add(builder, &(struct tally_symbol_entry){
-									  .start = function.start,
-									  .end = function.end,
-									  .name = name,
-									  .is_function = true })
-				     : -ENOMEM;
-		rc = added < 0 ? added : rc;
+			added = tally_symbols_add(builder, &entry);
+		if (added < 0)
+			rc = added;
 	}
 	free(copy);
-	return rc < 0 ? rc : 0;
+	if (rc < 0)
+		return rc;
+	return 0;
 }
 
 static uint64_t image_bytes(const struct tally_object *object)
@@ -333,7 +343,9 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 							      debug ? hold(debug) : NULL } };
 	enum { NAME_TIMES = 8 }; /* two tables may have a name, and two more the name of its slot */
 	builder.name_bytes_max = NAME_TIMES * (image_bytes(object) + image_bytes(debug));
-	int rc = debug ? add_table(&builder, debug, ".symtab", is_wanted) : 0;
+	int rc = 0;
+	if (debug)
+		rc = add_table(&builder, debug, ".symtab", is_wanted);
 	if (rc == 0)
 		rc = add_table(&builder, object, ".symtab", is_wanted);
 	if (rc == 0 && is_wanted == is_function)
@@ -343,10 +355,11 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 	if (rc >= 0 && is_wanted == is_function)
 		rc = tally_symbols_add_plt(&builder, object);
 	if (rc < 0) {
+		const char *path = tally_object_path(object);
 		tally_symbols_abandon(&builder);
-		return tally_error_set(err, rc, rc == -EFBIG ? "the names of %s overlap"
-							      : "out of memory for the symbols of %s",
-				       tally_object_path(object));
+		if (rc == -EFBIG)
+			return tally_error_set(err, rc, "the names of %s overlap", path);
+		return tally_error_set(err, rc, "out of memory for the symbols of %s", path);
 	}
 	return tally_symbols_finish(&builder, out, err);
 }

@@ -23,8 +23,11 @@ static uint64_t word_at(const struct tally_object *object, uint64_t address, uns
 	size_t size;
 	const uint8_t *bytes = tally_object_bytes_at(object, address, &size);
 	struct tally_reader reader;
-	tally_reader_init(&reader, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0,
-			  tally_object_is_swapped(object));
+	if (!bytes) {
+		bytes = (const uint8_t *)"";
+		size = 0;
+	}
+	tally_reader_init(&reader, bytes, size, tally_object_is_swapped(object));
 	return tally_reader_fixed(&reader, word);
 }
 
@@ -38,9 +41,12 @@ struct relocations {
 static void relocations_begin(const struct tally_object *object, struct relocations *out)
 {
 	struct tally_section section;
-	bool has = tally_object_relocations(object, &section);
-	tally_reader_init(&out->reader, has ? section.bytes : (const uint8_t *)"",
-			  has ? section.size : 0, tally_object_is_swapped(object));
+	if (!tally_object_relocations(object, &section)) {
+		section.bytes = (const uint8_t *)"";
+		section.size = 0;
+	}
+	tally_reader_init(&out->reader, section.bytes, section.size,
+			  tally_object_is_swapped(object));
 	out->is_64bit = tally_object_is_64bit(object);
 }
 
@@ -48,7 +54,9 @@ static void relocations_begin(const struct tally_object *object, struct relocati
  * false at the end. */
 static bool relocations_next(struct relocations *relocations, uint64_t *address, uint64_t *number)
 {
-	unsigned word = relocations->is_64bit ? 8 : 4;
+	unsigned word = 4;
+	if (relocations->is_64bit)
+		word = 8;
 	for (;;) {
 		*address = tally_reader_fixed(&relocations->reader, word);
 		uint64_t info = tally_reader_fixed(&relocations->reader, word);
@@ -69,7 +77,8 @@ static bool is_code(const struct tally_object *object, uint64_t address)
 static void write_word(uint8_t *bytes, uint64_t value, const struct tally_go_table *table)
 {
 	uint32_t low = table->swap ? __builtin_bswap32((uint32_t)value) : (uint32_t)value;
-	value = table->swap ? __builtin_bswap64(value) : value;
+	if (table->swap)
+		value = __builtin_bswap64(value);
 	memcpy(bytes, table->word == 8 ? (void *)&value : &low, table->word);
 }
 
@@ -131,10 +140,9 @@ static uint64_t find_module(const struct tally_object *object, uint64_t table, u
 	if (elf_getphdrnum(elf, &count) < 0)
 		return 0;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
-		const uint8_t *bytes = header.p_type == PT_LOAD && header.p_flags & PF_W
-					       ? tally_object_bytes_at(object, header.p_vaddr,
-								       &size)
-					       : NULL;
+		const uint8_t *bytes = NULL;
+		if (header.p_type == PT_LOAD && header.p_flags & PF_W)
+			bytes = tally_object_bytes_at(object, header.p_vaddr, &size);
 		struct tally_reader reader;
 		if (!bytes)
 			continue;
@@ -156,7 +164,9 @@ static void use_module(const struct tally_object *object, uint64_t address,
 {
 	struct tally_section text;
 	uint64_t module = find_module(object, address, table->word);
-	unsigned trees = table->version == TALLY_GO_1_20 ? MODULE_TREES_1_20 : MODULE_TREES_1_18;
+	unsigned trees = MODULE_TREES_1_18;
+	if (table->version == TALLY_GO_1_20)
+		trees = MODULE_TREES_1_20;
 	if (!is_code(object, table->text))
 		table->text = module ? module_word(object, module, MODULE_TEXT, table->word) : 0;
 	if (!table->text && tally_object_section(object, ".text", &text))

@@ -43,7 +43,9 @@ static bool has_small_entries(const struct tally_go_table *table)
 
 static unsigned entry_size(const struct tally_go_table *table)
 {
-	return has_small_entries(table) ? 4 : table->word;
+	if (has_small_entries(table))
+		return 4;
+	return table->word;
 }
 
 static uint64_t entry_at(const struct tally_go_table *table, uint64_t index)
@@ -51,7 +53,9 @@ static uint64_t entry_at(const struct tally_go_table *table, uint64_t index)
 	unsigned size = entry_size(table);
 	struct tally_reader reader = reader_at(table, table->functions + index * 2 * size);
 	uint64_t entry = tally_reader_fixed(&reader, size);
-	return has_small_entries(table) ? table->text + entry : entry;
+	if (has_small_entries(table))
+		return table->text + entry;
+	return entry;
 }
 
 static void read_parts(struct tally_go_table *table, struct tally_reader *reader)
@@ -100,7 +104,9 @@ bool tally_go_table_open(struct tally_go_table *table, const uint8_t *bytes, siz
 
 uint64_t tally_go_table_addresses(const struct tally_go_table *table, uint64_t *size)
 {
-	*size = has_small_entries(table) ? 0 : (table->count * 2 + 1) * table->word;
+	*size = 0;
+	if (!has_small_entries(table))
+		*size = (table->count * 2 + 1) * table->word;
 	return table->functions;
 }
 
@@ -118,7 +124,9 @@ bool tally_go_table_function(const struct tally_go_table *table, uint64_t index,
 	reader = reader_at(table, out->offset);
 	tally_reader_skip(&reader, size);
 	const char *name = text_at(table, table->names, tally_reader_u32(&reader));
-	out->name = name && !reader.failed ? name : "";
+	out->name = "";
+	if (name && !reader.failed)
+		out->name = name;
 	return out->end > out->start;
 }
 
@@ -188,7 +196,9 @@ static int32_t value_at(const struct tally_go_table *table, uint32_t sequence, u
 		value = (int32_t)((uint32_t)value + (uint32_t)zigzag(difference));
 		at += (uint32_t)tally_reader_uleb(&reader) * (uint64_t)table->quantum;
 	}
-	return reader.failed ? -1 : value;
+	if (reader.failed)
+		return -1;
+	return value;
 }
 
 /* ---- lines and inlined functions ----------------------------------------- */
@@ -204,19 +214,25 @@ static const char *file_name(const struct tally_go_table *table, const struct da
 			return NULL;
 		reader = reader_at(table, table->files + (uint64_t)number * 4);
 		uint32_t offset = tally_reader_u32(&reader);
-		return reader.failed ? NULL : text_at(table, 0, offset);
+		if (reader.failed)
+			return NULL;
+		return text_at(table, 0, offset);
 	}
 	reader = reader_at(table, table->units);
 	tally_reader_skip(&reader, ((uint64_t)data->unit + (uint32_t)number) * 4);
 	uint32_t offset = tally_reader_u32(&reader);
-	return reader.failed || offset == UINT32_MAX ? NULL : text_at(table, table->files, offset);
+	if (reader.failed || offset == UINT32_MAX)
+		return NULL;
+	return text_at(table, table->files, offset);
 }
 
 static void set_line(const struct tally_go_table *table, const struct data *data, int32_t file,
 		     int32_t line, struct tally_line_frame *frame)
 {
 	frame->file = file_name(table, data, file);
-	frame->line = frame->file && line > 0 ? (uint32_t)line : 0;
+	frame->line = 0;
+	if (frame->file && line > 0)
+		frame->line = (uint32_t)line;
 }
 
 static void set_line_at(const struct tally_go_table *table, const struct data *data,
@@ -267,9 +283,9 @@ size_t tally_go_table_frames(const struct tally_go_table *table, uint64_t addres
 	read_data(table, function.offset, &data);
 	frames[0] = (struct tally_line_frame){ 0 };
 	set_line_at(table, &data, function.start, address, &frames[0]);
-	int32_t index = data.inlined && data.tree != UINT32_MAX
-				? value_at(table, data.inlined, function.start, address)
-				: -1;
+	int32_t index = -1;
+	if (data.inlined && data.tree != UINT32_MAX)
+		index = value_at(table, data.inlined, function.start, address);
 	while (index >= 0 && count + 1 < TALLY_GO_FRAMES_MAX) {
 		struct inlined inlined;
 		if (!read_inlined(table, &data, index, &inlined))

@@ -100,7 +100,9 @@ static const char *end_of_file(const char *name)
 			return NULL;
 		end = digits - 1;
 	}
-	return memchr(name, ' ', (size_t)(end - name)) ? end : NULL;
+	if (!memchr(name, ' ', (size_t)(end - name)))
+		return NULL;
+	return end;
 }
 
 struct walk {
@@ -130,7 +132,9 @@ static size_t find_next(struct walk *walk, size_t from)
 	       at = from + strlen((const char *)bytes + from) + 1;
 	while (at + ENTRY_BYTES < end && (bytes[at - 1] || !is_entry(walk, at)))
 		at++;
-	return at + ENTRY_BYTES < end ? at : 0;
+	if (at + ENTRY_BYTES >= end)
+		return 0;
+	return at;
 }
 
 /* ---- files of V8's ------------------------------------------------------- */
@@ -159,7 +163,9 @@ static const char *file_of_bytes(struct walk *walk, const char *bytes, size_t le
 {
 	/* an overwritten name contains pointers, which have NULs */
 	bool is_name = length >= sizeof(void *) && strlen(bytes) == length && is_readable(bytes);
-	return is_name && strpbrk(bytes, "/:") ? bytes : own_file(walk, length);
+	if (is_name && strpbrk(bytes, "/:"))
+		return bytes;
+	return own_file(walk, length);
 }
 
 /* ---- entries ------------------------------------------------------------- */
@@ -191,10 +197,16 @@ static bool read_file(struct walk *walk, size_t at, bool is_last, const char **f
 		*file = last_file(walk, at);
 		return false;
 	}
-	size_t next = is_whole ? at + strlen(bytes) + 1 : find_next(walk, at);
-	*file = is_whole ? bytes : NULL;
-	if (!is_whole && walk->file_end && next)
-		*file = file_of_bytes(walk, bytes, next - at - 1);
+	size_t next;
+	*file = NULL;
+	if (is_whole) {
+		next = at + strlen(bytes) + 1;
+		*file = bytes;
+	} else {
+		next = find_next(walk, at);
+		if (walk->file_end && next)
+			*file = file_of_bytes(walk, bytes, next - at - 1);
+	}
 	tally_reader_seek(walk->reader, next);
 	return next;
 }
@@ -283,9 +295,12 @@ static void sum_up(struct node *nodes, size_t count)
 			continue;
 		sum_up(halves[i].nodes, halves[i].count);
 		const struct node *half = &halves[i].nodes[halves[i].count / 2];
-		root->furthest = half->furthest > root->furthest ? half->furthest : root->furthest;
-		root->latest = half->latest > root->latest ? half->latest : root->latest;
-		root->earliest = half->earliest < root->earliest ? half->earliest : root->earliest;
+		if (half->furthest > root->furthest)
+			root->furthest = half->furthest;
+		if (half->latest > root->latest)
+			root->latest = half->latest;
+		if (half->earliest < root->earliest)
+			root->earliest = half->earliest;
 	}
 }
 
@@ -359,7 +374,9 @@ static const struct tally_jit_place *jit_index_find(const struct tally_jit_index
 						    uint64_t address, size_t limit)
 {
 	size_t best = find(index->nodes, index->count, address, limit, 0);
-	return best ? &dump->places.items[best - 1] : NULL;
+	if (!best)
+		return NULL;
+	return &dump->places.items[best - 1];
 }
 
 enum { MAGIC = 0x4a695444, VERSION = 1, FLAG_CYCLES = 1 };
@@ -406,7 +423,8 @@ static int read_load(struct tally_jit_parser *parser)
 	function.size = tally_reader_u64(reader);
 	number = tally_reader_u64(reader);
 	function.name = tally_reader_string(reader);
-	function.bytes = function.size ? tally_reader_bytes(reader, function.size) : NULL;
+	if (function.size)
+		function.bytes = tally_reader_bytes(reader, function.size);
 	if (reader->failed || !function.size || dump->functions.count >= UINT32_MAX - 1 ||
 	    dump->lines.count >= UINT32_MAX / 2)
 		return 1;
@@ -414,8 +432,11 @@ static int read_load(struct tally_jit_parser *parser)
 		function.name = "[JIT]";
 	function.eh_frame = parser->eh_frame;
 	function.eh_frame_size = parser->eh_frame_size;
-	int result = parser->keep ? parser->keep(parser, &function)
-				  : add_lines(parser, &function, address);
+	int result;
+	if (parser->keep)
+		result = parser->keep(parser, &function);
+	else
+		result = add_lines(parser, &function, address);
 	if (result == 1)
 		return 0;
 	uint64_t *slot = tally_map_put(&parser->function_of_number, number, NULL);
@@ -435,8 +456,10 @@ static int add_unkept(struct tally_jit_parser *parser, uint64_t address, uint64_
 	if (!size || dump->functions.count >= UINT32_MAX - 1)
 		return 1;
 	int result = parser->keep(parser, &function);
+	if (result < 0)
+		return result;
 	if (result)
-		return result < 0 ? result : 0;
+		return 0;
 	if (tally_vector_push(&dump->functions, function) < 0)
 		return -ENOMEM;
 	return add_place(parser, (uint32_t)(dump->functions.count - 1), address);
@@ -453,7 +476,9 @@ static int read_move(struct tally_jit_parser *parser)
 						 tally_reader_u64(reader));
 	if (!reader->failed && !function && parser->keep)
 		return add_unkept(parser, address, size);
-	return reader->failed || !function ? 1 : add_place(parser, (uint32_t)*function, address);
+	if (reader->failed || !function)
+		return 1;
+	return add_place(parser, (uint32_t)*function, address);
 }
 
 static int read_unwinding(struct tally_jit_parser *parser)
@@ -512,7 +537,9 @@ static int jit_parser_records(struct tally_jit_parser *parser, const uint8_t *by
 		at += total;
 	}
 	*read = at;
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 static int sort_places(struct tally_jit_dump *dump)
@@ -545,7 +572,9 @@ static uint32_t next_record(const uint8_t *bytes, size_t size, bool swap)
 	tally_reader_init(&reader, bytes, size, swap);
 	tally_reader_u32(&reader); /* its type */
 	uint32_t total = tally_reader_u32(&reader);
-	return reader.failed || total < TALLY_JIT_PREFIX_BYTES ? 0 : total;
+	if (reader.failed || total < TALLY_JIT_PREFIX_BYTES)
+		return 0;
+	return total;
 }
 
 /* Reads the dump's header, and sets *total to its bytes.  Returns false when this is no dump, or
@@ -620,25 +649,26 @@ int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **
 			*err = why;
 		return why.code;
 	}
-	int result = parser.dump ? 0 : -ENOMEM;
-	if (!result && total <= size) {
+	if (!parser.dump)
+		goto no_memory;
+	if (total <= size) {
 		size_t read;
-		result = jit_parser_records(&parser, (const uint8_t *)bytes + total, size - total,
-					    header.swap, &read);
-		parser.dump->damaged += !result && read < size - total;
+		if (jit_parser_records(&parser, (const uint8_t *)bytes + total, size - total,
+				       header.swap, &read) < 0)
+			goto no_memory;
+		parser.dump->damaged += read < size - total;
 	}
-	if (!result && parser.is_unordered)
-		result = sort_places(parser.dump);
-	if (!result) {
-		jit_lines_put_back(parser.dump);
-		parser.dump->index = tally_jit_index_new(parser.dump, 0);
-		result = parser.dump->index ? 0 : -ENOMEM;
-	}
+	if (parser.is_unordered && sort_places(parser.dump) < 0)
+		goto no_memory;
+	jit_lines_put_back(parser.dump);
+	parser.dump->index = tally_jit_index_new(parser.dump, 0);
+	if (!parser.dump->index)
+		goto no_memory;
 	tally_map_release(&parser.function_of_number);
-	if (!result) {
-		*out = parser.dump;
-		return 0;
-	}
+	*out = parser.dump;
+	return 0;
+no_memory:
+	tally_map_release(&parser.function_of_number);
 	tally_jit_dump_free(parser.dump);
 	return tally_error_set(err, -ENOMEM, "out of memory for a JIT's dump");
 }
@@ -675,9 +705,12 @@ const struct tally_jit_function *tally_jit_dump_function(const struct tally_jit_
 {
 	size_t behind = tally_search(i, 0, dump->functions.count,
 				     dump->functions.items[i].base > address);
-	const struct tally_jit_function *function = behind ? &dump->functions.items[behind - 1]
-							   : NULL;
-	return function && address - function->base < function->size ? function : NULL;
+	if (!behind)
+		return NULL;
+	const struct tally_jit_function *function = &dump->functions.items[behind - 1];
+	if (address - function->base >= function->size)
+		return NULL;
+	return function;
 }
 
 const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *dump,
@@ -691,7 +724,9 @@ const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *du
 		    (!best || line->offset >= best->offset))
 			best = line;
 	}
-	return best && best->file ? best : NULL;
+	if (best && best->file)
+		return best;
+	return NULL;
 }
 
 int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbols **out)
@@ -760,14 +795,16 @@ static int keep(struct tally_jit_parser *parser, struct tally_jit_function *func
 	growth->has_rules |= function->eh_frame_size > 0;
 	if (!growth->has_rules)
 		return 1;
-	uint64_t code_at = function->bytes ? growth->window_at +
-						     (uint64_t)(function->bytes - growth->window)
-					   : 0;
+	uint64_t code_at = 0;
+	if (function->bytes)
+		code_at = growth->window_at + (uint64_t)(function->bytes - growth->window);
 	function->name = "";
 	function->bytes = NULL;
-	function->eh_frame = function->eh_frame_size ? keep_rules(growth, function->eh_frame,
-								  function->eh_frame_size)
-						     : NULL;
+	if (function->eh_frame_size)
+		function->eh_frame = keep_rules(growth, function->eh_frame,
+						function->eh_frame_size);
+	else
+		function->eh_frame = NULL;
 	if ((function->eh_frame_size && !function->eh_frame) ||
 	    tally_vector_push(&growth->code_at, code_at) < 0)
 		return -ENOMEM;
@@ -827,7 +864,9 @@ static int read_header(struct tally_jit_growth *growth, const uint8_t *bytes, si
 static int keep_pending(struct tally_jit_growth *growth)
 {
 	struct tally_jit_parser *parser = &growth->parser;
-	size_t size = parser->eh_frame ? parser->eh_frame_size : 0;
+	size_t size = 0;
+	if (parser->eh_frame)
+		size = parser->eh_frame_size;
 	parser->debug = (struct tally_reader){ 0 };
 	if (!size || parser->eh_frame == growth->pending.items)
 		return 0;
@@ -866,7 +905,9 @@ int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, si
 	*read = head + records;
 	*wanted = next_record(growth->window + records, size - *read, growth->swap);
 	growth->at += *read;
-	return !result && is_too_large(growth) ? -EFBIG : result;
+	if (!result && is_too_large(growth))
+		return -EFBIG;
+	return result;
 }
 
 void tally_jit_growth_skip(struct tally_jit_growth *growth, size_t size)
@@ -922,8 +963,9 @@ bool tally_jit_growth_find(struct tally_jit_growth *growth, uint64_t address, ui
 	const struct tally_jit_place *place = NULL;
 	if (!dump->places.count || !make_index(growth))
 		return false;
-	size_t limit = dump->has_cycle_times ? dump->places.count
-					     : tally_jit_dump_places_at(dump, time_ns);
+	size_t limit = dump->places.count;
+	if (!dump->has_cycle_times)
+		limit = tally_jit_dump_places_at(dump, time_ns);
 	if (growth->later)
 		place = jit_index_find(growth->later, dump, address, limit);
 	if (!place && growth->first)

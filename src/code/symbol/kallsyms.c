@@ -95,7 +95,9 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 	bool has_address = false, has_lines = false;
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *line_end = newline ? newline : end;
+		const char *line_end = end;
+		if (newline)
+			line_end = newline;
 		struct line line;
 		if (parse_line(text, line_end, &line)) {
 			has_lines = true;
@@ -108,7 +110,10 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 						       "out of memory for the kernel's symbols");
 			}
 		}
-		text = newline ? newline + 1 : end;
+		if (newline)
+			text = newline + 1;
+		else
+			text = end;
 	}
 	if (has_lines && !has_address) {
 		tally_symbols_abandon(&builder);

@@ -79,7 +79,9 @@ static int compare_ranges(const void *a, const void *b)
 	const struct tally_dwarf_range *left = a, *right = b;
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return left->end < right->end ? -1 : left->end > right->end;
+	if (left->end < right->end)
+		return -1;
+	return left->end > right->end;
 }
 
 /* Reads the addresses of the executable sections.  A separate debug file also has these sections'
@@ -190,14 +192,16 @@ static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scr
 {
 	struct tally_nested nested = { 0 };
 	bool *has_ranges = calloc(lines->file.units.count + 1, sizeof(*has_ranges));
-	int rc = has_ranges ? add_root_ranges(lines, scratch, &nested, has_ranges) : -ENOMEM;
-	if (rc == 0)
-		rc = add_aranges(lines, &nested, has_ranges);
-	if (rc == 0)
-		rc = tally_nested_flatten(&nested);
+	int rc = -ENOMEM;
 	lines->index.count = 0;
-	for (size_t i = 0; rc == 0 && i < nested.items.count; i++)
-		rc = tally_vector_push(&lines->index, nested.items.items[i]);
+	if (!has_ranges || add_root_ranges(lines, scratch, &nested, has_ranges) < 0 ||
+	    add_aranges(lines, &nested, has_ranges) < 0 || tally_nested_flatten(&nested) < 0)
+		goto out;
+	for (size_t i = 0; i < nested.items.count; i++)
+		if (tally_vector_push(&lines->index, nested.items.items[i]) < 0)
+			goto out;
+	rc = 0;
+out:
 	tally_nested_release(&nested);
 	free(has_ranges);
 	return rc;
@@ -241,9 +245,11 @@ static void lines_close(struct tally_lines *lines)
 static int lines_open(struct tally_lines *lines)
 {
 	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
-	int rc = scratch ? read_file(lines, scratch) : -ENOMEM;
-	if (scratch)
+	int rc = -ENOMEM;
+	if (scratch) {
+		rc = read_file(lines, scratch);
 		tally_dwarf_scratch_release(scratch);
+	}
 	free(scratch);
 	if (rc < 0)
 		lines_close(lines);
@@ -316,7 +322,9 @@ static int compare_sizes(const void *a, const void *b)
 	const struct sized *left = a, *right = b;
 	if (left->size != right->size)
 		return left->size > right->size ? -1 : 1;
-	return left->unit < right->unit ? -1 : left->unit > right->unit;
+	if (left->unit < right->unit)
+		return -1;
+	return left->unit > right->unit;
 }
 
 /* Sorts large units first, so that no thread begins a large one when the others are done.  Sets the
@@ -343,14 +351,17 @@ static int order(const struct tally_lines *lines, struct tally_lines_wanted *wan
 static size_t threads_for(size_t units, uint64_t bytes)
 {
 	cpu_set_t cpus;
-	size_t threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (size_t)CPU_COUNT(&cpus)
-									: 1;
+	size_t threads = 1;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+		threads = (size_t)CPU_COUNT(&cpus);
 	uint64_t useful = 1 + bytes / BYTES_PER_THREAD;
 	if (threads > useful)
 		threads = (size_t)useful;
 	if (threads > units)
 		threads = units;
-	return threads > THREADS_MAX ? THREADS_MAX : threads;
+	if (threads > THREADS_MAX)
+		return THREADS_MAX;
+	return threads;
 }
 
 /* Compiles units, in several threads where that is faster.  Returns 0 or -ENOMEM. */
@@ -369,7 +380,9 @@ static int lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wa
 	run(&work);
 	while (started > 0)
 		pthread_join(threads[--started], NULL);
-	return atomic_load(&work.out_of_memory) ? -ENOMEM : 0;
+	if (atomic_load(&work.out_of_memory))
+		return -ENOMEM;
+	return 0;
 }
 
 int tally_lines_new(struct tally_object *object, struct tally_object *debug,
@@ -380,7 +393,8 @@ int tally_lines_new(struct tally_object *object, struct tally_object *debug,
 		return tally_error_set(err, -ENOMEM, "out of memory for the lines of %s",
 				       tally_object_path(object));
 	lines->object = tally_object_ref(object);
-	lines->debug = debug ? tally_object_ref(debug) : NULL;
+	if (debug)
+		lines->debug = tally_object_ref(debug);
 	*out = lines;
 	return 0;
 }
@@ -433,9 +447,9 @@ static bool has_debug_information(const struct tally_object *object)
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr header;
-		const char *name = gelf_getshdr(scn, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
+		const char *name = NULL;
+		if (gelf_getshdr(scn, &header))
+			name = elf_strptr(elf, names, header.sh_name);
 		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
 			return header.sh_type != SHT_NOBITS;
 	}
@@ -489,7 +503,9 @@ static int take_from_cache(struct tally_lines *lines)
 	memcpy(lines->index.items, blob->index, blob->index_count * sizeof(*blob->index));
 	lines->index.count = blob->index_count;
 	int rc = make_slots(lines, blob->unit_count);
-	return rc < 0 ? rc : 1;
+	if (rc < 0)
+		return rc;
+	return 1;
 }
 
 static int find_units(struct tally_lines *lines)
@@ -508,7 +524,9 @@ static int find_units(struct tally_lines *lines)
 		rc = lines_open(lines);
 	if (rc == 0)
 		rc = make_slots(lines, lines->file.units.count);
-	return rc < 0 ? rc : 0;
+	if (rc < 0)
+		return rc;
+	return 0;
 }
 
 /* Opens the file, for units that the cache lacks.  Returns -EAGAIN when the cache was made from
@@ -535,12 +553,12 @@ void tally_lines_keep(struct tally_lines *lines)
 	struct tally_lines_unit *others = calloc(lines->unit_count + 1, sizeof(*others));
 	for (uint32_t i = 0; units && others && i < lines->unit_count; i++) {
 		const struct tally_lines_slot *slot = &lines->units[i];
-		if (slot->state == TALLY_LINES_COMPILED)
-			units[i] = slot->compiled.is_partial || slot->compiled.is_changeable
-					   ? NULL
-					   : &slot->compiled;
-		else if (tally_lines_blob_unit(&lines->blob, i, &others[i]))
-			units[i] = &others[i];
+		if (slot->state != TALLY_LINES_COMPILED) {
+			if (tally_lines_blob_unit(&lines->blob, i, &others[i]))
+				units[i] = &others[i];
+		} else if (!slot->compiled.is_partial && !slot->compiled.is_changeable) {
+			units[i] = &slot->compiled;
+		}
 	}
 	struct tally_buffer buffer = { 0 };
 	if (units && others) {
@@ -586,15 +604,20 @@ static const char *name_of(struct tally_lines *lines, const struct tally_lines_u
 {
 	const char *name = tally_lines_unit_name(unit, &lines->blob, index);
 	bool is_new;
-	uint64_t *allowed = name ? tally_map_put(&lines->named, (uintptr_t)name, &is_new) : NULL;
+	uint64_t *allowed = NULL;
+	if (name)
+		allowed = tally_map_put(&lines->named, (uintptr_t)name, &is_new);
 	if (allowed && is_new) {
 		size_t length = strlen(name);
 		*allowed = length <= lines->name_bytes_left;
-		lines->name_bytes_left -= *allowed ? length : 0;
+		if (*allowed)
+			lines->name_bytes_left -= length;
 		lines->is_refused |= !*allowed;
 	}
 	lines->has_no_memory |= name && !allowed;
-	return allowed && *allowed ? name : NULL;
+	if (allowed && *allowed)
+		return name;
+	return NULL;
 }
 
 static void set_call(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
@@ -614,7 +637,9 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 	const struct tally_lines_unit *unit = spot->unit;
 	const struct tally_lines_blob *blob = &lines->blob;
 	*answer = (struct tally_line_answer){ 0 };
-	uint32_t count = spot->row != TALLY_LINES_NONE ? 1 : 0;
+	uint32_t count = 0;
+	if (spot->row != TALLY_LINES_NONE)
+		count = 1;
 	if (spot->node != TALLY_LINES_NONE) {
 		count = 1;
 		for (uint32_t node = spot->node; unit->nodes[node].parent < node;
@@ -706,7 +731,9 @@ static int choose_units(struct tally_lines *lines, const uint64_t *addresses, si
 	size_t at = 0;
 	for (size_t i = 0; i < count; i++) {
 		at = begun_at(lines, at, addresses[i]);
-		units[i] = at ? lines->index.items[at - 1].id : (uint32_t)TALLY_LINES_NONE;
+		units[i] = TALLY_LINES_NONE;
+		if (at)
+			units[i] = lines->index.items[at - 1].id;
 		if (units[i] >= lines->unit_count) {
 			units[i] = TALLY_LINES_NONE;
 			continue;
@@ -730,12 +757,13 @@ static void note_missing(struct tally_lines *lines, const struct tally_lines_wan
 {
 	for (size_t i = 0; i < wanted->count; i++)
 		lines->is_refused |= lines->units[wanted->items[i]].compiled.is_refused;
-	for (size_t i = 0; !lines->missing && i < wanted->count; i++)
-		if (lines->units[wanted->items[i]].compiled.is_partial)
-			lines->missing = lines->program.missing
-						 ? lines->program.missing
-						 : lines->file.units.items[wanted->items[i]]
-							   .dwo_name;
+	for (size_t i = 0; !lines->missing && i < wanted->count; i++) {
+		if (!lines->units[wanted->items[i]].compiled.is_partial)
+			continue;
+		lines->missing = lines->program.missing;
+		if (!lines->missing)
+			lines->missing = lines->file.units.items[wanted->items[i]].dwo_name;
+	}
 }
 
 const char *tally_lines_missing(const struct tally_lines *lines)
@@ -756,21 +784,28 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 		return rc;
 	struct tally_lines_wanted wanted = { 0 };
 	rc = choose_units(lines, addresses, count, units, &wanted);
-	if (rc == 0 && wanted.count > 0)
+	if (rc)
+		goto out;
+	if (wanted.count > 0) {
 		rc = open_file(lines);
-	if (rc == 0 && wanted.count > 0) {
+		if (rc)
+			goto out;
 		rc = lines_compile_wanted(lines, &wanted);
 		lines->has_news = true;
+		if (rc)
+			goto out;
 	}
-	if (rc == 0)
-		note_missing(lines, &wanted);
+	note_missing(lines, &wanted);
+out:
 	/* Units that were not compiled may be tried again later. */
 	for (size_t i = 0; i < wanted.count; i++)
 		if (wanted.items[i] < lines->unit_count &&
 		    lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
 			lines->units[wanted.items[i]].state = TALLY_LINES_UNREAD;
 	tally_vector_release(&wanted);
-	return rc < 0 ? rc : answer_all(lines, addresses, units, count, answers);
+	if (rc < 0)
+		return rc;
+	return answer_all(lines, addresses, units, count, answers);
 }
 
 /* Answers by Go's table where there is no DWARF.  Returns 0 or -ENOMEM. */
@@ -789,9 +824,9 @@ static int answer_by_go_table(struct tally_lines *lines, const uint64_t *address
 				lines->go.version = 0;
 			lines->go_tried = true;
 		}
-		size_t found = lines->go.version
-				       ? tally_go_table_frames(&lines->go, addresses[i], frames)
-				       : 0;
+		size_t found = 0;
+		if (lines->go.version)
+			found = tally_go_table_frames(&lines->go, addresses[i], frames);
 		if (!found)
 			continue;
 		struct tally_line_frame *kept = tally_arena_array(&lines->frames, found,
@@ -814,5 +849,7 @@ int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_
 	if (rc == -EAGAIN)
 		rc = find(lines, addresses, count, answers, units); /* now without the cache */
 	free(units);
-	return rc < 0 ? rc : answer_by_go_table(lines, addresses, count, answers);
+	if (rc < 0)
+		return rc;
+	return answer_by_go_table(lines, addresses, count, answers);
 }

@@ -93,7 +93,9 @@ bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index,
 
 const char *tally_lines_blob_text(const struct tally_lines_blob *blob, uint32_t offset)
 {
-	return offset < blob->strings_size ? blob->strings + offset : NULL;
+	if (offset >= blob->strings_size)
+		return NULL;
+	return blob->strings + offset;
 }
 
 /* ---- writing ---- */

@@ -62,7 +62,9 @@ static int compare_sequences(const void *a, const void *b)
 	const struct tally_dwarf_sequence *left = a, *right = b;
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return left->first < right->first ? -1 : left->first > right->first;
+	if (left->first < right->first)
+		return -1;
+	return left->first > right->first;
 }
 
 /* ---- packing ---- */
@@ -88,6 +90,13 @@ static void pack_row(struct packing *packing, uint64_t address, const struct tal
 		packing->out_of_memory = true;
 }
 
+static uint16_t column_of(uint64_t column)
+{
+	if (column > UINT16_MAX)
+		return 0;
+	return (uint16_t)column;
+}
+
 enum { ROW_COST = 8 }; /* bytes of budget for a row that is kept */
 
 /* Packs the rows of all sequences, ascending, with a gap behind each.  If sequences overlap, the
@@ -104,14 +113,14 @@ static void pack_rows(struct packing *packing, const struct tally_lines_code *co
 			continue;
 		const struct tally_dwarf_row *rows = scratch->lines.rows.items + sequence->first;
 		for (size_t k = 0; k < sequence->count; k++) {
-			uint64_t end = k + 1 < sequence->count ? rows[k + 1].address
-							       : sequence->end;
+			uint64_t end = sequence->end;
+			if (k + 1 < sequence->count)
+				end = rows[k + 1].address;
 			if (end <= done)
 				continue;
 			struct tally_lines_row row = {
 				.line = rows[k].line,
-				.column = rows[k].column > UINT16_MAX ? 0
-								      : (uint16_t)rows[k].column,
+				.column = column_of(rows[k].column),
 				.file = lines_file(scratch, packing->unit, rows[k].file),
 			};
 			if (!tally_dwarf_charge(&scratch->dwarf, ROW_COST))
@@ -182,7 +191,9 @@ static int pack(struct packing *packing, const struct tally_lines_code *code,
 	out->name_sources = keep(packing, scratch->name_sources.items, out->name_count,
 				 sizeof(*out->name_sources));
 	out->files = keep(packing, scratch->files.items, out->file_count, sizeof(*out->files));
-	return packing->out_of_memory ? -ENOMEM : 0;
+	if (packing->out_of_memory)
+		return -ENOMEM;
+	return 0;
 }
 
 static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit)
@@ -275,8 +286,9 @@ static bool read_function(struct tally_reader *reader, const struct tally_dwarf_
 	*function = (struct function){ 0 };
 	for (uint32_t i = 0; i < count; i++) {
 		struct tally_dwarf_value *place = place_of(function, attributes[i].name);
-		if (place ? !tally_dwarf_read_value(reader, unit, &attributes[i], place)
-			  : !tally_dwarf_skip_value(reader, unit, &attributes[i]))
+		if (place && !tally_dwarf_read_value(reader, unit, &attributes[i], place))
+			return false;
+		if (!place && !tally_dwarf_skip_value(reader, unit, &attributes[i]))
 			return false;
 	}
 	return true;
@@ -287,18 +299,18 @@ static bool read_function(struct tally_reader *reader, const struct tally_dwarf_
 static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset,
 		    struct function *function)
 {
-	const struct tally_dwarf_abbrevs *abbrevs = unit == walk->unit
-							    ? &walk->scratch->abbrevs
-							    : tally_dwarf_abbrevs_of(
-								      &walk->scratch->dwarf, unit);
+	const struct tally_dwarf_abbrevs *abbrevs = &walk->scratch->abbrevs;
+	if (unit != walk->unit)
+		abbrevs = tally_dwarf_abbrevs_of(&walk->scratch->dwarf, unit);
 	struct tally_reader reader = tally_dwarf_reader_at(unit->file, TALLY_DWARF_INFO, offset);
 	if (!abbrevs || reader.failed)
 		return false;
 	reader.end = reader.start + unit->end;
 	const uint8_t *start = reader.at;
 	uint64_t code = tally_reader_uleb(&reader);
-	const struct tally_dwarf_abbrev *abbrev = code ? tally_dwarf_abbrev_of(abbrevs, code)
-						       : NULL;
+	if (!code)
+		return false;
+	const struct tally_dwarf_abbrev *abbrev = tally_dwarf_abbrev_of(abbrevs, code);
 	return abbrev &&
 	       read_function(&reader, unit, abbrevs->attributes.items + abbrev->first,
 			     abbrev->count, function) &&
@@ -378,10 +390,9 @@ static uint16_t source_of(struct walk *walk, const struct named *named)
 	if (is_own)
 		return lines_file(scratch, walk->lines_unit, named->file);
 	const struct tally_dwarf_lines *lines = tables_of(scratch, unit);
-	const char *path = lines && (lines->version >= 5 || named->file)
-				   ? tally_dwarf_source_path(lines, unit, named->file,
-							     scratch->arena)
-				   : NULL;
+	const char *path = NULL;
+	if (lines && (lines->version >= 5 || named->file))
+		path = tally_dwarf_source_path(lines, unit, named->file, scratch->arena);
 	if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX ||
 	    !tally_dwarf_charge(&scratch->dwarf, strlen(path)))
 		return TALLY_LINES_NO_FILE;
@@ -439,11 +450,6 @@ static uint32_t name_of(struct walk *walk, const struct function *function)
 }
 
 /* ---- the walk ---- */
-
-static uint16_t column_of(uint64_t column)
-{
-	return column > UINT16_MAX ? 0 : (uint16_t)column;
-}
 
 /* Adds the ranges of the next node.  Returns how many. */
 static size_t add_ranges(struct walk *walk, const struct function *function)
@@ -636,7 +642,9 @@ static int lines_walk(struct tally_lines_scratch *scratch, const struct tally_dw
 		.ranges_left = 4096 + (size_t)(unit->end - unit->offset),
 	};
 	walk_dies(&walk);
-	return scratch->dwarf.out_of_memory ? -ENOMEM : 0;
+	if (scratch->dwarf.out_of_memory)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Finds the functions of a unit, which may be in a file of their own. */
@@ -652,9 +660,9 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 	/* Without the split file, the skeleton's own functions must do; -fsplit-dwarf-inlining puts
 	 * some there. */
 	out->is_partial = out->is_partial || !split.unit;
-	const struct tally_object *companion = split.unit == &split.packed
-						       ? program->package.file.object
-						       : split.file.object;
+	const struct tally_object *companion = split.file.object;
+	if (split.unit == &split.packed)
+		companion = program->package.file.object;
 	struct tally_object_identity identity;
 	out->is_changeable |= split.unit && !tally_object_identity(companion, &identity);
 	int rc = lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
@@ -688,7 +696,9 @@ void tally_lines_unit_release(struct tally_lines_unit *unit)
 uint32_t tally_lines_last_at(const uint32_t *ascending, uint32_t count, uint32_t value)
 {
 	size_t behind = tally_search(i, 0, count, ascending[i] > value);
-	return behind ? (uint32_t)behind - 1 : (uint32_t)TALLY_LINES_NONE;
+	if (!behind)
+		return TALLY_LINES_NONE;
+	return (uint32_t)behind - 1;
 }
 
 const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
@@ -696,9 +706,14 @@ const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
 {
 	if (index >= unit->name_count)
 		return NULL;
-	const char *name = unit->names ? unit->names[index]
-				       : tally_lines_blob_text(blob, unit->name_offsets[index]);
-	return name && strnlen(name, TALLY_LINES_NAME_MAX) < TALLY_LINES_NAME_MAX ? name : NULL;
+	const char *name;
+	if (unit->names)
+		name = unit->names[index];
+	else
+		name = tally_lines_blob_text(blob, unit->name_offsets[index]);
+	if (name && strnlen(name, TALLY_LINES_NAME_MAX) < TALLY_LINES_NAME_MAX)
+		return name;
+	return NULL;
 }
 
 const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
@@ -706,6 +721,7 @@ const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
 {
 	if (index >= unit->file_count)
 		return NULL;
-	return unit->files ? unit->files[index]
-			   : tally_lines_blob_text(blob, unit->file_offsets[index]);
+	if (unit->files)
+		return unit->files[index];
+	return tally_lines_blob_text(blob, unit->file_offsets[index]);
 }

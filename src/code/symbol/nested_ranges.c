@@ -30,7 +30,9 @@ static int sort(struct tally_nested *nested)
 	struct tally_nested_range *ranges = nested->ranges.items;
 	size_t count = nested->ranges.count;
 	for (size_t begin = 0; begin < count; begin += RUN) {
-		size_t end = begin + RUN < count ? begin + RUN : count;
+		size_t end = count;
+		if (begin + RUN < count)
+			end = begin + RUN;
 		for (size_t i = begin + 1; i < end; i++) {
 			struct tally_nested_range range = ranges[i];
 			size_t at = i;
@@ -44,7 +46,9 @@ static int sort(struct tally_nested *nested)
 	struct tally_nested_range *working = nested->working.items;
 	for (size_t run = RUN; run < count; run *= 2)
 		for (size_t begin = 0; count - begin > run; ) {
-			size_t length = count - begin < 2 * run ? count - begin : 2 * run;
+			size_t length = 2 * run;
+			if (length > count - begin)
+				length = count - begin;
 			if (is_before(&ranges[begin + run], &ranges[begin + run - 1])) {
 				memcpy(working, ranges + begin, length * sizeof(*ranges));
 				merge(working, run, length, ranges + begin);
@@ -74,8 +78,9 @@ static int close_until(struct tally_nested *nested, uint64_t address)
 		uint64_t end = open[nested->working.count - 1].end;
 		while (nested->working.count && open[nested->working.count - 1].end <= end)
 			nested->working.count--;
-		uint32_t around = nested->working.count ? open[nested->working.count - 1].id
-							: (uint32_t)TALLY_NESTED_NONE;
+		uint32_t around = TALLY_NESTED_NONE;
+		if (nested->working.count)
+			around = open[nested->working.count - 1].id;
 		if (emit(nested, end, around) < 0)
 			return -ENOMEM;
 	}

@@ -51,8 +51,12 @@ static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_s
 			heap_pop(heap);
 			continue;
 		}
-		uint64_t until = top->end < end ? top->end : end;
-		struct tally_symbol_entry *last = out->count ? &out->entries[out->count - 1] : NULL;
+		uint64_t until = end;
+		if (top->end < end)
+			until = top->end;
+		struct tally_symbol_entry *last = NULL;
+		if (out->count)
+			last = &out->entries[out->count - 1];
 		if (last && last->name == top->name && last->end == at)
 			last->end = until;
 		else if (tally_symbols_add(
@@ -68,10 +72,14 @@ static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_s
 static int flatten(const struct tally_symbols_builder *in, struct tally_symbols_builder *out)
 {
 	struct covering heap = { .items = calloc(in->count + 1, sizeof(*heap.items)) };
-	int rc = heap.items ? 0 : -ENOMEM;
+	int rc = 0;
+	if (!heap.items)
+		return -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < in->count; i++) {
 		heap_push(&heap, &in->entries[i]);
-		uint64_t next = i + 1 < in->count ? in->entries[i + 1].start : UINT64_MAX;
+		uint64_t next = UINT64_MAX;
+		if (i + 1 < in->count)
+			next = in->entries[i + 1].start;
 		rc = show(&heap, in->entries[i].start, next, out);
 	}
 	free(heap.items);
@@ -102,8 +110,9 @@ static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 			break;
 		*value = *value << 4 | (uint64_t)digit;
 	}
-	return digits == 0 || digits > 16 || at == end || !is_blank(*at) ? NULL
-									 : skip_blanks(at, end);
+	if (digits == 0 || digits > 16 || at == end || !is_blank(*at))
+		return NULL;
+	return skip_blanks(at, end);
 }
 
 /* Returns 1 when the line was added, 0 when it is malformed, or -ENOMEM. */
@@ -136,10 +145,18 @@ int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped
 	int rc = 0;
 	while (text < end && rc >= 0) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *line_end = newline ? newline : end;
-		rc = line_end == text ? 1 : add_line(&lines, text, line_end);
+		const char *line_end = end;
+		if (newline)
+			line_end = newline;
+		if (line_end == text)
+			rc = 1;
+		else
+			rc = add_line(&lines, text, line_end);
 		*skipped += rc == 0;
-		text = newline ? newline + 1 : end;
+		if (newline)
+			text = newline + 1;
+		else
+			text = end;
 	}
 	if (rc >= 0) {
 		tally_symbols_sort(&lines);

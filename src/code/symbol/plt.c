@@ -76,19 +76,22 @@ static int read_relocations(struct plt *plt, const char *name, bool is_lazy)
 static int compare_got(const void *a_, const void *b_)
 {
 	const struct got_entry *a = a_, *b = b_;
-	return a->address < b->address ? -1 : a->address > b->address;
+	if (a->address < b->address)
+		return -1;
+	return a->address > b->address;
 }
 
 static const struct got_entry *find_got(const struct plt *plt, const struct slot *slot)
 {
-	if (slot->lazy_index >= 0)
-		return (uint64_t)slot->lazy_index < plt->lazy.count
-			       ? &plt->lazy.items[slot->lazy_index]
-			       : NULL;
+	if (slot->lazy_index >= 0) {
+		if ((uint64_t)slot->lazy_index >= plt->lazy.count)
+			return NULL;
+		return &plt->lazy.items[slot->lazy_index];
+	}
 	struct got_entry key = { .address = slot->got_address };
-	return plt->sorted.count ? bsearch(&key, plt->sorted.items, plt->sorted.count, sizeof(key),
-					   compare_got)
-				 : NULL;
+	if (!plt->sorted.count)
+		return NULL;
+	return bsearch(&key, plt->sorted.items, plt->sorted.count, sizeof(key), compare_got);
 }
 
 /* Returns the best name of the function whose resolver is at an address. */
@@ -101,7 +104,9 @@ static const char *resolver_name(struct plt *plt, uint64_t address)
 		return (const char *)(uintptr_t)*known;
 	size_t at = tally_search(i, 0, plt->function_count, entries[i].start >= address),
 	       end = tally_search(i, at, plt->function_count, entries[i].start > address);
-	const char *name = end > at ? tally_symbols_best(&entries[at], end - at)->name : NULL;
+	const char *name = NULL;
+	if (end > at)
+		name = tally_symbols_best(&entries[at], end - at)->name;
 	if (known)
 		*known = (uintptr_t)name;
 	return name;
@@ -129,11 +134,15 @@ static int slot_name(struct plt *plt, const struct got_entry *got, const char **
 		name = resolver_name(plt, got->addend);
 		if (name && tally_symbols_charge(plt->builder, name) < 0)
 			return -EFBIG;
-		*out = name ? tally_arena_printf(arena, "%s@plt", name)
-			    : tally_arena_printf(arena, "*ABS*+0x%llx@plt",
-						 (unsigned long long)got->addend);
+		if (name)
+			*out = tally_arena_printf(arena, "%s@plt", name);
+		else
+			*out = tally_arena_printf(arena, "*ABS*+0x%llx@plt",
+						  (unsigned long long)got->addend);
 	}
-	return *out ? 0 : -ENOMEM;
+	if (!*out)
+		return -ENOMEM;
+	return 0;
 }
 
 static uint32_t little32(const uint8_t *bytes)
@@ -168,7 +177,9 @@ static bool decode_x86_64(const uint8_t *bytes, size_t size, uint64_t address, s
 static bool decode_aarch64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
 {
 	static const uint32_t BTI_C = 0xd503245f;
-	size_t at = size >= 4 && little32(bytes) == BTI_C ? 4 : 0;
+	size_t at = 0;
+	if (size >= 4 && little32(bytes) == BTI_C)
+		at = 4;
 	if (size - at < 16)
 		return false;
 	uint32_t adrp = little32(bytes + at), ldr = little32(bytes + at + 4);
@@ -207,8 +218,13 @@ static int read_slots(struct plt *plt, const char *section_name)
 		const uint8_t *bytes = section.bytes + at;
 		struct slot slot;
 		next = at + step;
-		if (is_x86 ? !decode_x86_64(bytes, section.size - at, section.address + at, &slot)
-			   : !decode_aarch64(bytes, section.size - at, section.address + at, &slot))
+		size_t left = section.size - at;
+		bool is_slot;
+		if (is_x86)
+			is_slot = decode_x86_64(bytes, left, section.address + at, &slot);
+		else
+			is_slot = decode_aarch64(bytes, left, section.address + at, &slot);
+		if (!is_slot)
 			continue;
 		const struct got_entry *got = find_got(plt, &slot);
 		if (!got)
@@ -218,8 +234,8 @@ static int read_slots(struct plt *plt, const char *section_name)
 		header = 1;
 		if (is_x86 && !is_packed)
 			slot.size = 16;
-		if (slot.size > section.size - at)
-			slot.size = section.size - at;
+		if (slot.size > left)
+			slot.size = left;
 		next = at + slot.size;
 		const char *name = NULL;
 		if (rc == 0)

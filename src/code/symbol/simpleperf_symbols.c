@@ -42,8 +42,9 @@ int tally_simpleperf_next(const void *section, size_t size, size_t *offset,
 	out->symbol_count = tally_reader_u32(&reader);
 	out->rest = reader.at;
 	out->rest_size = tally_reader_left(&reader);
-	bool fits = !reader.failed && out->symbol_count <= out->rest_size / SYMBOL_BYTES_MIN;
-	return fits ? 1 : -EBADMSG;
+	if (reader.failed || out->symbol_count > out->rest_size / SYMBOL_BYTES_MIN)
+		return -EBADMSG;
+	return 1;
 }
 
 int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset,
@@ -72,6 +73,8 @@ int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint
 	}
 	bool is_told = file->kind == TALLY_SIMPLEPERF_ELF &&
 		       tally_reader_left(&reader) >= sizeof(*min_offset);
-	*min_offset = is_told ? tally_reader_u64(&reader) : UINT64_MAX;
+	*min_offset = UINT64_MAX;
+	if (is_told)
+		*min_offset = tally_reader_u64(&reader);
 	return tally_symbols_finish(&builder, out, NULL);
 }

@@ -57,7 +57,9 @@ int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_
 int tally_symbols_charge(struct tally_symbols_builder *builder, const char *name)
 {
 	builder->name_bytes += strlen(name) + 1;
-	return builder->name_bytes <= builder->name_bytes_max ? 0 : -EFBIG;
+	if (builder->name_bytes > builder->name_bytes_max)
+		return -EFBIG;
+	return 0;
 }
 
 static int compare_entries(const void *a_, const void *b_)
@@ -65,7 +67,9 @@ static int compare_entries(const void *a_, const void *b_)
 	const struct tally_symbol_entry *a = a_, *b = b_;
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	if (a->order < b->order)
+		return -1;
+	return a->order > b->order;
 }
 
 /* Radix sort: 6 ms for node's 150,000 symbols against 28 ms of qsort().  Returns false without
@@ -141,7 +145,9 @@ static void give_ends(struct tally_symbols_builder *builder)
 	bool has_sized = false; /* one of the symbols at this address, so far, has a size */
 	for (size_t i = 0; i < builder->count; i++) {
 		struct tally_symbol_entry *entry = &builder->entries[i];
-		const struct tally_symbol_entry *next = i + 1 < builder->count ? entry + 1 : NULL;
+		const struct tally_symbol_entry *next = NULL;
+		if (i + 1 < builder->count)
+			next = entry + 1;
 		bool is_first = i == 0 || entry[-1].start != entry->start;
 		has_sized = (!is_first && has_sized) || entry->end > entry->start;
 		if (has_sized || (next && next->start == entry->start))
@@ -205,7 +211,8 @@ static struct candidate candidate_of(const struct tally_symbol_entry *entry)
 
 static size_t once(size_t *known, size_t (*find)(const char *name), const char *name)
 {
-	*known = *known == UNKNOWN ? find(name) : *known;
+	if (*known == UNKNOWN)
+		*known = find(name);
 	return *known;
 }
 
@@ -244,7 +251,10 @@ const struct tally_symbol_entry *tally_symbols_best(const struct tally_symbol_en
 		struct candidate next = candidate_of(&entries[i]);
 		bool has_size = next.entry->end > next.entry->start,
 		     best_has_size = best.entry->end > best.entry->start;
-		if (best_has_size != has_size ? has_size : is_better(&best, &next))
+		bool is_best = has_size;
+		if (best_has_size == has_size)
+			is_best = is_better(&best, &next);
+		if (is_best)
 			best = next;
 	}
 	return best.entry;
@@ -267,21 +277,25 @@ static void choose(struct tally_symbols_builder *builder)
  * its outer symbol. */
 static uint32_t jump_from(const struct nesting *nesting, uint32_t outer)
 {
-	uint32_t first = outer == OUTER_NONE ? OUTER_NONE : nesting[outer].jump;
+	uint32_t first = OUTER_NONE;
+	if (outer != OUTER_NONE)
+		first = nesting[outer].jump;
 	if (first == OUTER_NONE || nesting[first].jump == OUTER_NONE)
 		return outer;
 	uint32_t second = nesting[first].jump;
-	return nesting[outer].depth - nesting[first].depth ==
-			       nesting[first].depth - nesting[second].depth
-		       ? second
-		       : outer;
+	if (nesting[outer].depth - nesting[first].depth ==
+	    nesting[first].depth - nesting[second].depth)
+		return second;
+	return outer;
 }
 
 void tally_symbols_nest(struct tally_symbols *symbols)
 {
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct nesting *nesting = symbols->nesting;
-		uint32_t outer = i > 0 ? (uint32_t)i - 1 : OUTER_NONE;
+		uint32_t outer = OUTER_NONE;
+		if (i > 0)
+			outer = (uint32_t)i - 1;
 		while (outer != OUTER_NONE && symbols->list[outer].end <= symbols->list[i].end)
 			outer = nesting[outer].outer;
 		nesting[i] = (struct nesting){ outer, jump_from(nesting, outer),
@@ -363,13 +377,17 @@ void tally_symbols_abandon(struct tally_symbols_builder *builder)
 static const struct tally_symbol *innermost(const struct tally_symbols *symbols, size_t behind,
 					    uint64_t address)
 {
-	uint32_t at = behind > 0 ? (uint32_t)(behind - 1) : OUTER_NONE;
+	uint32_t at = OUTER_NONE;
+	if (behind > 0)
+		at = (uint32_t)(behind - 1);
 	while (at != OUTER_NONE && symbols->list[at].end <= address) {
 		uint32_t jump = symbols->nesting[at].jump;
 		bool is_short = jump != OUTER_NONE && symbols->list[jump].end <= address;
 		at = is_short ? jump : symbols->nesting[at].outer;
 	}
-	return at != OUTER_NONE ? &symbols->list[at] : NULL;
+	if (at == OUTER_NONE)
+		return NULL;
+	return &symbols->list[at];
 }
 
 /* Returns the first symbol of [low, high) that starts behind `address`. */
@@ -406,7 +424,9 @@ const char *tally_symbol_module(const struct tally_symbols *symbols,
 	if (!symbols->modules)
 		return NULL;
 	uint16_t module = symbols->modules[symbol - symbols->list];
-	return module ? symbols->module_names[module - 1] : NULL;
+	if (!module)
+		return NULL;
+	return symbols->module_names[module - 1];
 }
 
 const struct tally_symbol *tally_symbols_list(const struct tally_symbols *symbols, size_t *count)
