@@ -327,7 +327,7 @@ struct named {
 	uint64_t file;
 };
 
-static void see_declaration(struct named *named, const struct tally_dwarf_unit *unit,
+static void note_declaration(struct named *named, const struct tally_dwarf_unit *unit,
 			    const struct function *function)
 {
 	named->is_external |= function->external.form && function->external.number;
@@ -346,7 +346,7 @@ static void follow(struct walk *walk, const struct tally_dwarf_unit *unit, uint6
 		struct function function;
 		if (!read_at(walk, unit, offset, &function))
 			break;
-		see_declaration(named, unit, &function);
+		note_declaration(named, unit, &function);
 		const char *linkage = tally_dwarf_string(unit, &function.linkage_name);
 		if (linkage) {
 			named->name = linkage;
@@ -425,7 +425,7 @@ static uint32_t name_of(struct walk *walk, const struct function *function)
 	const struct tally_dwarf_unit *unit = walk->unit, *other;
 	struct named named = { .name = tally_dwarf_string(unit, &function->linkage_name) };
 	uint64_t offset;
-	see_declaration(&named, unit, function);
+	note_declaration(&named, unit, function);
 	if (named.name || !function->origin.form ||
 	    !tally_dwarf_reference(unit, &function->origin, &other, &offset)) {
 		named.is_external |= named.name && function->origin.form;

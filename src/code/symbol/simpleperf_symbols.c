@@ -71,10 +71,10 @@ int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint
 			return -ENOMEM;
 		}
 	}
-	bool is_told = file->kind == TALLY_SIMPLEPERF_ELF &&
-		       tally_reader_left(&reader) >= sizeof(*min_offset);
+	bool has_offset = file->kind == TALLY_SIMPLEPERF_ELF &&
+			  tally_reader_left(&reader) >= sizeof(*min_offset);
 	*min_offset = UINT64_MAX;
-	if (is_told)
+	if (has_offset)
 		*min_offset = tally_reader_u64(&reader);
 	return tally_symbols_finish(&builder, out, NULL);
 }

@@ -158,12 +158,10 @@ uint32_t tally_mapped_files_inherit(struct tally_tasks *tasks, uint32_t number, 
 	return tally_mapped_files_intern(tasks, &file);
 }
 
-bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks,
-			      const struct tally_mapped_file *file)
+bool tally_tasks_is_ambiguous(const struct tally_tasks *tasks, const struct tally_mapped_file *file)
 {
 	const uint64_t *known = tally_map_get(&tasks->build_id_index, file->path);
-	return known && !file->has_own_build_id &&
-	       tasks->build_ids.items[*known].is_ambiguous;
+	return known && !file->has_own_build_id && tasks->build_ids.items[*known].is_ambiguous;
 }
 
 int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
@@ -206,12 +204,13 @@ static void mark(struct tally_mapping *mapping, void *marks)
 
 /* Calls a function for each mapping of the tasks, once when processes share it. */
 static void visit_mappings(struct tally_tasks *tasks,
-			   void (*see)(struct tally_mapping *mapping, void *context), void *context)
+			   void (*handle)(struct tally_mapping *mapping, void *context),
+			   void *context)
 {
 	tally_mappings_begin_visit(&tasks->pool);
-	tally_mappings_visit(&tasks->pool, &tasks->kernel.mappings, see, context);
+	tally_mappings_visit(&tasks->pool, &tasks->kernel.mappings, handle, context);
 	for (size_t i = 0; i < tasks->processes.count; i++)
-		tally_mappings_visit(&tasks->pool, &tasks->processes.items[i].mappings, see,
+		tally_mappings_visit(&tasks->pool, &tasks->processes.items[i].mappings, handle,
 				     context);
 }
 

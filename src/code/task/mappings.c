@@ -335,19 +335,20 @@ void tally_mappings_drop(struct tally_mapping_pool *pool, struct tally_mappings 
 }
 
 static void visit(struct tally_mapping_node *node, uint32_t number,
-		  void (*see)(struct tally_mapping *mapping, void *context), void *context)
+		  void (*handle)(struct tally_mapping *mapping, void *context), void *context)
 {
 	for (; node && node->visit != number; node = node->right) {
 		node->visit = number;
-		visit(node->left, number, see, context);
-		see(&node->mapping, context);
+		visit(node->left, number, handle, context);
+		handle(&node->mapping, context);
 	}
 }
 
 void tally_mappings_visit(struct tally_mapping_pool *pool, const struct tally_mappings *mappings,
-			  void (*see)(struct tally_mapping *mapping, void *context), void *context)
+			  void (*handle)(struct tally_mapping *mapping, void *context),
+			  void *context)
 {
-	visit(mappings->root, pool->visits, see, context);
+	visit(mappings->root, pool->visits, handle, context);
 }
 
 void tally_mapping_pool_release(struct tally_mapping_pool *pool)

@@ -69,10 +69,11 @@ static inline void tally_mappings_begin_visit(struct tally_mapping_pool *pool)
 	pool->visits++;
 }
 
-/* Calls `see` once for each mapping that this visit has not seen in another address space.  `see`
- * may change the mapping's file, in all address spaces that share it. */
+/* Calls `handle` once for each mapping that this visit has not met in another address space.
+ * `handle` may change the mapping's file, in all address spaces that share it. */
 void tally_mappings_visit(struct tally_mapping_pool *pool, const struct tally_mappings *mappings,
-			  void (*see)(struct tally_mapping *mapping, void *context), void *context);
+			  void (*handle)(struct tally_mapping *mapping, void *context),
+			  void *context);
 
 /* Frees the free nodes. */
 void tally_mapping_pool_release(struct tally_mapping_pool *pool);
