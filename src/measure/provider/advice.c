@@ -55,7 +55,9 @@ static int level_needed(const struct refusal *r)
 		return -1;
 	if (r->pid < 0)
 		return 0;
-	return r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 2 : 1;
+	if (r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)
+		return 2;
+	return 1;
 }
 
 static bool of_another_user(pid_t pid, uid_t *user)
@@ -79,10 +81,8 @@ static void foreign(const struct refusal *r, uid_t user)
 	tally_error_set(r->err, r->code, "no permission to count '%s' of task %d: it belongs to %s",
 			r->event->name, (int)r->pid, owner);
 	tally_error_hint(
-		r->err,
-		user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and "
-		       "CAP_SYS_PTRACE)"
-		     : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
+		r->err, "run tally as %s with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)",
+		user ? "that user, as root, or" : "root, or");
 }
 
 /* Returns the event restricted to user mode, as one types it: "x" and "x:k" become "x:u", "x:pk"
@@ -112,12 +112,14 @@ static bool happens_in_kernel(const struct tally_attr *attr)
 
 static void contained(const struct refusal *r, const struct tally_capabilities *own)
 {
+	const char *reason = "root of this user namespace is not root of the machine";
+	if (own->initial_namespace)
+		reason = "security rules (seccomp, LSM) forbid it";
 	tally_error_hint(
 		r->err,
 		"%s: in a container the sysctl is not enough; start it with --cap-add PERFMON "
 		"--security-opt seccomp=unconfined, or run tally on the host",
-		own->initial_namespace ? "security rules (seccomp, LSM) forbid it"
-				       : "root of this user namespace is not root of the machine");
+		reason);
 }
 
 static void forbidden(const struct refusal *r)
@@ -311,11 +313,12 @@ static void no_descriptors(const struct refusal *r)
 	tally_error_set(r->err, r->code,
 			"no file descriptors left for '%s': each event takes one per CPU and task",
 			r->event->name);
-	tally_error_hint(
-		r->err,
-		r->code == -ENFILE
-			? "the whole system is out of them: see fs.file-max"
-			: "raise the limit (ulimit -n), or count fewer events, CPUs or tasks");
+	if (r->code == -ENFILE)
+		tally_error_hint(r->err, "the whole system is out of them: see fs.file-max");
+	else
+		tally_error_hint(
+			r->err,
+			"raise the limit (ulimit -n), or count fewer events, CPUs or tasks");
 }
 
 static void gone(const struct refusal *r)

@@ -24,7 +24,9 @@ static size_t count_terms(const struct tally_engine_pmu_term *terms)
 static const char *cpu_text(struct tally_arena *arena, const struct tally_engine_pmu *pmu)
 {
 	const char *text = "";
-	unsigned bits = pmu->cpus ? pmu->cpu_words * 64 : 0;
+	unsigned bits = 0;
+	if (pmu->cpus)
+		bits = pmu->cpu_words * 64;
 	for (unsigned first = 0, last; first < bits && text; first = last + 1) {
 		for (; first < bits && !(pmu->cpus[first / 64] >> first % 64 & 1); first++)
 			;
@@ -33,9 +35,9 @@ static const char *cpu_text(struct tally_arena *arena, const struct tally_engine
 		if (first == last)
 			break;
 		const char *comma = *text ? "," : "";
-		text = last - first == 1 ? tally_arena_printf(arena, "%s%s%u", text, comma, first)
-					 : tally_arena_printf(arena, "%s%s%u-%u", text, comma,
-							      first, last - 1);
+		text = tally_arena_printf(arena, "%s%s%u", text, comma, first);
+		if (text && last - first > 1)
+			text = tally_arena_printf(arena, "%s-%u", text, last - 1);
 	}
 	return text;
 }
@@ -48,8 +50,9 @@ static int add_pmu(struct tally_arena *arena, const struct tally_engine_pmu *fro
 	size_t formats = count_terms(from->formats), events = count_terms(from->events), used = 0;
 	struct tally_format_term *terms = tally_arena_array(arena, formats, sizeof(*terms));
 	struct tally_pmu_alias *aliases = tally_arena_array(arena, events, sizeof(*aliases));
-	const char *cpus = from->capabilities & TALLY_PMU_HETEROGENEOUS ? cpu_text(arena, from)
-									: "";
+	const char *cpus = "";
+	if (from->capabilities & TALLY_PMU_HETEROGENEOUS)
+		cpus = cpu_text(arena, from);
 	*to = (struct tally_pmu){
 		tally_arena_string(arena, from->name), from->type, cpus, terms, 0, aliases, events
 	};
@@ -93,7 +96,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct tally_tracepoint_name *x = a, *y = b;
 	int order = strcmp(x->system, y->system);
-	return order ? order : strcmp(x->name, y->name);
+	if (order)
+		return order;
+	return strcmp(x->name, y->name);
 }
 
 static int add_tracepoints(struct tally_catalogue *catalogue, struct tally_engine *engine)
@@ -126,12 +131,10 @@ static int add_tracepoints(struct tally_catalogue *catalogue, struct tally_engin
 int tally_engine_catalogue(struct tally_catalogue *catalogue, struct tally_engine *engine,
 			   struct tally_error *err)
 {
-	int code = catalogue->named ? 0 : tally_catalogue_init(catalogue);
-	if (!code)
-		code = add_pmus(catalogue, engine);
-	if (!code)
-		code = add_tracepoints(catalogue, engine);
-	return code ? tally_error_set(err, -ENOMEM, "no memory left for the names of events") : 0;
+	if ((!catalogue->named && tally_catalogue_init(catalogue)) ||
+	    add_pmus(catalogue, engine) || add_tracepoints(catalogue, engine))
+		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
+	return 0;
 }
 
 struct engine_provider {
@@ -193,7 +196,9 @@ static struct tally_user_page *engine_map(struct tally_provider *provider, int h
 	int code = tally_engine_mmap(engine_of(provider), handle, map_bytes(provider, data_pages),
 				     !overwrite, true, 0, &address);
 	errno = -code;
-	return code < 0 ? NULL : address;
+	if (code < 0)
+		return NULL;
+	return address;
 }
 
 static void engine_unmap(struct tally_provider *provider, struct tally_user_page *page,
@@ -210,7 +215,9 @@ static int engine_wait(struct tally_provider *provider, struct tally_wait_item *
 	for (size_t i = 0; i < count; i++) {
 		struct tally_engine_file *file;
 		int events = tally_engine_poll(engine_of(provider), items[i].handle, &file);
-		items[i].revents = events < 0 ? 0 : (short)events;
+		items[i].revents = 0;
+		if (events > 0)
+			items[i].revents = (short)events;
 		ready += items[i].revents != 0;
 	}
 	return ready;

@@ -18,14 +18,18 @@ static int kernel_open(struct tally_provider *provider, const struct tally_attr 
 	(void)provider;
 	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
 			  flags | TALLY_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	if (fd < 0)
+		return -errno;
+	return (int)fd;
 }
 
 static ssize_t kernel_read(struct tally_provider *provider, int handle, void *bytes, size_t size)
 {
 	(void)provider;
 	ssize_t got = read(handle, bytes, size);
-	return got < 0 ? -errno : got;
+	if (got < 0)
+		return -errno;
+	return got;
 }
 
 static int kernel_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request,
@@ -44,7 +48,9 @@ static int kernel_ioctl(struct tally_provider *provider, int handle, enum tally_
 	};
 	(void)provider;
 	unsigned long value = whole_group ? PERF_IOC_FLAG_GROUP : (unsigned long)argument;
-	return ioctl(handle, requests[request], value) < 0 ? -errno : 0;
+	if (ioctl(handle, requests[request], value) < 0)
+		return -errno;
+	return 0;
 }
 
 static struct tally_user_page *kernel_map(struct tally_provider *provider, int handle,
@@ -52,9 +58,13 @@ static struct tally_user_page *kernel_map(struct tally_provider *provider, int h
 {
 	(void)provider;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int protection = overwrite ? PROT_READ : PROT_READ | PROT_WRITE;
+	int protection = PROT_READ;
+	if (!overwrite)
+		protection |= PROT_WRITE;
 	void *map = mmap(NULL, (data_pages + 1) * page, protection, MAP_SHARED, handle, 0);
-	return map == MAP_FAILED ? NULL : map;
+	if (map == MAP_FAILED)
+		return NULL;
+	return map;
 }
 
 static void kernel_unmap(struct tally_provider *provider, struct tally_user_page *user_page,

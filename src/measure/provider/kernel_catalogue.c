@@ -29,13 +29,17 @@ static int tracefs(struct kernel_names *kernel)
 {
 	if (kernel->tracefs < 0 && !kernel->why.code)
 		kernel->tracefs = tally_tracefs_open(&kernel->why);
-	return kernel->tracefs < 0 ? kernel->why.code : kernel->tracefs;
+	if (kernel->tracefs < 0)
+		return kernel->why.code;
+	return kernel->tracefs;
 }
 
 static int64_t tracepoint_id(void *context, const char *system, const char *name)
 {
 	int fd = tracefs(context);
-	return fd < 0 ? fd : tally_tracefs_tracepoint_id(fd, system, name);
+	if (fd < 0)
+		return fd;
+	return tally_tracefs_tracepoint_id(fd, system, name);
 }
 
 struct walk {
@@ -52,14 +56,18 @@ static int add_tracepoint(void *context, const char *system, const char *name)
 		walk->system = tally_arena_string(walk->arena, system);
 	struct tally_tracepoint_name item = { walk->system, tally_arena_string(walk->arena, name),
 					      UINT64_MAX };
-	return item.system && item.name ? tally_vector_push(walk, item) : -ENOMEM;
+	if (!item.system || !item.name)
+		return -ENOMEM;
+	return tally_vector_push(walk, item);
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct tally_tracepoint_name *x = a, *y = b;
 	int order = strcmp(x->system, y->system);
-	return order ? order : strcmp(x->name, y->name);
+	if (order)
+		return order;
+	return strcmp(x->name, y->name);
 }
 
 static int load_tracepoints(struct tally_catalogue *catalogue, void *context,
@@ -147,7 +155,9 @@ static int load_pmu(struct tally_catalogue *catalogue, struct kernel_names *kern
 	if (code < 0) /* no such PMU, or one that has just been removed */
 		return 0;
 	code = convert(&catalogue->arena, &found, &pmu);
-	return code < 0 ? code : append_pmu(catalogue, kernel, &pmu);
+	if (code < 0)
+		return code;
+	return append_pmu(catalogue, kernel, &pmu);
 }
 
 static int load_pmus(struct tally_catalogue *catalogue, void *context, const char *name,
@@ -158,8 +168,10 @@ static int load_pmus(struct tally_catalogue *catalogue, void *context, const cha
 	size_t count = 0;
 	if (kernel->all_pmus)
 		return 0;
-	int code = name ? load_pmu(catalogue, kernel, name) : 0;
-	if (!name) {
+	int code;
+	if (name) {
+		code = load_pmu(catalogue, kernel, name);
+	} else {
 		code = tally_sysfs_pmu_names(NULL, &catalogue->arena, &names, &count);
 		if (code != -ENOMEM) /* without sysfs there are no PMUs */
 			code = 0;
@@ -167,9 +179,10 @@ static int load_pmus(struct tally_catalogue *catalogue, void *context, const cha
 	}
 	for (size_t i = 0; !code && i < count; i++)
 		code = load_pmu(catalogue, kernel, names[i]);
-	return code < 0 ? tally_error_set(err, code, "reading the machine's PMUs failed: %s",
-					  tally_errno_text(code))
-			: 0;
+	if (code < 0)
+		return tally_error_set(err, code, "reading the machine's PMUs failed: %s",
+				       tally_errno_text(code));
+	return 0;
 }
 
 static void release(void *context)
@@ -181,9 +194,9 @@ static void release(void *context)
 
 int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error *err)
 {
-	int code = catalogue->named ? 0 : tally_catalogue_init(catalogue);
-	struct kernel_names *kernel = code ? NULL
-					   : tally_arena_alloc(&catalogue->arena, sizeof(*kernel));
+	struct kernel_names *kernel = NULL;
+	if (catalogue->named || !tally_catalogue_init(catalogue))
+		kernel = tally_arena_alloc(&catalogue->arena, sizeof(*kernel));
 	if (!kernel)
 		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
 	kernel->tracefs = -1;
@@ -239,10 +252,14 @@ const char *tally_kernel_unavailable_text(const struct tally_attr *attr, int cod
 {
 	bool none = is_hardware(attr->type) && !has_hardware_pmu();
 	switch (-code) {
-	case ENOENT: return none ? "no hardware PMU on this machine (ENOENT)"
-				 : "not counted by this machine (ENOENT)";
-	case EOPNOTSUPP: return none ? "no hardware PMU on this machine (EOPNOTSUPP)"
-				     : "not supported by its PMU (EOPNOTSUPP)";
+	case ENOENT:
+		if (none)
+			return "no hardware PMU on this machine (ENOENT)";
+		return "not counted by this machine (ENOENT)";
+	case EOPNOTSUPP:
+		if (none)
+			return "no hardware PMU on this machine (EOPNOTSUPP)";
+		return "not supported by its PMU (EOPNOTSUPP)";
 	case EINVAL: return "not on this CPU (EINVAL)";
 	case ENODEV: return "its PMU is missing (ENODEV)";
 	case EACCES:
@@ -258,9 +275,9 @@ void tally_kernel_probe_named(struct tally_catalogue *catalogue)
 	for (size_t i = 0; i < catalogue->named_count; i++) {
 		struct tally_named_event *event = &catalogue->named[i];
 		struct tally_attr attr = { .type = event->type, .config = event->config };
-		int code = event->kind == TALLY_EVENT_TOOL
-				   ? 0
-				   : tally_kernel_probe_available(&attr, -1);
+		if (event->kind == TALLY_EVENT_TOOL)
+			continue;
+		int code = tally_kernel_probe_available(&attr, -1);
 		if (code < 0)
 			event->unavailable = tally_kernel_unavailable_text(&attr, code);
 	}

@@ -3,6 +3,7 @@
 #include "provider/resource_usage.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -40,7 +41,9 @@ struct tally_resource_usage tally_resource_usage_of(const struct rusage *rusage)
 static const char *next_line(const char *line)
 {
 	const char *end = strchr(line, '\n');
-	return end ? end + 1 : NULL;
+	if (!end)
+		return NULL;
+	return end + 1;
 }
 
 bool tally_proc_key_number(const char *text, const char *key, uint64_t *out)
@@ -87,7 +90,9 @@ bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_reso
 static uint64_t tick_ns(void)
 {
 	long ticks = sysconf(_SC_CLK_TCK);
-	return ticks > 0 ? 1000000000ull / (uint64_t)ticks : 10000000;
+	if (ticks <= 0)
+		return 10000000;
+	return 1000000000ull / (uint64_t)ticks;
 }
 
 static int add_stat(struct tally_resource_usage *usage, const char *directory)
@@ -99,7 +104,9 @@ static int add_stat(struct tally_resource_usage *usage, const char *directory)
 	if (result >= 0 && !tally_proc_stat_parse(tally_buffer_string(&text), tick_ns(), usage))
 		result = -EBADMSG;
 	tally_buffer_release(&text);
-	return result == -ENOENT ? -ESRCH : result;
+	if (result == -ENOENT)
+		return -ESRCH;
+	return result;
 }
 
 static void add_scheduling(struct tally_resource_usage *usage, const char *directory)
@@ -177,24 +184,21 @@ int tally_resource_usage_system(struct tally_resource_usage *usage)
 	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/vmstat", PROC_FILE_MAX) >= 0 &&
 	    tally_proc_key_number(tally_buffer_string(&text), "pgfault", &faults) &&
 	    tally_proc_key_number(tally_buffer_string(&text), "pgmajfault", &major)) {
-		usage->minor_faults = faults - (major < faults ? major : faults);
+		usage->minor_faults = tally_saturating_sub_u64(faults, major);
 		usage->major_faults = major;
 		usage->has_faults = true;
 	}
 	tally_buffer_release(&text);
-	return result < 0 ? result : 0;
-}
-
-static uint64_t difference(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 /* Ticks include ended threads and children; schedstat measures shorter times. */
 static uint64_t cpu_time(const struct tally_resource_usage *usage)
 {
 	uint64_t ticks_ns = usage->user_ns + usage->system_ns;
-	return usage->cpu_ns > ticks_ns ? usage->cpu_ns : ticks_ns;
+	return tally_max_u64(usage->cpu_ns, ticks_ns);
 }
 
 struct tally_resource_usage tally_resource_usage_since(struct tally_resource_usage now,
@@ -202,14 +206,14 @@ struct tally_resource_usage tally_resource_usage_since(struct tally_resource_usa
 {
 	return (struct tally_resource_usage){
 		.source = now.source,
-		.user_ns = difference(now.user_ns, before.user_ns),
-		.system_ns = difference(now.system_ns, before.system_ns),
-		.cpu_ns = difference(cpu_time(&now), cpu_time(&before)),
-		.minor_faults = difference(now.minor_faults, before.minor_faults),
-		.major_faults = difference(now.major_faults, before.major_faults),
-		.switches = difference(now.switches, before.switches),
-		.preemptions = difference(now.preemptions, before.preemptions),
-		.migrations = difference(now.migrations, before.migrations),
+		.user_ns = tally_saturating_sub_u64(now.user_ns, before.user_ns),
+		.system_ns = tally_saturating_sub_u64(now.system_ns, before.system_ns),
+		.cpu_ns = tally_saturating_sub_u64(cpu_time(&now), cpu_time(&before)),
+		.minor_faults = tally_saturating_sub_u64(now.minor_faults, before.minor_faults),
+		.major_faults = tally_saturating_sub_u64(now.major_faults, before.major_faults),
+		.switches = tally_saturating_sub_u64(now.switches, before.switches),
+		.preemptions = tally_saturating_sub_u64(now.preemptions, before.preemptions),
+		.migrations = tally_saturating_sub_u64(now.migrations, before.migrations),
 		.has_times = now.has_times && before.has_times,
 		.has_faults = now.has_faults && before.has_faults,
 		.has_switches = now.has_switches && before.has_switches,
@@ -226,7 +230,9 @@ bool tally_resource_usage_value(const struct tally_resource_usage *usage,
 	switch (attr->config) {
 	case TALLY_SW_TASK_CLOCK:
 	case TALLY_SW_CPU_CLOCK:
-		*value = usage->cpu_ns ? usage->cpu_ns : usage->user_ns + usage->system_ns;
+		*value = usage->cpu_ns;
+		if (!usage->cpu_ns)
+			*value = usage->user_ns + usage->system_ns;
 		return usage->has_times;
 	case TALLY_SW_PAGE_FAULTS:
 		*value = usage->minor_faults + usage->major_faults;

@@ -70,7 +70,9 @@ static int parse_number(const char *text, const char **end, uint64_t *out)
 	*out = strtoull(text, &stop, 0);
 	if (end)
 		*end = stop;
-	return stop == text || errno || (!end && *stop) ? -EINVAL : 0;
+	if (stop == text || errno || (!end && *stop))
+		return -EINVAL;
+	return 0;
 }
 
 static int parse_typed(const char *word, const char *colon, struct script_line *line)
@@ -135,7 +137,9 @@ static int parse_reading(const char *word, struct script_reading *reading)
 	reading->running_ns = reading->enabled_ns;
 	if (*at == '/' && parse_number(at + 1, &at, &reading->running_ns) < 0)
 		return -EINVAL;
-	return *at ? -EINVAL : 0;
+	if (*at)
+		return -EINVAL;
+	return 0;
 }
 
 static int parse_refusal(const char *word, int *code)
@@ -187,7 +191,9 @@ static int parse_line(struct scripted *script, char *text)
 		word = strtok_r(NULL, " \t", &rest);
 		script->needs_exclude_kernel = word && !strcmp(word, "user");
 		script->refuses_all = word && !strcmp(word, "none");
-		return script->needs_exclude_kernel || script->refuses_all ? 0 : -EINVAL;
+		if (!script->needs_exclude_kernel && !script->refuses_all)
+			return -EINVAL;
+		return 0;
 	}
 	return parse_event_line(script, word, &rest);
 }
@@ -229,7 +235,9 @@ static int choose_line(const struct scripted *script, const struct tally_attr *a
 			*out = i;
 			any = true;
 		}
-	return found || any ? 0 : -ENOENT;
+	if (!found && !any)
+		return -ENOENT;
+	return 0;
 }
 
 static bool is_hardware(uint32_t type)
@@ -285,8 +293,9 @@ static int scripted_open(struct tally_provider *provider, const struct tally_att
 static struct script_reading next_reading(struct scripted *script, struct script_handle *handle)
 {
 	const struct script_line *line = &script->lines.items[handle->line];
-	size_t at = handle->next < line->readings.count ? handle->next++ : line->readings.count - 1;
-	return line->readings.items[at];
+	if (handle->next == line->readings.count)
+		return line->readings.items[line->readings.count - 1];
+	return line->readings.items[handle->next++];
 }
 
 static ssize_t scripted_read(struct tally_provider *provider, int number, void *bytes, size_t size)
@@ -364,7 +373,9 @@ static int scripted_wait(struct tally_provider *provider, struct tally_wait_item
 	for (size_t i = 0; i < count; i++)
 		items[i].revents = 0;
 	int ready = poll(&fd, extra_fd >= 0, timeout_ms);
-	return ready < 0 ? -errno : ready;
+	if (ready < 0)
+		return -errno;
+	return ready;
 }
 
 static void scripted_close(struct tally_provider *provider, int number)
@@ -385,7 +396,9 @@ static int scripted_catalogue(struct tally_provider *provider, struct tally_cata
 static int parse_script(struct scripted *script, const char *text, struct tally_error *err)
 {
 	char *copy = strdup(text), *rest = copy;
-	int result = copy ? 0 : -ENOMEM;
+	int result = 0;
+	if (!copy)
+		return -ENOMEM;
 	for (unsigned number = 1; result >= 0 && rest; number++) {
 		char *line = strsep(&rest, "\n");
 		line[strcspn(line, "#\r")] = 0;

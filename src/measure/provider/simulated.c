@@ -9,6 +9,8 @@
  * tick of simulated time (VSIM_TICK_NS) and before system calls, and the rest when they end. */
 #include "provider/simulated_state.h"
 
+#include "base/extremes.h"
+#include "base/text.h"
 #include "event/event.h"
 #include "provider/providers.h"
 #include "valgrind/vsim_names.h"
@@ -31,8 +33,9 @@ enum { SIMULATED_MAX_HZ = 100000 };
 
 struct simulated_event *simulated_event_of(struct simulated *simulated, int handle)
 {
-	bool is_one = handle >= 0 && handle < VSIM_EVENTS && simulated->events[handle].is_open;
-	return is_one ? &simulated->events[handle] : NULL;
+	if (handle < 0 || handle >= VSIM_EVENTS || !simulated->events[handle].is_open)
+		return NULL;
+	return &simulated->events[handle];
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -43,8 +46,10 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 {
 	struct tally_attr attr = { 0 };
 	uint64_t config;
-	memcpy(&attr, asked,
-	       asked->size && asked->size < sizeof(attr) ? asked->size : sizeof(attr));
+	size_t size = sizeof(attr);
+	if (asked->size)
+		size = tally_min_u64(asked->size, size);
+	memcpy(&attr, asked, size);
 	attr.size = sizeof(attr);
 	if (attr.type != VSIM_PMU_TYPE && !vsim_generic_config(attr.type, attr.config, &config)) {
 		attr.type = VSIM_PMU_TYPE;
@@ -59,16 +64,17 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 static const char *lacks(const struct simulated *simulated, const struct tally_attr *asked)
 {
 	struct tally_attr attr = attr_for_plan(asked);
-	return attr.type == VSIM_PMU_TYPE
-		       ? simulated_geometry_lacks(&simulated->geometry, attr.config)
-		       : NULL;
+	if (attr.type != VSIM_PMU_TYPE)
+		return NULL;
+	return simulated_geometry_lacks(&simulated->geometry, attr.config);
 }
 
 /* Returns how many counters the PMU has according to this event. */
 static unsigned counters_of(const struct tally_attr *attr)
 {
-	unsigned counters = attr->type == VSIM_PMU_TYPE ? attr->config1 & VSIM_COUNTERS_MASK : 0;
-	return counters ? counters : 2 * VSIM_EVENTS;
+	if (attr->type == VSIM_PMU_TYPE && attr->config1 & VSIM_COUNTERS_MASK)
+		return attr->config1 & VSIM_COUNTERS_MASK;
+	return 2 * VSIM_EVENTS;
 }
 
 /* True if the group has room for this event, with the smallest number of counters that any event so
@@ -82,7 +88,8 @@ static bool group_fits(const struct simulated *simulated, const struct tally_att
 		if (!event->is_open || event->attr.type != VSIM_PMU_TYPE)
 			continue;
 		unsigned own = counters_of(&event->attr);
-		counters = own < counters ? own : counters;
+		if (own < counters)
+			counters = own;
 		needed += group >= 0 && event->leader == group;
 	}
 	return attr.type != VSIM_PMU_TYPE || needed <= counters;
@@ -104,9 +111,13 @@ static int check(struct simulated *simulated, const struct tally_attr *attr, pid
 	if (attr->sample_period && (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) ||
 				    !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
 		return -EINVAL;
-	if (group >= 0 && (!leader || leader->leader != group))
-		return leader ? -EINVAL : -EBADF;
-	return group_fits(simulated, attr, group) ? 0 : -ENOSPC;
+	if (group >= 0 && !leader)
+		return -EBADF;
+	if (group >= 0 && leader->leader != group)
+		return -EINVAL;
+	if (!group_fits(simulated, attr, group))
+		return -ENOSPC;
+	return 0;
 }
 
 /* Returns the handle behind all open ones: the plan is in the order of opening. */
@@ -115,16 +126,20 @@ static int free_handle(const struct simulated *simulated)
 	int handle = VSIM_EVENTS;
 	while (handle > 0 && !simulated->events[handle - 1].is_open)
 		handle--;
-	return handle < VSIM_EVENTS ? handle : -EMFILE;
+	if (handle == VSIM_EVENTS)
+		return -EMFILE;
+	return handle;
 }
 
 static int simulated_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
 			  int cpu, int group, unsigned long flags)
 {
 	struct simulated *simulated = simulated_of(provider);
-	int code = check(simulated, attr, pid, cpu, group),
-	    handle = code < 0 ? code : free_handle(simulated);
 	(void)flags;
+	int code = check(simulated, attr, pid, cpu, group);
+	if (code < 0)
+		return code;
+	int handle = free_handle(simulated);
 	if (handle < 0)
 		return handle;
 	simulated->events[handle] = (struct simulated_event){
@@ -198,11 +213,12 @@ static ssize_t simulated_read(struct tally_provider *provider, int handle, void 
 {
 	struct simulated *simulated = simulated_of(provider);
 	const struct simulated_event *event = simulated_event_of(simulated, handle);
-	uint64_t words[3 + 3 * VSIM_EVENTS], format = event ? event->read_format : 0;
-	bool is_group = format & TALLY_FORMAT_GROUP;
-	size_t count = is_group;
+	uint64_t words[3 + 3 * VSIM_EVENTS];
 	if (!event)
 		return -EBADF;
+	uint64_t format = event->read_format;
+	bool is_group = format & TALLY_FORMAT_GROUP;
+	size_t count = is_group;
 	struct vsim_total total = total_of(simulated, handle);
 	if (!is_group)
 		words[count++] = total.value;
@@ -251,7 +267,9 @@ static int set_output(struct simulated *simulated, int handle, int output)
 		return -EBADF;
 	if (event->page || (to && to->output != output) || simulated_plan_has_begun(simulated))
 		return -EINVAL;
-	event->output = to ? output : handle;
+	event->output = handle;
+	if (to)
+		event->output = output;
 	simulated_plan_publish(simulated);
 	return 0;
 }
@@ -302,7 +320,7 @@ static int simulated_ioctl(struct tally_provider *provider, int handle, enum tal
 static const char *simulated_reason(struct tally_provider *provider, const struct tally_attr *attr,
 				    int code, const char **hint)
 {
-	const char *ignored, *reason = tally_simulated_refuses(attr, hint ? hint : &ignored);
+	const char *reason = tally_simulated_refuses(attr, hint);
 	if (reason)
 		return reason;
 	if (hint)
@@ -322,9 +340,9 @@ static const char *simulated_reason(struct tally_provider *provider, const struc
 				"largest group";
 		return "its group has more events than the PMU has counters (counters=)";
 	case -EOPNOTSUPP:
-		return attr->sample_type & ~SAMPLED
-			       ? "the simulated CPU has no such data for samples"
-			       : "only a command that tally starts is simulated";
+		if (attr->sample_type & ~SAMPLED)
+			return "the simulated CPU has no such data for samples";
+		return "only a command that tally starts is simulated";
 	default:
 		return tally_errno_text(code);
 	}
@@ -342,7 +360,9 @@ static const char *simulated_quality(struct tally_provider *provider, const stru
 static const char *simulated_machine(struct tally_provider *provider, bool is_short)
 {
 	const struct simulated *simulated = simulated_of(provider);
-	return is_short ? simulated->caches : simulated->machine;
+	if (is_short)
+		return simulated->caches;
+	return simulated->machine;
 }
 
 static const char *simulated_uncounted(struct tally_provider *provider)
@@ -352,8 +372,9 @@ static const char *simulated_uncounted(struct tally_provider *provider)
 	if (!simulated_plan_has_begun(simulated) || !shared->region_only ||
 	    __atomic_load_n(&shared->regions, __ATOMIC_SEQ_CST))
 		return NULL;
-	return simulated->options.function_count ? "no function of that name ran" :
-						   "the program never called tally_roi_begin()";
+	if (simulated->options.function_count)
+		return "no function of that name ran";
+	return "the program never called tally_roi_begin()";
 }
 
 /* Lists the regions that were counted, and the named functions that never ran. */
@@ -362,16 +383,19 @@ static void region_notes(const struct simulated *simulated, struct tally_arena *
 {
 	const struct tally_simulated_options *options = &simulated->options;
 	uint32_t regions = __atomic_load_n(&simulated->plan.shared->regions, __ATOMIC_SEQ_CST);
+	static const char markers[] = "between the program's markers (tally/roi.h)";
 	const char *ran = NULL, *not = NULL;
 	for (unsigned i = 0; i < options->function_count; i++) {
-		const char **list = regions >> i & 1 ? &ran : &not;
-		*list = tally_arena_printf(arena, "%s%s'%s'", *list ? *list : "", *list ? ", " : "",
-					   options->functions[i]);
+		const char **list = regions >> i & 1 ? &ran : &not, *name = options->functions[i];
+		if (*list)
+			*list = tally_arena_printf(arena, "%s, '%s'", *list, name);
+		else
+			*list = tally_arena_printf(arena, "'%s'", name);
 	}
-	if (regions & VSIM_REGION_MARKED)
-		ran = tally_arena_printf(arena, "%s%s", ran ? ran : "",
-					 ran ? ", and between the program's markers (tally/roi.h)"
-					     : "between the program's markers (tally/roi.h)");
+	if (regions & VSIM_REGION_MARKED && ran)
+		ran = tally_arena_printf(arena, "%s, and %s", ran, markers);
+	else if (regions & VSIM_REGION_MARKED)
+		ran = markers;
 	if (ran)
 		*counted = tally_arena_printf(arena, "counted only in regions: %s", ran);
 	if (not)
@@ -384,40 +408,43 @@ static void region_notes(const struct simulated *simulated, struct tally_arena *
 		*absent = "the program never called tally_roi_begin() (tally/roi.h)";
 }
 
+static const char *unsimulated_note(const struct vsim_plan *shared, struct tally_arena *arena)
+{
+	uint32_t count = __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST);
+	if (!count)
+		return NULL;
+	return tally_arena_printf(
+		arena,
+		"%u program%s ran unsimulated and uncounted: set-user-ID, 32-bit and AVX-512-only "
+		"programs can't be simulated, nor programs run as a user who can't open tally's "
+		"files (setpriv, runuser)",
+		count, tally_plural(count));
+}
+
 static size_t simulated_notes(struct tally_provider *provider, int signal,
 			      struct tally_arena *arena, const char **notes, size_t maximum)
 {
 	struct simulated *simulated = simulated_of(provider);
 	const struct vsim_plan *shared = simulated->plan.shared;
-	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
-	static const char did_not_start[] =
-		"the simulated PMU did not start: unless a message above explains it, the "
-		"program's file is damaged, or the memory limit (ulimit -v) is too low";
-	const char *counted = NULL, *absent = NULL;
-	if (simulated_plan_has_begun(simulated) && shared->region_only)
-		region_notes(simulated, arena, &counted, &absent);
-	const char *plural = unsimulated == 1 ? "" : "s";
-	const char *lines[] = {
-		counted,
-		absent,
-		shared && !simulated_plan_has_begun(simulated) ? did_not_start : NULL,
-		signal == SIGILL
-			? "SIGILL: the simulated CPU has no AVX-512 and can't run code that "
-			  "requires it"
-			: NULL,
-		unsimulated
-			? tally_arena_printf(
-				  arena,
-				  "%u program%s ran unsimulated and uncounted: set-user-ID, "
-				  "32-bit and AVX-512-only programs can't be simulated, nor "
-				  "programs run as a user who can't open tally's files (setpriv, "
-				  "runuser)",
-				  unsimulated, plural)
-			: NULL,
-		simulated->damaged ? "the program overwrote a ring: some records are lost" : NULL,
-	};
+	bool has_begun = simulated_plan_has_begun(simulated);
+	enum { COUNTED, ABSENT, STARTLESS, ILLEGAL, UNSIMULATED, DAMAGED, LINES };
+	const char *lines[LINES] = { NULL };
+	if (has_begun && shared->region_only)
+		region_notes(simulated, arena, &lines[COUNTED], &lines[ABSENT]);
+	if (shared && !has_begun)
+		lines[STARTLESS] =
+			"the simulated PMU did not start: unless a message above explains it, the "
+			"program's file is damaged, or the memory limit (ulimit -v) is too low";
+	if (signal == SIGILL)
+		lines[ILLEGAL] =
+			"SIGILL: the simulated CPU has no AVX-512 and can't run code that "
+			"requires it";
+	if (shared)
+		lines[UNSIMULATED] = unsimulated_note(shared, arena);
+	if (simulated->damaged)
+		lines[DAMAGED] = "the program overwrote a ring: some records are lost";
 	size_t count = 0;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && count < maximum; i++)
+	for (size_t i = 0; i < LINES && count < maximum; i++)
 		if (lines[i])
 			notes[count++] = lines[i];
 	return count;

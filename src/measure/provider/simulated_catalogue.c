@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-static const char CYCLES[] = "the simulated PMU has no cycles";
-
 static bool is_generic(const struct tally_attr *attr)
 {
 	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE;
@@ -22,13 +20,14 @@ static const char *refuses_generic(const struct tally_attr *attr, const char **h
 	uint64_t config;
 	if (!vsim_generic_config(attr->type, attr->config, &config))
 		return NULL;
-	bool is_cycles = attr->type == TALLY_TYPE_HARDWARE &&
-			 (attr->config == TALLY_HW_CPU_CYCLES ||
-			  attr->config == TALLY_HW_REF_CPU_CYCLES ||
-			  attr->config == TALLY_HW_BUS_CYCLES);
-	*hint = is_cycles ? "est-cycles is an estimate from the counts, for ranking" :
-			    "'tally list --provider simulated' shows what it counts";
-	return is_cycles ? CYCLES : "the simulated PMU does not count this";
+	if (attr->type == TALLY_TYPE_HARDWARE && (attr->config == TALLY_HW_CPU_CYCLES ||
+						  attr->config == TALLY_HW_REF_CPU_CYCLES ||
+						  attr->config == TALLY_HW_BUS_CYCLES)) {
+		*hint = "est-cycles is an estimate from the counts, for ranking";
+		return "the simulated PMU has no cycles";
+	}
+	*hint = "'tally list --provider simulated' shows what it counts";
+	return "the simulated PMU does not count this";
 }
 
 static const char *refuses_kind(const struct tally_attr *attr, const char **hint)
@@ -36,9 +35,9 @@ static const char *refuses_kind(const struct tally_attr *attr, const char **hint
 	switch (attr->type) {
 	case TALLY_TYPE_SOFTWARE:
 		*hint = "the kernel counts it at full speed: leave out --provider simulated";
-		return attr->config == TALLY_SW_DUMMY
-			       ? NULL
-			       : "the simulated PMU counts what the CPU does, not the kernel";
+		if (attr->config == TALLY_SW_DUMMY)
+			return NULL;
+		return "the simulated PMU counts what the CPU does, not the kernel";
 	case TALLY_TYPE_TRACEPOINT:
 		*hint = "the kernel has it at full speed: leave out --provider simulated";
 		return "the simulated PMU has no tracepoints";
@@ -57,7 +56,8 @@ static const char *refuses_kind(const struct tally_attr *attr, const char **hint
 const char *tally_simulated_refuses(const struct tally_attr *attr, const char **hint)
 {
 	const char *ignored;
-	hint = hint ? hint : &ignored;
+	if (!hint)
+		hint = &ignored;
 	*hint = NULL;
 	const char *reason = NULL;
 	if (is_generic(attr)) {
@@ -88,8 +88,11 @@ const char *tally_simulated_describe(const struct tally_attr *attr, struct tally
 	if (is_generic(attr))
 		vsim_generic_config(attr->type, attr->config, &config);
 	const struct vsim_event_name *row = vsim_event_by_config(config);
+	const char *text = "a sum of several";
+	if (row)
+		text = row->text;
 	return tally_arena_printf(arena, "%s: %s", vsim_quality_name(vsim_config_quality(config)),
-				  row ? row->text : "a sum of several");
+				  text);
 }
 
 /* ---- the catalogue ------------------------------------------------------- */
@@ -129,20 +132,20 @@ static int add_pmu(struct tally_catalogue *catalogue)
 
 int tally_simulated_catalogue(struct tally_catalogue *catalogue, struct tally_error *err)
 {
-	int code = catalogue->named ? 0 : tally_catalogue_init(catalogue);
-	if (!code)
-		code = add_pmu(catalogue);
-	for (size_t i = 0; !code && i < catalogue->named_count; i++) {
+	if ((!catalogue->named && tally_catalogue_init(catalogue)) || add_pmu(catalogue))
+		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
+	for (size_t i = 0; i < catalogue->named_count; i++) {
 		struct tally_named_event *named = &catalogue->named[i];
 		const struct tally_attr attr = { .type = named->type, .config = named->config };
 		named->unavailable = tally_simulated_refuses(&attr, NULL);
-		const char *description = named->unavailable ? NULL
-							     : tally_simulated_describe(
-								       &attr, &catalogue->arena);
-		named->description = description ? description : named->description;
+		const char *description = NULL;
+		if (!named->unavailable)
+			description = tally_simulated_describe(&attr, &catalogue->arena);
+		if (description)
+			named->description = description;
 	}
 	catalogue->tracepoints_unavailable = "the simulated PMU has no tracepoints";
-	return code ? tally_error_set(err, code, "no memory left for the names of events") : 0;
+	return 0;
 }
 
 /* ---- one event, generic or the PMU's own --------------------------------- */
@@ -182,10 +185,12 @@ void tally_simulated_make_generic(struct tally_event *event)
 /* Returns "u" for "instructions:u", "vsim/loads/u" and "vsim/loads/:u". */
 static const char *modifiers_of(const char *name)
 {
-	const char *slash = strrchr(name, '/'), *from = slash ? slash + 1 : strchr(name, ':');
+	const char *slash = strrchr(name, '/'), *from = strchr(name, ':');
+	if (slash)
+		from = slash + 1;
 	if (!from)
 		return "";
-	return *from == ':' ? from + 1 : from;
+	return from + (*from == ':');
 }
 
 int tally_simulated_make_own(struct tally_event *event, struct tally_arena *arena)
@@ -193,10 +198,11 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	struct tally_attr *attr = &event->attr;
 	uint64_t config = attr->config;
 	attr->flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
-	if (is_generic(attr) ? vsim_generic_config(attr->type, attr->config, &config)
-			     : attr->type != VSIM_PMU_TYPE)
-		return 0;
 	bool was_own = attr->type == VSIM_PMU_TYPE;
+	if (!was_own && !is_generic(attr))
+		return 0;
+	if (!was_own && vsim_generic_config(attr->type, attr->config, &config))
+		return 0;
 	event->kind = TALLY_EVENT_PMU;
 	attr->type = VSIM_PMU_TYPE;
 	attr->config = config;

@@ -30,7 +30,9 @@ static uint64_t size_bytes(const char *text)
 		shift = 30;
 		break;
 	}
-	return size >> (63 - shift) ? 0 : size << shift;
+	if (size >> (63 - shift))
+		return 0;
+	return size << shift;
 }
 
 /* Takes CPU 0 for all CPUs: a machine's small cores are not simulated. */
@@ -55,7 +57,9 @@ int simulated_geometry_here(const char *root, struct vsim_geometry *geometry)
 	}
 	int taken = vsim_geometry_of_caches(caches, count, NULL, geometry);
 	tally_arena_release(&arena);
-	return code ? code : taken;
+	if (code)
+		return code;
+	return taken;
 }
 
 static int read_file(const char *path, struct vsim_geometry *geometry, struct tally_error *err)
@@ -91,7 +95,9 @@ int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *
 {
 	if (!cpu || !strcmp(cpu, "host")) {
 		int result = simulated_geometry_here(root, geometry);
-		return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+		if (result < 0)
+			return tally_error_set(err, result, "out of memory");
+		return 0;
 	}
 	const struct vsim_geometry *preset = vsim_geometry_preset(cpu);
 	if (preset) {
@@ -147,5 +153,7 @@ const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint6
 			     1ull << VSIM_LLC_LOAD_MISSES | 1ull << VSIM_LLC_STORE_MISSES;
 	if (config & llc && !geometry->llc.ways)
 		return "the simulated CPU has no LLC";
-	return config & l2 && !geometry->l2.ways ? "the simulated CPU has no L2" : NULL;
+	if (config & l2 && !geometry->l2.ways)
+		return "the simulated CPU has no L2";
+	return NULL;
 }

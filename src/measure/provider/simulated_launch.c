@@ -38,7 +38,8 @@ static bool find(char *out, size_t size)
 {
 	char self[PATH_MAX] = "";
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	self[length < 0 ? 0 : length] = '\0';
+	if (length >= 0)
+		self[length] = '\0';
 	char *slash = strrchr(self, '/');
 	if (slash) {
 		*slash = '\0';
@@ -74,9 +75,9 @@ const char *tally_simulated_lack(void)
 	const char *absent = tally_simulated_absent();
 	if (absent)
 		return absent;
-	return find(folder, sizeof(folder))
-		       ? ""
-		       : "its files are neither beside tally nor where they were installed";
+	if (find(folder, sizeof(folder)))
+		return "";
+	return "its files are neither beside tally nor where they were installed";
 }
 
 /* ---- the program --------------------------------------------------------- */
@@ -135,11 +136,15 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 				       "'%s' can't be simulated: no permission to read it", path);
 	if (fd < 0)
 		return 0; /* Valgrind will report the same error as the kernel */
-	ssize_t got = fstat(fd, &st) < 0 ? -1 : read(fd, bytes, sizeof(bytes) - 1);
+	ssize_t got = -1;
+	if (!fstat(fd, &st))
+		got = read(fd, bytes, sizeof(bytes) - 1);
 	close(fd);
-	if (got >= 0 && st.st_mode & (S_ISUID | S_ISGID))
+	if (got < 0)
+		return 0;
+	if (st.st_mode & (S_ISUID | S_ISGID))
 		return refuse_rights(path, err);
-	switch (got < 0 ? VSIM_PROGRAM_NO_ELF : vsim_program_look(bytes, (size_t)got)) {
+	switch (vsim_program_look(bytes, (size_t)got)) {
 	case VSIM_PROGRAM_X86_64:
 		return 0;
 	case VSIM_PROGRAM_AVX512:

@@ -52,7 +52,9 @@ static const char *choose_folder(const struct simulated *simulated)
 		return simulated->options.memory;
 	if (has_room("/dev/shm"))
 		return "/dev/shm";
-	return temporary && temporary[0] == '/' && has_room(temporary) ? temporary : "/tmp";
+	if (temporary && temporary[0] == '/' && has_room(temporary))
+		return temporary;
+	return "/tmp";
 }
 
 /* True if the file is this user's and its owner has gone.  Young files may not be locked yet. */
@@ -72,7 +74,9 @@ static bool is_left_behind(int folder, const char *name)
 static void sweep(const struct tally_output_path *path)
 {
 	int fd = openat(path->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	DIR *folder = NULL;
+	if (fd >= 0)
+		folder = fdopendir(fd);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)))
 		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1) &&
@@ -127,11 +131,13 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 		return result;
 	/* Allocate all of it, so that a full file system is detected here and not by a signal. */
 	int code = posix_fallocate(plan->fd, 0, (off_t)plan_bytes());
-	void *map = code ? MAP_FAILED
-			 : mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd,
-				0);
-	if (map == MAP_FAILED) {
-		code = code ? code : errno;
+	void *map = MAP_FAILED;
+	if (!code) {
+		map = mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd, 0);
+		if (map == MAP_FAILED)
+			code = errno;
+	}
+	if (code) {
 		tally_error_set(err, -code, "%s: %s", plan->path.path,
 				tally_errno_text(-code));
 		simulated_plan_discard(simulated);
@@ -158,7 +164,9 @@ bool simulated_plan_has_begun(const struct simulated *simulated)
 
 struct vsim_event *simulated_planned(const struct simulated *simulated, int handle)
 {
-	return simulated->plan.shared ? &simulated->plan.shared->events[handle] : NULL;
+	if (!simulated->plan.shared)
+		return NULL;
+	return &simulated->plan.shared->events[handle];
 }
 
 /* Returns the plan's event for a handle.  A handle that was closed before the start gets an event

@@ -12,6 +12,7 @@
 #include "provider/simulated_state.h"
 
 #include "abi/record.h"
+#include "base/extremes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -81,7 +82,7 @@ static void put(struct simulated_event *event, const uint8_t *bytes, size_t size
 {
 	uint8_t *data = (uint8_t *)event->page + VSIM_PAGE;
 	size_t whole = event->data_pages * VSIM_PAGE, at = event->page->data_head & (whole - 1);
-	size_t first = size < whole - at ? size : whole - at;
+	size_t first = tally_min_u64(size, whole - at);
 	memcpy(data + at, bytes, first);
 	memcpy(data, bytes + first, size - first);
 	__atomic_store_n(&event->page->data_head, event->page->data_head + size, __ATOMIC_RELEASE);
@@ -106,7 +107,7 @@ static void get(const struct simulated *simulated, unsigned ring, uint64_t at, u
 {
 	const uint8_t *data = (const uint8_t *)page_of(simulated, ring) + VSIM_PAGE;
 	size_t whole = ring_bytes(simulated), offset = at & (whole - 1);
-	size_t first = size < whole - offset ? size : whole - offset;
+	size_t first = tally_min_u64(size, whole - offset);
 	memcpy(out, data + offset, first);
 	memcpy(out + first, data, size - first);
 }
@@ -122,8 +123,9 @@ static struct simulated_event *destination(struct simulated *simulated, const vo
 	if (!tally_record_id(&with_ids, bytes, size, &id) || id > VSIM_EVENTS)
 		return NULL;
 	struct simulated_event *event = simulated_event_of(simulated, (int)id - 1);
-	struct simulated_event *to = event ? &simulated->events[event->output] : NULL;
-	return to && to->page ? to : NULL;
+	if (!event || !simulated->events[event->output].page)
+		return NULL;
+	return &simulated->events[event->output];
 }
 
 /* Copies the next record before `head` to simulated->record.  Returns its size, 0 if there is none,
@@ -206,10 +208,10 @@ ssize_t simulated_gather(struct tally_provider *provider)
 	simulated->plan.has_leftovers = false;
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
 		states[i] = __atomic_load_n(&shared->rings[i].state, __ATOMIC_ACQUIRE);
-		heads[i] = states[i] == VSIM_RING_FREE
-				   ? 0
-				   : __atomic_load_n(&page_of(simulated, i)->data_head,
-						     __ATOMIC_ACQUIRE);
+		heads[i] = 0;
+		if (states[i] != VSIM_RING_FREE)
+			heads[i] = __atomic_load_n(&page_of(simulated, i)->data_head,
+						   __ATOMIC_ACQUIRE);
 	}
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
 		if (states[i] != VSIM_RING_TAKEN && states[i] != VSIM_RING_FINISHED)
@@ -249,9 +251,10 @@ int simulated_wait(struct tally_provider *provider, struct tally_wait_item *item
 	int64_t end = now_ms() + timeout_ms;
 	int ready = 0, polled = 0;
 	for (bool news = has_news(simulated); !polled && !news; news = has_news(simulated)) {
-		int64_t left = timeout_ms < 0 ? SLICE_MS : end - now_ms();
-		int slice = left < SLICE_MS ? (int)left : SLICE_MS;
-		polled = poll(&extra, 1, left < 0 ? 0 : slice);
+		int64_t left = SLICE_MS;
+		if (timeout_ms >= 0)
+			left = tally_max_i64(end - now_ms(), 0);
+		polled = poll(&extra, 1, (int)tally_min_i64(left, SLICE_MS));
 		if (polled < 0)
 			return -errno;
 		if (timeout_ms >= 0 && left <= 0)
@@ -261,8 +264,11 @@ int simulated_wait(struct tally_provider *provider, struct tally_wait_item *item
 		struct simulated_event *event = simulated_event_of(simulated, items[i].handle);
 		bool has_data = event && event->page &&
 				room_in(event) < event->data_pages * VSIM_PAGE;
-		items[i].revents = event && (has_data || has_news(simulated)) ? POLLIN : 0;
-		ready += items[i].revents != 0;
+		items[i].revents = 0;
+		if (!event || (!has_data && !has_news(simulated)))
+			continue;
+		items[i].revents = POLLIN;
+		ready++;
 	}
 	return ready + (polled > 0);
 }

@@ -52,10 +52,13 @@ static void take_attr(const struct perf_event_attr *from, struct tally_attr *to)
 	to->config = from->config;
 	to->config1 = from->config1;
 	to->config2 = from->config2;
-	to->flags |= (from->exclude_user ? TALLY_ATTR_EXCLUDE_USER : 0) |
-		     (from->exclude_kernel ? TALLY_ATTR_EXCLUDE_KERNEL : 0) |
-		     (from->exclude_hv ? TALLY_ATTR_EXCLUDE_HV : 0) |
-		     (uint64_t)from->precise_ip << TALLY_ATTR_PRECISE_IP_SHIFT;
+	to->flags |= (uint64_t)from->precise_ip << TALLY_ATTR_PRECISE_IP_SHIFT;
+	if (from->exclude_user)
+		to->flags |= TALLY_ATTR_EXCLUDE_USER;
+	if (from->exclude_kernel)
+		to->flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	if (from->exclude_hv)
+		to->flags |= TALLY_ATTR_EXCLUDE_HV;
 }
 
 int tally_vendor_event(const char *text, struct tally_attr *attr, struct tally_error *err)
@@ -91,13 +94,14 @@ struct listing {
 static int add(struct listing *listing, const char *pmu, const char *event, const char *mask,
 	       const char *description)
 {
-	struct tally_vendor_name name = {
-		.pmu = pmu,
-		.name = mask ? tally_arena_printf(listing->arena, "%s:%s", event, mask)
-			     : tally_arena_string(listing->arena, event),
-		.description = description,
-	};
-	return name.name ? tally_vector_push(listing, name) : -ENOMEM;
+	struct tally_vendor_name name = { .pmu = pmu, .description = description };
+	if (mask)
+		name.name = tally_arena_printf(listing->arena, "%s:%s", event, mask);
+	else
+		name.name = tally_arena_string(listing->arena, event);
+	if (!name.name)
+		return -ENOMEM;
+	return tally_vector_push(listing, name);
 }
 
 /* Adds an event: by itself, or once for each of its unit masks if it has any, since one must be
@@ -142,10 +146,12 @@ int tally_vendor_events(struct tally_arena *arena, struct tally_vendor_name **ou
 	}
 	if (result >= 0 && listing.count) {
 		*out = tally_arena_array(arena, listing.count, sizeof(**out));
-		if (*out)
+		if (*out) {
 			memcpy(*out, listing.items, listing.count * sizeof(**out));
-		*count = *out ? listing.count : 0;
-		result = *out ? 0 : -ENOMEM;
+			*count = listing.count;
+		} else {
+			result = -ENOMEM;
+		}
 	}
 	tally_vector_release(&listing);
 	return result;

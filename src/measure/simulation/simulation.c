@@ -2,6 +2,7 @@
 #include "simulation/simulation_state.h"
 
 #include "base/number_text.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -43,8 +44,9 @@ static const char *target_text(struct simulation_stage *stage, const struct scen
 		return tally_arena_printf(&stage->arena, "%s%s",
 					  stage->scenario->programs[part->program].name,
 					  part->is_inherited ? " and its children" : "");
-	return part->cpu >= 0 ? tally_arena_printf(&stage->arena, "cpu %d", part->cpu)
-			      : "everything";
+	if (part->cpu >= 0)
+		return tally_arena_printf(&stage->arena, "cpu %d", part->cpu);
+	return "everything";
 }
 
 static int prepare_parts(struct simulation *simulation)
@@ -59,7 +61,9 @@ static int prepare_parts(struct simulation *simulation)
 		struct simulation_part *part = &simulation->parts[i];
 		part->line = &scenario->parts[i];
 		part->target_text = target_text(stage, part->line);
-		int code = part->line->kind == SCENARIO_SAY ? 0 : parse_events(stage, part);
+		if (part->line->kind == SCENARIO_SAY)
+			continue;
+		int code = parse_events(stage, part);
 		if (code < 0)
 			return code;
 	}
@@ -125,8 +129,9 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 	const struct tally_count_handles *handles = &part->counting.handles;
 	unsigned number = (unsigned)(part - simulation->parts);
 	int program = part->line->program, code = 0;
-	const char *target = program >= 0 ? simulation->stage.scenario->programs[program].name
-					  : part->target_text;
+	const char *target = part->target_text;
+	if (program >= 0)
+		target = simulation->stage.scenario->programs[program].name;
 	if (!simulation->watch || !handles->scope_count)
 		return 0;
 	for (size_t i = 0; !code && i < part->events.count; i++)
@@ -134,7 +139,9 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 			code = sim_watch_add(simulation->watch, handles->slots[i].handle, number,
 					     part->events.items[i].name, target);
 	/* no room for more: then some rows lack an explanation */
-	return code == -ENOMEM ? 0 : code;
+	if (code == -ENOMEM)
+		return 0;
+	return code;
 }
 
 static int open_counts(struct simulation *simulation, struct simulation_part *part)
@@ -191,13 +198,15 @@ static void remark(struct simulation_stage *stage, struct simulation_part *part,
 	uint64_t truth;
 	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(stage, part, row, &truth))
 		return;
+	if (row->raw == truth && !row->was_scaled) {
+		row->reason = "exactly what it did";
+		return;
+	}
 	double error = row->value != 0 ? 100 : 0;
 	if (truth)
 		error = 100 * fabs(row->value - (double)truth) / (double)truth;
-	row->reason = row->raw == truth && !row->was_scaled
-			      ? "exactly what it did"
-			      : tally_arena_printf(&stage->arena, "truly %s, %.2f %% off",
-						   tally_number(truth), error);
+	row->reason = tally_arena_printf(&stage->arena, "truly %s, %.2f %% off",
+					 tally_number(truth), error);
 }
 
 static void finish_counts(struct simulation_stage *stage, struct simulation_part *part)
@@ -259,9 +268,9 @@ static int drain_due(struct simulation *simulation, bool is_last)
 		has_any = true;
 		code = simulation_drain(stage, part, &simulation->recording);
 	}
-	return !code && (has_any || is_last)
-		       ? simulation_drain_side_band(stage, &simulation->recording)
-		       : code;
+	if (code || (!has_any && !is_last))
+		return code;
+	return simulation_drain_side_band(stage, &simulation->recording);
 }
 
 static int watch_them(struct simulation *simulation)
@@ -345,7 +354,7 @@ static const char *event_names(struct simulation_stage *stage, const struct simu
 	for (size_t i = 0; names && i < part->events.count; i++)
 		names = tally_arena_printf(&stage->arena, "%s%s%s", names, i ? ", " : "",
 					   part->events.items[i].name);
-	return names ? names : part->line->text;
+	return tally_text_or(names, part->line->text);
 }
 
 static void give_results(struct simulation *simulation)
@@ -357,14 +366,16 @@ static void give_results(struct simulation *simulation)
 			.part = part->line,
 			.target = part->target_text,
 			.elapsed_ns = simulation->summary->elapsed_ns,
-			.rows = part->is_counting ? part->counting.rows : NULL,
-			.row_count = part->is_counting ? part->events.count : 0,
 			.events = event_names(stage, part),
 			.samples = part->samples,
 			.lost = part->lost,
 			.lost_told = part->lost_told,
 			.throttled = part->throttled,
 		};
+		if (part->is_counting) {
+			result.rows = part->counting.rows;
+			result.row_count = part->events.count;
+		}
 		stage->options->result(stage->options->context, &result);
 	}
 }

@@ -1,6 +1,7 @@
 /* Writes a simulation's perf.data file, and beside it the object with the names. */
 #include "simulation/simulation_state.h"
 
+#include "base/extremes.h"
 #include "base/output_path.h"
 #include "base/safe_file.h"
 #include "perfdata/feature.h"
@@ -59,7 +60,7 @@ static void pad_to(struct tally_buffer *out, uint64_t offset)
 	static const char zeroes[4096];
 	while (out->length < offset && !out->failed) {
 		uint64_t left = offset - out->length;
-		tally_buffer_append(out, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes));
+		tally_buffer_append(out, zeroes, tally_min_u64(left, sizeof(zeroes)));
 	}
 }
 
@@ -138,7 +139,9 @@ static int make_object(const struct scenario *scenario, struct tally_buffer *out
 	out->failed |= tables.symbols.failed || tables.names.failed;
 	tally_buffer_release(&tables.symbols);
 	tally_buffer_release(&tables.names);
-	return out->failed ? -ENOMEM : 0;
+	if (out->failed)
+		return -ENOMEM;
+	return 0;
 }
 
 /* ---- the files ----------------------------------------------------------- */
@@ -233,7 +236,9 @@ int simulation_recording_begin(struct simulation_recording *recording)
 		return -EINVAL;
 	}
 	recording->fd = open_file(path, true, recording->stage->err);
-	return recording->fd < 0 ? recording->fd : write_object(recording);
+	if (recording->fd < 0)
+		return recording->fd;
+	return write_object(recording);
 }
 
 static void describe(struct tally_recorded_event *to, const struct simulation_source *source,
@@ -253,7 +258,8 @@ int simulation_recording_start(struct simulation_recording *recording,
 	if (recording->fd < 0)
 		return 0;
 	for (unsigned i = 0; i < scenario->part_count; i++)
-		count += parts[i].rings ? parts[i].events.count : 0;
+		if (parts[i].rings)
+			count += parts[i].events.count;
 	recording->recorded = tally_arena_array(&recording->stage->arena, count,
 						sizeof(*recording->recorded));
 	if (!recording->recorded)
@@ -273,9 +279,9 @@ int simulation_recording_start(struct simulation_recording *recording,
 int simulation_recording_write(struct simulation_recording *recording, const void *records,
 			       size_t size)
 {
-	return recording->writer ? tally_perfdata_write(recording->writer, records, size,
-							recording->stage->err)
-				 : 0;
+	if (!recording->writer)
+		return 0;
+	return tally_perfdata_write(recording->writer, records, size, recording->stage->err);
 }
 
 /* Describes each kernel function as code made at run time, since no file has them. */
@@ -316,10 +322,12 @@ void simulation_recording_map(struct simulation_recording *recording,
 
 static int put(struct simulation_recording *recording, unsigned feature, struct tally_buffer *bytes)
 {
-	int code = bytes->failed
-			   ? simulation_out_of_memory(recording->stage)
-			   : tally_perfdata_write_feature(recording->writer, feature, bytes->bytes,
-							  bytes->length, recording->stage->err);
+	int code;
+	if (bytes->failed)
+		code = simulation_out_of_memory(recording->stage);
+	else
+		code = tally_perfdata_write_feature(recording->writer, feature, bytes->bytes,
+						    bytes->length, recording->stage->err);
 	tally_buffer_clear(bytes);
 	return code;
 }
@@ -403,10 +411,12 @@ static int put_tracepoints(struct simulation_recording *recording, struct tally_
 					   .header_event = "# none\n" };
 	const struct tally_trace_event *event = NULL;
 	while ((event = tally_trace_next(sim_engine(recording->stage->machine), event))) {
-		char *text = is_recorded(recording, event) && data.format_count < FORMATS_MAX
-				     ? tally_arena_alloc(&recording->stage->arena, FORMAT_BYTES)
-				     : NULL;
-		long length = text ? tally_trace_format(event, text, FORMAT_BYTES) : -1;
+		if (!is_recorded(recording, event) || data.format_count == FORMATS_MAX)
+			continue;
+		char *text = tally_arena_alloc(&recording->stage->arena, FORMAT_BYTES);
+		if (!text)
+			continue;
+		long length = tally_trace_format(event, text, FORMAT_BYTES);
 		if (length >= 0 && length < FORMAT_BYTES)
 			formats[data.format_count++] = (struct tally_tracing_format){
 				event->group, text, (size_t)length

@@ -33,7 +33,8 @@ static void make_attr(const struct simulation_part *part, struct simulation_sour
 	attr->read_format = TALLY_FORMAT_ID;
 	if (!source->event->has_period && !source->event->has_frequency) {
 		attr->sample_period = line->rate;
-		attr->flags |= line->is_frequency ? TALLY_ATTR_FREQ : 0;
+		if (line->is_frequency)
+			attr->flags |= TALLY_ATTR_FREQ;
 	}
 	if (line->is_inherited && line->program >= 0)
 		attr->flags |= TALLY_ATTR_INHERIT;
@@ -94,10 +95,9 @@ static bool wants_cpu(const struct simulation_stage *stage, const struct simulat
 static int open_source(struct simulation_stage *stage, struct simulation_part *part,
 		       struct simulation_source *source)
 {
-	const struct scenario_instance *task = part->line->program >= 0
-						       ? scenario_play_find(&stage->play,
-									    part->line->program)
-						       : NULL;
+	const struct scenario_instance *task = NULL;
+	if (part->line->program >= 0)
+		task = scenario_play_find(&stage->play, part->line->program);
 	int refused = -ENODEV;
 	for (unsigned cpu = 0; cpu < cpus_of(stage); cpu++) {
 		if (!wants_cpu(stage, part, cpu))
@@ -133,7 +133,9 @@ static void enable(struct simulation_stage *stage, const struct simulation_sourc
 static void set_next_read(struct simulation_stage *stage, struct simulation_part *part)
 {
 	uint64_t every = part->line->read_every_ns;
-	part->next_read_ns = every == UINT64_MAX ? UINT64_MAX : sim_now(stage->machine) + every;
+	part->next_read_ns = UINT64_MAX;
+	if (every != UINT64_MAX)
+		part->next_read_ns = sim_now(stage->machine) + every;
 }
 
 int simulation_open_samples(struct simulation_stage *stage, struct simulation_part *part)
@@ -188,10 +190,11 @@ int simulation_open_side_band(struct simulation_stage *stage,
 			code = tally_ring_open(&recording->side_rings[cpu], stage->provider,
 					       source->handles[cpu], (int)cpu, SIDE_BAND_PAGES);
 	}
-	return code < 0 ? tally_error_set(stage->err, code,
-					  "the recording's side-band events don't open: %s",
-					  tally_errno_text(code))
-			: 0;
+	if (code < 0)
+		return tally_error_set(stage->err, code,
+				       "the recording's side-band events don't open: %s",
+				       tally_errno_text(code));
+	return 0;
 }
 
 /* ---- reading ------------------------------------------------------------- */
