@@ -12,7 +12,7 @@ WINGS = {
     "command": {},
     "library": {},
     "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "export": 1, "stat": 1, "output": 0},
-    "read": {"diff": 5, "timeline": 5, "report": 4, "profile": 3, "recording": 2, "naming": 1},
+    "read": {"view": 5, "diff": 5, "timeline": 5, "report": 4, "profile": 3, "recording": 2, "naming": 1},
     "measure": {"simulation": 3, "recorder": 3, "counting": 2, "session": 1, "provider": 0},
     "file": {"perfdata": 0},
     "code": {"task": 2, "symbol": 1, "unwind": 1, "object": 0},

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "command/command.h"
-#include "command/recording_warnings.h"
+#include "view/view_messages.h"
 #include "browse/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"

@@ -1,8 +1,8 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
 #include "command/command.h"
-#include "command/filter_options.h"
-#include "command/load_stacks.h"
+#include "view/view_options.h"
+#include "view/view_stacks.h"
 #include "command/name_options.h"
 #include "output/diff_view.h"
 #include "output/pager.h"

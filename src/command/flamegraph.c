@@ -1,13 +1,13 @@
 /* The command `flamegraph`: loads stacks and draws them.  A command given after -- is first
  * recorded into a temporary file.  With --diff, two inputs are loaded, and their frames are
  * matched. */
-#include "command/recording_path.h"
+#include "view/view_open.h"
 #include "base/environment.h"
 #include "base/number_text.h"
 #include "base/output_path.h"
 #include "command/command.h"
-#include "command/filter_options.h"
-#include "command/load_stacks.h"
+#include "view/view_options.h"
+#include "view/view_stacks.h"
 #include "command/name_options.h"
 #include "command/output_file.h"
 

@@ -1,9 +1,9 @@
 /* The command `fold`: a table of options between command/load_stacks.c, which reads any input, and
  * output/folded.c, which writes the lines. */
-#include "command/recording_path.h"
+#include "view/view_open.h"
 #include "command/command.h"
-#include "command/filter_options.h"
-#include "command/load_stacks.h"
+#include "view/view_options.h"
+#include "view/view_stacks.h"
 #include "command/name_options.h"
 #include "command/output_file.h"
 

@@ -2,7 +2,7 @@
  * time of modification; in a recording that is a directory, that file is `data`. */
 #include "command/header_options.h"
 
-#include "command/recording_warnings.h"
+#include "view/view_messages.h"
 #include "output/recording_header.h"
 
 #include <stdio.h>

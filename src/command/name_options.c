@@ -2,7 +2,7 @@
  * recording is read. */
 #include "command/name_options.h"
 
-#include "command/fetch_progress.h"
+#include "view/view_progress.h"
 #include "object/debuginfod.h"
 
 #include <errno.h>

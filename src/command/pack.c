@@ -5,9 +5,9 @@
 #include "base/number_text.h"
 #include "command/command.h"
 #include "command/name_options.h"
-#include "command/pack_section.h"
-#include "command/recording_path.h"
-#include "command/recording_warnings.h"
+#include "view/pack_section.h"
+#include "view/view_open.h"
+#include "view/view_messages.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #include "base/terminal.h"
 #include "base/threads.h"
-#include "command/pack_section.h"
+#include "view/pack_section.h"
 #include "command/record_request.h"
 #include "task/jit.h"
 #include "task/perf_maps.h"

@@ -4,10 +4,10 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "command/command.h"
-#include "command/filter_options.h"
+#include "view/view_options.h"
 #include "command/output_file.h"
-#include "command/recording_path.h"
-#include "command/recording_warnings.h"
+#include "view/view_open.h"
+#include "view/view_messages.h"
 #include "output/pager.h"
 #include "recording/trace_text.h"
 

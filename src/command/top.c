@@ -3,7 +3,7 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "browse/browse.h"
-#include "command/filter_options.h"
+#include "view/view_options.h"
 #include "command/name_options.h"
 #include "command/record_request.h"
 #include "output/fit_text.h"

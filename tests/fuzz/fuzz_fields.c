@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/vector.h"
-#include "command/filter_options.h"
+#include "view/view_options.h"
 #include "output/script_fields.h"
 #include "tally/perf_event.h"
 

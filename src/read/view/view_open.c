@@ -1,6 +1,6 @@
 /* Chooses the recording if the user names none: by the kind of standard input, then by the files in
  * the working directory.  Also parses the arguments of commands that take one recording. */
-#include "command/recording_path.h"
+#include "view/view_open.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Warnings about what was read, on stderr. */
-#ifndef TALLY_COMMAND_RECORDING_WARNINGS_H
-#define TALLY_COMMAND_RECORDING_WARNINGS_H
+#ifndef TALLY_VIEW_MESSAGES_H
+#define TALLY_VIEW_MESSAGES_H
 
 #include "base/buffer.h"
 #include "command/command.h"

@@ -1,6 +1,6 @@
 /* Messages on stderr while or after reading: warnings, hints and progress.  For commands that read
  * several inputs, messages are collected, and those that differ only in numbers become one. */
-#include "command/recording_warnings.h"
+#include "view/view_messages.h"
 
 #include "base/buffer.h"
 #include "base/terminal.h"

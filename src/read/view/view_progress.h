@@ -1,6 +1,6 @@
 /* Shows on a terminal how fetching debug files proceeds; Ctrl-C ends only the fetching. */
-#ifndef TALLY_COMMAND_FETCH_PROGRESS_H
-#define TALLY_COMMAND_FETCH_PROGRESS_H
+#ifndef TALLY_VIEW_PROGRESS_H
+#define TALLY_VIEW_PROGRESS_H
 
 #include "naming/names.h"
 

@@ -1,6 +1,6 @@
 /* Writes one line over and over, and looks for a pending SIGINT each time, which it keeps blocked
  * from the first file to the last. */
-#include "command/fetch_progress.h"
+#include "view/view_progress.h"
 
 #include "base/terminal.h"
 

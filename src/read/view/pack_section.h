@@ -1,6 +1,6 @@
 /* Names a recording's places, for tally's own section. */
-#ifndef TALLY_COMMAND_PACK_SECTION_H
-#define TALLY_COMMAND_PACK_SECTION_H
+#ifndef TALLY_VIEW_PACK_SECTION_H
+#define TALLY_VIEW_PACK_SECTION_H
 
 #include "base/buffer.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* Two passes. The first reads the samples' stacks, as a report does. The second runs only if
  * samples have other addresses that scripts print by name (branches, a tracepoint's %pS), and names
  * those. */
-#include "command/pack_section.h"
+#include "view/pack_section.h"
 
 #include "base/map.h"
 #include "base/new_file.h"

@@ -1,6 +1,6 @@
 /* Which recording a command reads, and parsing the arguments of commands that read one. */
-#ifndef TALLY_COMMAND_RECORDING_PATH_H
-#define TALLY_COMMAND_RECORDING_PATH_H
+#ifndef TALLY_VIEW_OPEN_H
+#define TALLY_VIEW_OPEN_H
 
 #include "command/command.h"
 

@@ -1,9 +1,9 @@
 /* The input of `fold` and `flamegraph`: a recording, folded text or `perf script` text. */
-#ifndef TALLY_COMMAND_LOAD_STACKS_H
-#define TALLY_COMMAND_LOAD_STACKS_H
+#ifndef TALLY_VIEW_STACKS_H
+#define TALLY_VIEW_STACKS_H
 
 #include "command/command.h"
-#include "command/recording_warnings.h"
+#include "view/view_messages.h"
 #include "naming/names.h"
 #include "profile/stacks.h"
 #include "recording/sample_filter.h"

@@ -1,17 +1,17 @@
 /* Reads an input far enough to know its kind.  A recording in a file is then opened by its path,
  * and becomes a profile; text, piped recordings and compressed input are read into memory as a
  * whole. */
-#include "command/load_stacks.h"
+#include "view/view_stacks.h"
 
 #include "base/buffer.h"
 #include "base/input_limits.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/unpack.h"
-#include "command/filter_options.h"
+#include "view/view_options.h"
 #include "command/output_file.h"
-#include "command/recording_path.h"
-#include "command/recording_warnings.h"
+#include "view/view_open.h"
+#include "view/view_messages.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
 #include "profile/wait_stacks.h"

@@ -1,6 +1,6 @@
 /* Options to select samples, or parts of their stacks; every view of a recording has them. */
-#ifndef TALLY_COMMAND_FILTER_OPTIONS_H
-#define TALLY_COMMAND_FILTER_OPTIONS_H
+#ifndef TALLY_VIEW_OPTIONS_H
+#define TALLY_VIEW_OPTIONS_H
 
 #include "base/buffer.h"
 #include "command/command.h"

@@ -1,6 +1,6 @@
 /* Checks filters when options are parsed, so that errors name the option.  The values are stored as
  * text and parsed again for the recording. */
-#include "command/filter_options.h"
+#include "view/view_options.h"
 
 #include "base/vector.h"
 
