@@ -312,3 +312,23 @@ int tally_output_path_temporary(int folder, const char *prefix, const char *suff
 	}
 	return -EEXIST;
 }
+
+static bool is_private;
+
+void tally_output_forbid(mode_t bits)
+{
+	umask(umask(077) | bits);
+	is_private |= bits & (S_IRGRP | S_IROTH);
+}
+
+void tally_output_protect_like(int input)
+{
+	struct stat file;
+	if (!fstat(input, &file) && S_ISREG(file.st_mode))
+		tally_output_forbid(~file.st_mode & 077);
+}
+
+bool tally_output_is_private(void)
+{
+	return is_private;
+}

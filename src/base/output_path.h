@@ -63,4 +63,13 @@ void tally_output_path_random(const char *prefix, const char *suffix, char name[
 int tally_output_path_temporary(int folder, const char *prefix, const char *suffix,
 				char name[NAME_MAX + 1]);
 
+/* From now on, the files that this process creates lack these mode bits.  If that keeps others from
+ * reading them, a file that replaces another does not get that one's mode. */
+void tally_output_forbid(mode_t bits);
+/* The same for users who may not read `input`, a descriptor. */
+void tally_output_protect_like(int input);
+/* True if others may not read what this process writes, not even where it replaces a file that they
+ * could. */
+bool tally_output_is_private(void);
+
 #endif

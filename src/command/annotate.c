@@ -1,21 +1,19 @@
 /* The command `annotate`: chooses functions, has them annotated, and writes text, HTML or JSON.  It
  * reads a recording without its stacks.  If a named function has no samples, it reads the recording
  * again with stacks, to tell whether the functions that it calls have some. */
+#include "command/annotate.h"
+
+#include "annotate/annotate_view.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/vector.h"
-#include "command/command.h"
-#include "view/view_options.h"
-#include "command/name_options.h"
 #include "command/output_file.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
-#include "annotate/annotate_view.h"
 #include "output/pager.h"
 #include "output/script_clock.h"
 #include "profile/idle.h"
-#include "task/jit.h"
+#include "view/view_messages.h"
+#include "view/view_open.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -25,17 +23,16 @@
 #include <unistd.h>
 
 struct request {
-	const char *input, *output;
+	struct tally_view_options view;
+	const char *output;
 	struct tally_function_choice choice;
-	struct tally_profile_filter filter;
-	struct tally_name_sources names;
 	struct tally_annotation_options making;
-	struct tally_annotate_view view;
+	struct tally_annotate_view layout;
 	/* number of functions to show; 0: all that the name fits, but only the hottest for
 	 * "[object]" or without a name */
 	size_t functions;
 	const char *shared_sources; /* --source DIR; or NULL */
-	bool html, json, no_pager, mangled, no_inlines, shows_idle;
+	bool html, json, no_pager;
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -58,7 +55,7 @@ static int take_source(void *taker, const struct tally_option *option, const cha
 	struct request *request = taker;
 	struct stat status;
 	(void)option;
-	request->view.with_source = true;
+	request->layout.with_source = true;
 	request->shared_sources = value;
 	if (!value || (!stat(value, &status) && S_ISDIR(status.st_mode)))
 		return 0;
@@ -79,9 +76,9 @@ static int take_percent_type(void *taker, const struct tally_option *option, con
 }
 
 static const struct tally_option options[] = {
-	TALLY_INPUT_OPTION(struct request, input),
+	{ TALLY_INCLUDE(tally_view_input_option, struct request, view) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first)",
-	  TALLY_TEXT(struct request, filter.event) },
+	  TALLY_TEXT(struct request, view.filter.event) },
 	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one after another",
 	  TALLY_NUMBER(struct request, functions, 1, 1000) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -97,49 +94,48 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct request, no_pager) },
 	{ 's', NULL, TALLY_ARGUMENT_NONE, NULL,
 	  "source lines between the instructions (the default)",
-	  TALLY_SET(struct request, view.with_source) },
+	  TALLY_SET(struct request, layout.with_source) },
 	{ 0, "source", TALLY_ARGUMENT_OPTIONAL, "DIR",
 	  "the same; with DIR, also lines of files below DIR that\n"
 	  "other users can't read",
 	  TALLY_TAKE(take_source) },
 	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "only instructions",
-	  TALLY_CLEAR(struct request, view.with_source) },
+	  TALLY_CLEAR(struct request, layout.with_source) },
 	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "only source lines, each with its share",
 	  TALLY_SET(struct request, making.no_code) },
 	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number",
-	  TALLY_SET(struct request, view.with_numbers) },
+	  TALLY_SET(struct request, layout.with_numbers) },
 	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages",
-	  TALLY_SET(struct request, view.with_samples) },
+	  TALLY_SET(struct request, layout.with_samples) },
 	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX",
 	  "syntax of x86 instructions: att or intel (att)", "att intel", TALLY_TAKE(take_syntax) },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
 	  "instructions with at least that share, and those near them (0: all)",
-	  TALLY_PERCENT(struct request, view.percent_min) },
+	  TALLY_PERCENT(struct request, layout.percent_min) },
 	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the function of this program or library, if several have that name",
 	  TALLY_TEXT(struct request, choice.object) },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries",
-	  TALLY_TEXT(struct request, filter.objects) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
-	TALLY_FILTER_OPTIONS(struct request, filter),
-	TALLY_NAME_OPTIONS('k', struct request, names),
-	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
-	TALLY_IDLE_OPTION(struct request, shows_idle),
-	TALLY_FULL_NAMES_OPTION(struct request, names),
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
-	  TALLY_SET(struct request, mangled) },
+	  TALLY_TEXT(struct request, view.filter.objects) },
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
 	  "functions are symbols: inlined ones count for them",
-	  TALLY_SET(struct request, no_inlines) },
+	  TALLY_SET(struct request, view.no_inlines) },
 	/* perf's names */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.objects) },
+	  TALLY_TEXT(struct request, view.filter.objects) },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL,
 	  TALLY_TEXT(struct request, choice.name) },
 	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL,
 	  TALLY_TAKE(take_syntax) },
 	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_SET(struct request, view.with_samples) },
+	  TALLY_SET(struct request, layout.with_samples) },
 	{ 0, "stdio2", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_SET(struct request, no_pager) },
 	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL,
 	  TALLY_TAKE(take_percent_type) },
@@ -159,7 +155,7 @@ static void say_idle(const struct tally_command *command, const struct tally_pro
 	const struct tally_left_out idle = tally_profile_idle(profile, event);
 	uint64_t samples, period;
 	tally_profile_totals(profile, event, &samples, &period);
-	tally_command_say_idle(command, NULL, &idle, period);
+	tally_view_say_idle(command->name, NULL, &idle, period);
 }
 
 /* Text and pages show so many copies of a function at most, the heaviest ones, and none that is
@@ -192,7 +188,7 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 {
 	struct tally_hot_functions hot = { 0 };
 	uint32_t event;
-	int result = tally_profile_event(profile, request->filter.event, &event, err);
+	int result = tally_profile_event(profile, request->view.filter.event, &event, err);
 	if (!result)
 		say_idle(command, profile, event);
 	if (!result)
@@ -242,7 +238,7 @@ static int write_text(const struct annotations *all, const struct request *reque
 	for (size_t i = 0; !result && i < all->count; i++) {
 		if (i)
 			tally_buffer_text(out, "\n\n");
-		result = tally_annotate_text(&all->items[i], &request->view, out,
+		result = tally_annotate_text(&all->items[i], &request->layout, out,
 					     all->count == 1 ? hottest : NULL);
 	}
 	return result;
@@ -256,7 +252,7 @@ static int write_json(const struct annotations *all, const struct request *reque
 	tally_json_u64(&json, "version", 1);
 	tally_json_array(&json, "functions");
 	for (size_t i = 0; i < all->count; i++)
-		tally_annotate_json(&all->items[i], request->view.sources, &json);
+		tally_annotate_json(&all->items[i], request->layout.sources, &json);
 	tally_json_end(&json);
 	tally_json_end(&json);
 	return out->failed ? -ENOMEM : 0;
@@ -266,7 +262,7 @@ static int write_functions(const struct annotations *all, const struct request *
 			   struct tally_buffer *out, size_t *hottest)
 {
 	if (request->html)
-		return tally_annotate_html(all->items, all->count, &request->view, out);
+		return tally_annotate_html(all->items, all->count, &request->layout, out);
 	return request->json ? write_json(all, request, out)
 			     : write_text(all, request, out, hottest);
 }
@@ -294,32 +290,20 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 		       : 0;
 }
 
-static bool leaves_out_idle(const struct request *request)
-{
-	return !request->shows_idle && !request->choice.name &&
-	       !tally_filter_means_idle(&request->filter);
-}
-
-static int read_profile(const struct request *request, bool leaves_only,
+static int read_profile(const struct request *request, enum tally_view_stacks stacks,
 			struct tally_profile **profile, struct tally_error *err)
 {
+	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true };
+	struct tally_view_options view = request->view;
 	struct tally_recording *recording;
-	struct tally_profile_options samples = { .filter = request->filter,
-						 .merge_threads = true,
-						 .merge_cpus = true,
-						 .leaves_out_idle = leaves_out_idle(request) };
-	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
+	view.stacks = stacks;
+	view.wants_lines = view.wants_code = true;
+	/* a function that was named is shown even if it is the idle task's */
+	view.shows_idle |= request->choice.name != NULL;
+	int result = tally_view_open(&view, &recording, err);
 	if (result < 0)
 		return result;
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request->names);
-	recording->names.keep_mangled = request->mangled;
-	recording->names.no_inlines = request->no_inlines;
-	recording->names.wants_lines = true;
-	recording->leaves_only = leaves_only;
-	if (recording->tasks.jits)
-		recording->tasks.jits->wants_code = true;
-	return tally_command_profile_new(recording, &samples, profile, err);
+	return tally_view_profile(&view, recording, &samples, profile, err);
 }
 
 /* Explains why a function has no samples: they may be in functions that it calls. Only stacks show
@@ -330,10 +314,10 @@ static void tell_of_callees(const struct request *request, struct tally_error *e
 	struct tally_annotation_weight weight, total;
 	struct tally_profile *profile;
 	uint32_t event;
-	if (!strcmp(tally_recording_path(request->input), "-") ||
-	    read_profile(request, false, &profile, &ignored) < 0)
+	if (!strcmp(tally_view_path(request->view.input), "-") ||
+	    read_profile(request, TALLY_VIEW_STACKS, &profile, &ignored) < 0)
 		return;
-	if (!tally_profile_event(profile, request->filter.event, &event, &ignored) &&
+	if (!tally_profile_event(profile, request->view.filter.event, &event, &ignored) &&
 	    !tally_hot_functions_above(profile, event, &request->choice, &weight) &&
 	    weight.samples) {
 		tally_profile_totals(profile, event, &total.samples, &total.period);
@@ -379,25 +363,25 @@ static int show(const struct tally_command *command, struct request *request,
 	char size[TALLY_SIZE_TEXT];
 	struct tally_pager pager = { 0 };
 	size_t hottest = 0;
-	struct tally_source_files sources = { .root = request->names.search.root,
+	struct tally_source_files sources = { .root = request->view.names.search.root,
 					      .shared = request->shared_sources };
 	bool is_text = !request->html && !request->json;
-	request->view.sources = &sources;
-	tally_filter_text(&request->filter, &taken);
-	request->view.taken = taken.length ? tally_buffer_string(&taken) : NULL;
+	request->layout.sources = &sources;
+	tally_filter_text(&request->view.filter, &taken);
+	request->layout.taken = taken.length ? tally_buffer_string(&taken) : NULL;
 	int result = make_all(command, profile, request, &all, &err);
 	if (result == -ENOENT && request->choice.name)
 		tell_of_callees(request, &err);
 	bool is_shown = !result && is_text && !request->output;
 	if (is_shown) {
 		tally_pager_measure(&pager);
-		request->view.columns = pager.columns;
+		request->layout.columns = pager.columns;
 		sources.is_for_terminal = pager.columns;
-		request->view.colours = pager.colours;
+		request->layout.colours = pager.colours;
 	}
-	request->view.recorded_ns = recorded_until(profile->recording,
-						   tally_recording_path(request->input));
-	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	request->layout.recorded_ns = recorded_until(profile->recording,
+						     tally_view_path(request->view.input));
+	request->layout.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	if (!result && write_functions(&all, request, &out, &hottest) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result && is_shown)
@@ -410,7 +394,7 @@ static int show(const struct tally_command *command, struct request *request,
 		tally_say("tally annotate: wrote %s (%s)%s", request->output,
 			  tally_size_text(out.length, size),
 			  request->html ? "; open it in a browser" : "");
-	tally_command_warn(command, profile->recording);
+	tally_view_warn(command->name, profile->recording);
 	warn_of_left_out(&sources);
 	for (size_t i = 0; i < all.count; i++)
 		tally_annotation_release(&all.items[i]);
@@ -425,13 +409,22 @@ static int read_and_show(const struct tally_command *command, struct request *re
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_profile *profile;
-	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	const char *const inputs[] = { tally_view_path(request->view.input), NULL };
 	if (tally_output_check(request->output, inputs, &err) < 0 ||
-	    read_profile(request, true, &profile, &err) < 0)
+	    read_profile(request, TALLY_VIEW_LEAVES, &profile, &err) < 0)
 		return tally_command_fail(command, &err);
 	int status = show(command, request, profile);
 	tally_profile_free(profile);
 	return status;
+}
+
+int tally_annotate_function(const struct tally_view_options *view,
+			    const struct tally_function_choice *choice)
+{
+	struct request request = { .view = *view,
+				   .choice = *choice,
+				   .layout = { .with_source = true } };
+	return read_and_show(&tally_command_annotate, &request);
 }
 
 static const char *const endings[] = { ".html", ".htm", NULL };
@@ -439,7 +432,7 @@ static const char *const endings[] = { ".html", ".htm", NULL };
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
-	struct request request = { .view = { .with_source = true } };
+	struct request request = { .layout = { .with_source = true } };
 	/* options may follow the function */
 	while (tally_options_parse(&walk, &request) && walk.index < argc) {
 		if (request.choice.name)

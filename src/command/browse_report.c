@@ -1,18 +1,17 @@
 /* The loop that draws the browser, waits for a key, and does what the key requests: it builds the
- * report again, changes the event, or runs `annotate` in a child process.  The child gets the
- * report's selection as options. */
+ * report again, changes the event, or runs `annotate` in a child process, with the options of the
+ * report's view. */
 #include "command/browse_report.h"
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "command/command.h"
-#include "view/view_messages.h"
 #include "browse/browse.h"
+#include "command/annotate.h"
 #include "output/pager.h"
 #include "output/report_text.h"
 #include "profile/hot_functions.h"
 #include "profile/idle.h"
+#include "view/view_messages.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -110,88 +109,42 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 	return true;
 }
 
-static const struct tally_command *annotate_command(void)
-{
-	for (size_t i = 0; tally_commands[i]; i++)
-		if (!strcmp(tally_commands[i]->name, "annotate"))
-			return tally_commands[i];
-	return NULL;
-}
-
-struct arguments {
-	struct tally_arena arena;
-	const char *items[32];
-	unsigned count;
+/* Lists of one item each, which select the samples of an entry. */
+struct entry_lists {
+	char *comm; /* allocated */
+	char pid[16], tid[16], cpu[16];
 };
 
-/* Adds "--cpu=3". */
-static void add_argument(struct arguments *arguments, const char *option, const char *value)
+static const char *write_number(char text[16], uint32_t number)
 {
-	char *text = value ? tally_arena_printf(&arguments->arena, "--%s=%s", option, value) :
-			     tally_arena_printf(&arguments->arena, "--%s", option);
-	if (text)
-		arguments->items[arguments->count++] = text;
+	snprintf(text, 16, "%u", number);
+	return text;
 }
 
-static void add_number(struct arguments *arguments, const char *option, uint32_t number)
-{
-	char text[16];
-	snprintf(text, sizeof(text), "%u", number);
-	add_argument(arguments, option, text);
-}
-
-/* Adds a name as a pattern that matches only itself. */
-static void add_name(struct arguments *arguments, const char *option, const char *name)
-{
-	char *quoted = tally_arena_alloc(&arguments->arena, 2 * strlen(name) + 1);
-	if (!quoted)
-		return;
-	tally_list_quote(name, quoted);
-	add_argument(arguments, option, quoted);
-}
-
-/* Selects the samples and names of the report. */
-static void add_selection(struct arguments *arguments, const struct tally_profile_filter *filter,
-			  const struct tally_name_sources *names)
-{
-	const struct {
-		const char *option, *value;
-	} texts[] = {
-		{ "comm", filter->comms },       { "pid", filter->pids },
-		{ "tid", filter->tids },         { "cpu", filter->cpus },
-		{ "time", filter->time },        { "symfs", names->search.root },
-		{ "vmlinux", names->vmlinux },   { "buildid-dir", names->search.build_ids },
-		{ "kallsyms", names->kallsyms },
-	};
-	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].value)
-			add_argument(arguments, texts[i].option, texts[i].value);
-	if (names->modules)
-		add_argument(arguments, "modules", NULL);
-	if (names->full_names)
-		add_argument(arguments, "full-names", NULL);
-	if (names->asks_debuginfod)
-		add_argument(arguments, "debuginfod", names->debuginfod_urls);
-}
-
-/* Restricts `annotate` to the entry's command, thread and CPU: samples of python3's memcpy() are
- * not those of gcc's. */
-static void add_entry(struct arguments *arguments, const struct report_browser *view)
+/* Restricts the filter to the entry's command, thread and CPU: samples of python3's memcpy() are not
+ * those of gcc's. */
+static void select_entry(const struct report_browser *view, struct entry_lists *lists,
+			 struct tally_profile_filter *filter)
 {
 	const struct tally_report_entry *entry = tally_browse_entry(&view->browser.browse);
 	const bool *by = view->options.by, has_threads = view->report.threads > 1;
-	const char *comm = entry && by[TALLY_SORT_COMM] && view->report.comms > 1
-				   ? tally_strings_text(&view->profile->recording->tasks.strings,
-							entry->key[TALLY_SORT_COMM])
-				   : NULL;
-	if (comm && *comm)
-		add_name(arguments, "comm", comm);
-	if (entry && by[TALLY_SORT_PID] && has_threads)
-		add_number(arguments, "pid", entry->key[TALLY_SORT_PID]);
-	if (entry && by[TALLY_SORT_TID] && has_threads)
-		add_number(arguments, "tid", entry->key[TALLY_SORT_TID]);
-	if (entry && by[TALLY_SORT_CPU] && entry->key[TALLY_SORT_CPU] != UINT32_MAX)
-		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
+	if (!entry)
+		return;
+	if (by[TALLY_SORT_COMM] && view->report.comms > 1) {
+		const char *comm = tally_strings_text(&view->profile->recording->tasks.strings,
+						      entry->key[TALLY_SORT_COMM]);
+		lists->comm = malloc(2 * strlen(comm) + 1);
+		if (*comm && lists->comm) {
+			tally_list_quote(comm, lists->comm); /* matches only itself */
+			filter->comms = lists->comm;
+		}
+	}
+	if (by[TALLY_SORT_PID] && has_threads)
+		filter->pids = write_number(lists->pid, entry->key[TALLY_SORT_PID]);
+	if (by[TALLY_SORT_TID] && has_threads)
+		filter->tids = write_number(lists->tid, entry->key[TALLY_SORT_TID]);
+	if (by[TALLY_SORT_CPU] && entry->key[TALLY_SORT_CPU] != UINT32_MAX)
+		filter->cpus = write_number(lists->cpu, entry->key[TALLY_SORT_CPU]);
 }
 
 /* True if the code can be read: code without a symbol must be in a file. */
@@ -218,28 +171,32 @@ static bool has_own_samples(const struct report_browser *view, uint32_t function
 	return result != -ENOENT;
 }
 
-static int run_annotate(const struct report_browser *view, const struct tally_command *command,
-			uint32_t function)
+static int run_annotate(const struct report_browser *view, uint32_t function)
 {
-	const struct tally_browse_request *request = view->request;
 	const struct tally_names *names = view->browser.browse.names;
-	struct arguments arguments = { .items = { "annotate" }, .count = 1 };
-	const char *name = tally_names_plain_text(names, function);
-	add_argument(&arguments, "input", request->input);
-	add_number(&arguments, "event", view->options.event);
-	add_argument(&arguments, "object", tally_names_short_object(names, function));
-	add_selection(&arguments, request->filter, request->names);
-	if (names->keep_mangled)
-		add_argument(&arguments, "no-demangle", NULL);
-	if (names->no_inlines)
-		add_argument(&arguments, "no-inline", NULL);
-	add_entry(&arguments, view);
-	arguments.items[arguments.count++] = "--";
-	arguments.items[arguments.count++] = name;
+	const struct tally_function_choice choice = {
+		.name = tally_names_plain_text(names, function),
+		.object = tally_names_short_object(names, function),
+	};
+	const struct tally_view_options *shown = view->request->view;
+	struct tally_view_options wanted = {
+		.input = shown->input,
+		.filter = shown->filter,
+		.names = shown->names,
+		.keep_mangled = shown->keep_mangled,
+		.no_inlines = shown->no_inlines,
+	};
+	struct entry_lists lists = { 0 };
+	char event[16];
+	wanted.filter.event = write_number(event, view->options.event);
+	/* the function is chosen by its name, and its callers don't matter */
+	wanted.filter.objects = wanted.filter.symbols = NULL;
+	wanted.filter.frames_max = 0;
+	wanted.names.verbose = false; /* the report prints the details */
+	select_entry(view, &lists, &wanted.filter);
 	setenv("LESS", "RS", 1); /* the pager stays even if everything fits on the screen */
-	int status = command->run(command, (int)arguments.count,
-				  (char **)(uintptr_t)arguments.items);
-	tally_arena_release(&arguments.arena);
+	int status = tally_annotate_function(&wanted, &choice);
+	free(lists.comm);
 	return status;
 }
 
@@ -250,11 +207,9 @@ static void annotate(struct report_browser *view)
 	const struct tally_names *names = browser->browse.names;
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
 	uint32_t function = line ? tally_browse_function(&browser->browse, line) : UINT32_MAX;
-	const struct tally_command *command = annotate_command();
-	if (!command || function == UINT32_MAX || !has_code(names, function)) {
+	if (function == UINT32_MAX || !has_code(names, function)) {
 		snprintf(browser->message, sizeof(browser->message),
-			 command ? "code without a symbol and a file can't be annotated"
-				 : "this tally can't annotate");
+			 "code without a symbol and a file can't be annotated");
 		return;
 	}
 	if (!line->branch && !has_own_samples(view, function)) {
@@ -265,7 +220,7 @@ static void annotate(struct report_browser *view)
 	browser->screen->ops->suspend(browser->screen);
 	int status = 0, pid = fork();
 	if (!pid)
-		_exit(run_annotate(view, command, function));
+		_exit(run_annotate(view, function));
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -279,12 +234,16 @@ static void annotate(struct report_browser *view)
 	browser->screen->ops->resume(browser->screen);
 }
 
-static int grant(struct report_browser *view, enum tally_browser_wish wish, bool *leave)
+/* Does what a key requests. */
+static int act(struct report_browser *view, enum tally_browser_wish wish, bool *leave)
 {
 	switch (wish) {
 	case TALLY_WISH_REPORT: return build(view);
-	case TALLY_WISH_NEXT_EVENT: return go_to_event(view, false) ? build(view) : 0;
-	case TALLY_WISH_PREVIOUS_EVENT: return go_to_event(view, true) ? build(view) : 0;
+	case TALLY_WISH_NEXT_EVENT:
+	case TALLY_WISH_PREVIOUS_EVENT:
+		if (!go_to_event(view, wish == TALLY_WISH_PREVIOUS_EVENT))
+			return 0;
+		return build(view);
 	case TALLY_WISH_ANNOTATE: annotate(view); return 0;
 	case TALLY_WISH_QUIT: *leave = true; return 0;
 	case TALLY_WISH_FAIL: return -ENOMEM;
@@ -308,14 +267,13 @@ int tally_browse_report(struct tally_screen *screen, const struct tally_profile 
 					       .has_threads = true,
 					       .errors = request->errors };
 	tally_browse_init(&view.browser.browse, &profile->recording->names);
-	tally_command_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message,
-				    sizeof(view.browser.message));
+	tally_view_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message,
+				 sizeof(view.browser.message));
 	int result = build(&view);
 	while (!result && !leave) {
 		tally_browser_draw(&view.browser);
-		result = grant(&view,
-			       tally_browser_key(&view.browser, screen->ops->key(screen, -1)),
-			       &leave);
+		result = act(&view, tally_browser_key(&view.browser, screen->ops->key(screen, -1)),
+			     &leave);
 	}
 	tally_browse_release(&view.browser.browse);
 	tally_report_release(&view.report);

@@ -2,17 +2,15 @@
 #ifndef TALLY_COMMAND_BROWSE_REPORT_H
 #define TALLY_COMMAND_BROWSE_REPORT_H
 
-#include "command/command.h"
 #include "browse/screen.h"
 #include "report/report_model.h"
+#include "view/view_options.h"
 
 struct tally_browse_request {
-	const char *input; /* path of the recording */
+	/* how the recording was opened; `annotate` opens it likewise */
+	const struct tally_view_options *view;
 	struct tally_report_options report; /* initial options */
 	bool errors; /* show sampling errors on narrow screens as well */
-	/* what selected samples and names for this profile; `annotate` gets the same */
-	const struct tally_profile_filter *filter;
-	const struct tally_name_sources *names;
 };
 
 /* Returns when the user leaves: 0 or -ENOMEM. */

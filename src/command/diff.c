@@ -1,11 +1,9 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
 #include "command/command.h"
-#include "view/view_options.h"
-#include "view/view_stacks.h"
-#include "command/name_options.h"
 #include "output/diff_view.h"
 #include "output/pager.h"
+#include "view/view_stacks.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -41,13 +39,13 @@ static int take_sort(void *taker, const struct tally_option *option, const char 
 	const struct tally_option_key keys[] = {
 		{ "comm", &diff->by_comm },     { "dso", &diff->by_object },
 		{ "object", &diff->by_object }, { "sym", &diff->by_symbol },
-		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
+		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.view.wants_lines },
 	};
 	(void)option;
 	if (tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
 			      "object symbol", err) < 0)
 		return -EINVAL;
-	diff->by_symbol |= request->input.by_line; /* lines belong to functions */
+	diff->by_symbol |= request->input.view.wants_lines; /* lines belong to functions */
 	return 0;
 }
 
@@ -96,7 +94,7 @@ static int take_computation(void *taker, const struct tally_option *option, cons
 static int take_cpus(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
 {
-	int result = tally_filter_take_cpus(taker, option, value, err);
+	int result = tally_view_take_cpus(taker, option, value, err);
 	if (result < 0)
 		tally_error_hint(err,
 				 "-C selects CPUs; perf diff's -C, for commands, is --comm %s here",
@@ -113,7 +111,7 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct request, diff.children) },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
 	  "compare symbols: inlined functions count for them",
-	  TALLY_SET(struct request, input.no_inlines) },
+	  TALLY_SET(struct request, input.view.no_inlines) },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "compare each function's share of its recording (share), its time or\n"
 	  "events (time), or its samples (samples); share",
@@ -132,14 +130,17 @@ static const struct tally_option options[] = {
 	  TALLY_ALSO(struct request, percent_given) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
 	  "compare this event's samples (the first)", TALLY_TEXT(struct request, input.event) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, input.filter),
-	TALLY_FILTER_OPTIONS_BY(struct request, input.filter, take_cpus),
-	TALLY_FILTER_LEAF_OPTIONS(struct request, input.filter),
-	TALLY_IDLE_OPTION(struct request, input.shows_idle),
-	TALLY_LANGUAGE_OPTION(struct request, input.joins_runtimes),
-	TALLY_NAME_OPTIONS('k', struct request, input.names),
-	TALLY_RAW_ADDRESSES_OPTION(struct request, input.names),
-	TALLY_FULL_NAMES_OPTION(struct request, input.names),
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_comm_option, struct request, input.view) },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs",
+	  TALLY_TEXT(struct request, input.view.filter.cpus), TALLY_TAKE(take_cpus) },
+	{ TALLY_INCLUDE(tally_view_time_option, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_leaf_options, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_language_option, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct request, input.view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct request, input.view) },
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 if it holds: 'parse > +2' (see below); repeatable",
 	  TALLY_TAKE(take_condition) },
@@ -152,11 +153,11 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct request, json) },
 	/* perf's names */
 	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, input.filter.comms) },
+	  TALLY_TEXT(struct request, input.view.filter.comms) },
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, input.filter.objects) },
+	  TALLY_TEXT(struct request, input.view.filter.objects) },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, input.filter.symbols) },
+	  TALLY_TEXT(struct request, input.view.filter.symbols) },
 	{ 'c', "compute", TALLY_ARGUMENT_REQUIRED, "delta-abs", NULL,
 	  TALLY_TAKE(take_computation) },
 	TALLY_OPTIONS_END,
@@ -171,10 +172,10 @@ static int load_runs(const struct tally_command *command, const struct request *
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < runs->count; i++) {
 		struct tally_stacks_input input = request->input;
-		input.path = runs->paths[i];
+		input.view.input = runs->paths[i];
 		input.messages = messages;
 		input.with_full_names = true;
-		int result = tally_load_stacks(command, &input, &runs->stacks[i], err);
+		int result = tally_load_stacks(command->name, &input, &runs->stacks[i], err);
 		if (result < 0)
 			return result;
 		if (!runs->stacks[i].total_weight) {

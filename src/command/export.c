@@ -3,13 +3,12 @@
 #include "base/buffer.h"
 #include "base/gzip.h"
 #include "command/command.h"
-#include "view/view_options.h"
-#include "command/name_options.h"
 #include "command/output_file.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
 #include "export/export.h"
 #include "profile/idle.h"
+#include "view/view_messages.h"
+#include "view/view_open.h"
+#include "view/view_progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,11 +16,9 @@
 #include <unistd.h>
 
 struct request {
-	const char *input, *output, *event;
+	struct tally_view_options view;
+	const char *output, *event;
 	const struct tally_export_format *format;
-	struct tally_profile_filter filter;
-	struct tally_name_sources names;
-	bool no_inlines, shows_idle;
 };
 
 /* without the first separator */
@@ -40,7 +37,7 @@ static int take_format(void *taker, const struct tally_option *option, const cha
 }
 
 static const struct tally_option options[] = {
-	TALLY_INPUT_OPTION(struct request, input),
+	{ TALLY_INCLUDE(tally_view_input_option, struct request, view) },
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
 	  &(TALLY_EXPORT_LIST " (default: by -o's name)")[2], &(TALLY_EXPORT_CHOICES)[1],
 	  TALLY_TAKE(take_format) },
@@ -50,15 +47,14 @@ static const struct tally_option options[] = {
 	  TALLY_TEXT(struct request, output) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first)",
 	  TALLY_TEXT(struct request, event) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
-	TALLY_FILTER_OPTIONS(struct request, filter),
-	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
-	TALLY_IDLE_OPTION(struct request, shows_idle),
-	TALLY_NAME_OPTIONS('k', struct request, names),
-	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
-	TALLY_FULL_NAMES_OPTION(struct request, names),
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
-	  TALLY_SET(struct request, no_inlines) },
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_no_inline_option, struct request, view) },
 	TALLY_OPTIONS_END,
 };
 
@@ -114,11 +110,11 @@ static int leave_out_idle(const struct tally_command *command, const struct requ
 {
 	struct tally_left_out idle;
 	uint64_t rest;
-	if (request->shows_idle || tally_filter_means_idle(&request->filter))
+	if (!tally_view_leaves_out_idle(&request->view))
 		return 0;
 	if (tally_samples_leave_out_idle(samples, event, &idle, &rest) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	tally_command_say_idle(command, NULL, &idle, rest);
+	tally_view_say_idle(command->name, NULL, &idle, rest);
 	return 0;
 }
 
@@ -162,30 +158,26 @@ out:
 static int read_and_export(const struct tally_command *command, const struct request *request,
 			   struct tally_error *err)
 {
-	struct tally_command_progress progress;
-	struct tally_samples_options samples_options = { .filter = request->filter,
-							 .progress = tally_command_progress,
+	struct tally_view_progress progress;
+	struct tally_samples_options samples_options = { .filter = request->view.filter,
+							 .progress = tally_view_progress,
 							 .context = &progress };
 	struct tally_recording *recording;
 	struct tally_samples *samples;
-	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	const char *const inputs[] = { tally_view_path(request->view.input), NULL };
 	int result = tally_output_check(request->output, inputs, err);
 	if (!result)
-		result = tally_recording_open(inputs[0], &recording, err);
+		result = tally_view_open(&request->view, &recording, err);
 	if (result < 0)
 		return result;
-	tally_output_protect(recording);
-	recording->names.no_inlines = request->no_inlines;
-	recording->has_signed_sums = request->format->is_signed;
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request->names);
-	tally_command_progress_start(&progress);
+	tally_view_protect(recording);
+	tally_view_progress_start(&progress);
 	result = tally_samples_new(recording, &samples_options, &samples, err);
-	tally_command_progress_end(&progress);
+	tally_view_progress_end(&progress);
 	if (result < 0)
 		return result;
 	result = export_samples(command, request, samples, err);
-	tally_command_warn(command, recording);
+	tally_view_warn(command->name, recording);
 	tally_samples_free(samples);
 	return result;
 }
@@ -195,13 +187,15 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
 		return tally_command_misuse(command, "name a format with --format: %s",
 					    format_names);
-	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err)
-							    : TALLY_EXIT_OK;
+	request.view.has_signed_sums = request.format->is_signed;
+	if (read_and_export(command, &request, &err) < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_export = {

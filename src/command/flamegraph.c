@@ -1,19 +1,16 @@
 /* The command `flamegraph`: loads stacks and draws them.  A command given after -- is first
  * recorded into a temporary file.  With --diff, two inputs are loaded, and their frames are
  * matched. */
-#include "view/view_open.h"
 #include "base/environment.h"
 #include "base/number_text.h"
 #include "base/output_path.h"
 #include "command/command.h"
-#include "view/view_options.h"
-#include "view/view_stacks.h"
-#include "command/name_options.h"
 #include "command/output_file.h"
-
 #include "diff/stack_match.h"
 #include "flamegraph/flamegraph.h"
 #include "perfdata/off_cpu_event.h"
+#include "view/view_open.h"
+#include "view/view_stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +58,7 @@ static int take_min_width(void *taker, const struct tally_option *option, const 
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)",
-	  TALLY_TEXT(struct flamegraph, input.path) },
+	  TALLY_TEXT(struct flamegraph, input.view.input) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE, .svg or .html; - is standard output\n"
 	  "(flamegraph.svg; standard output if it is not a terminal)",
@@ -75,12 +72,12 @@ static const struct tally_option options[] = {
 	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
 	  "recorded that way",
 	  TALLY_TAKE(take_off_cpu) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct flamegraph, input.filter),
-	TALLY_FILTER_OPTIONS(struct flamegraph, input.filter),
-	TALLY_FILTER_STACK_OPTION(struct flamegraph, input.filter.frames_max),
-	TALLY_NAME_OPTIONS('k', struct flamegraph, input.names),
-	TALLY_RAW_ADDRESSES_OPTION(struct flamegraph, input.names),
-	TALLY_FULL_NAMES_OPTION(struct flamegraph, input.names),
+	{ TALLY_INCLUDE(tally_view_task_options, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct flamegraph, input.view) },
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "widths show samples, or period: the time or events that\nsamples stand for (period, "
 	  "if known)",
@@ -105,16 +102,13 @@ static const struct tally_option options[] = {
 	  "colour by what changed since OLD, a recording or text like the input:\n"
 	  "red grew, blue shrank",
 	  TALLY_TEXT(struct flamegraph, old) },
-	TALLY_IDLE_OPTION(struct flamegraph, input.shows_idle),
-	TALLY_LANGUAGE_OPTION(struct flamegraph, input.joins_runtimes),
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "show waits in the scheduler's own functions, not in their caller",
-	  TALLY_SET(struct flamegraph, input.shows_scheduler) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_language_option, struct flamegraph, input.view) },
+	{ TALLY_INCLUDE(tally_view_scheduler_option, struct flamegraph, input.view) },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
 	  "draw waits (like --off-cpu), with the waker above each stack",
 	  TALLY_SET(struct flamegraph, input.with_wakers), TALLY_TAKE(take_off_cpu) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
-	  TALLY_SET(struct flamegraph, input.no_inlines) },
+	{ TALLY_INCLUDE(tally_view_no_inline_option, struct flamegraph, input.view) },
 	TALLY_OPTIONS_END,
 };
 
@@ -151,7 +145,7 @@ static int record_command(struct flamegraph *graph, char *path, struct tally_err
 	graph->status = tally_command_record.run(&tally_command_record, head_count + count, argv);
 	free(argv);
 	struct stat recorded;
-	graph->input.path = path;
+	graph->input.view.input = path;
 	/* If recording failed, `record` has printed the reason, and the file is missing or
 	 * empty. */
 	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
@@ -178,14 +172,14 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 {
 	graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
-		return tally_load_stacks(command, &graph->input, stacks, err);
+		return tally_load_stacks(command->name, &graph->input, stacks, err);
 	struct tally_output_path path;
 	int status = name_temporary(&path, err);
 	if (status < 0)
 		return status;
 	status = record_command(graph, path.path, err);
 	if (!status)
-		status = tally_load_stacks(command, &graph->input, stacks, err);
+		status = tally_load_stacks(command->name, &graph->input, stacks, err);
 	unlinkat(path.folder, path.name, 0);
 	tally_output_path_close(&path);
 	return status;
@@ -202,8 +196,8 @@ static int load_sides(const struct tally_command *command, const struct flamegra
 	struct tally_stacks old = { 0 };
 	struct tally_stacks_input input = graph->input;
 	struct tally_match match = { 0 };
-	input.path = graph->old;
-	int status = tally_load_stacks(command, &input, &old, err);
+	input.view.input = graph->old;
+	int status = tally_load_stacks(command->name, &input, &old, err);
 	if (!status) {
 		status = tally_match_stacks(&old, 1, new, 1, &match);
 		if (!status)
@@ -226,7 +220,7 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct tally_buffer file = { 0 };
 	char size[TALLY_SIZE_TEXT];
 	struct tally_input_messages messages = { 0 };
-	const char *const inputs[] = { tally_recording_path(graph->input.path), graph->old, NULL };
+	const char *const inputs[] = { tally_view_path(graph->input.view.input), graph->old, NULL };
 	graph->input.messages = graph->old ? &messages : NULL;
 	int status = tally_output_check(
 		graph->output, graph->command ? (const char *const *)graph->command : inputs, err);
@@ -264,14 +258,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct flamegraph graph = { .input = { .arranges_waits = true } };
 	/* options may follow the input; behind -- a command begins */
 	while (tally_options_parse(&walk, &graph) && !walk.dashes && walk.index < argc &&
-	       tally_options_take_file(&walk, &graph.input.path, 1,
+	       tally_options_take_file(&walk, &graph.input.view.input, 1,
 				       "unexpected input '%s'; a command to record follows --"))
 		;
 	if (walk.status >= 0)
 		return walk.status;
 	if (walk.dashes && walk.index == argc)
 		return tally_command_misuse(command, "no command after --");
-	if (walk.dashes && graph.input.path)
+	if (walk.dashes && graph.input.view.input)
 		return tally_command_misuse(command,
 					    "either an input or a command to record, not both");
 	if (walk.dashes)

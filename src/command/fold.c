@@ -1,14 +1,11 @@
-/* The command `fold`: a table of options between command/load_stacks.c, which reads any input, and
+/* The command `fold`: a table of options between view/view_stacks.c, which reads any input, and
  * output/folded.c, which writes the lines. */
-#include "view/view_open.h"
 #include "command/command.h"
-#include "view/view_options.h"
-#include "view/view_stacks.h"
-#include "command/name_options.h"
 #include "command/output_file.h"
-
 #include "output/folded.h"
 #include "perfdata/off_cpu_event.h"
+#include "view/view_open.h"
+#include "view/view_stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,20 +34,20 @@ static int take_all(void *taker, const struct tally_option *option, const char *
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)",
-	  TALLY_TEXT(struct fold, input.path) },
+	  TALLY_TEXT(struct fold, input.view.input) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, not to standard output",
 	  TALLY_TEXT(struct fold, output) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "fold this event's samples (the first)",
 	  TALLY_TEXT(struct fold, input.event) },
 	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT",
 	  "stackcollapse-perf's name for --event", TALLY_TEXT(struct fold, input.event) },
-	TALLY_FILTER_OPTIONS(struct fold, input.filter),
-	TALLY_FILTER_TASK_OPTIONS("pids", "tids", struct fold, input.filter),
-	TALLY_FILTER_STACK_OPTION(struct fold, input.filter.frames_max),
-	TALLY_IDLE_OPTION(struct fold, input.shows_idle),
-	TALLY_LANGUAGE_OPTION(struct fold, input.joins_runtimes),
-	TALLY_NAME_OPTIONS(0, struct fold, input.names),
-	TALLY_RAW_ADDRESSES_OPTION(struct fold, input.names),
+	{ TALLY_INCLUDE(tally_view_filter_options, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_tasks_options, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_language_option, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_name_options_without_k, struct fold, input.view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct fold, input.view) },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
 	  "waits (record --off-cpu), with the waker after each stack",
 	  TALLY_SET(struct fold, input.with_wakers), TALLY_ALSO(struct fold, input.arranges_waits),
@@ -76,9 +73,8 @@ static const struct tally_option options[] = {
 	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL,
 	  "keep parameter lists, quotes and blanks in names",
 	  TALLY_SET(struct fold, folded.full_names),
-	  TALLY_ALSO(struct fold, input.names.full_names) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
-	  TALLY_SET(struct fold, input.no_inlines) },
+	  TALLY_ALSO(struct fold, input.view.names.full_names) },
+	{ TALLY_INCLUDE(tally_view_no_inline_option, struct fold, input.view) },
 	TALLY_OPTIONS_END,
 };
 
@@ -87,10 +83,10 @@ static int fold_input(const struct tally_command *command, const struct fold *fo
 {
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
-	const char *const inputs[] = { tally_recording_path(fold->input.path), NULL };
+	const char *const inputs[] = { tally_view_path(fold->input.view.input), NULL };
 	int status = tally_output_check(fold->output, inputs, err);
 	if (!status)
-		status = tally_load_stacks(command, &fold->input, &stacks, err);
+		status = tally_load_stacks(command->name, &fold->input, &stacks, err);
 	if (!status)
 		status = tally_folded_write(&stacks, &fold->folded, &text, err);
 	if (!status)
@@ -107,7 +103,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct fold fold = { 0 };
 	/* options may follow the input */
 	while (tally_options_parse(&walk, &fold) && walk.index < argc &&
-	       tally_options_take_file(&walk, &fold.input.path, 1, "unexpected input '%s'"))
+	       tally_options_take_file(&walk, &fold.input.view.input, 1, "unexpected input '%s'"))
 		;
 	if (walk.status >= 0)
 		return walk.status;

@@ -2,8 +2,8 @@
  * time of modification; in a recording that is a directory, that file is `data`. */
 #include "command/header_options.h"
 
-#include "view/view_messages.h"
 #include "output/recording_header.h"
+#include "view/view_messages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,15 +24,17 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, out);
 }
 
-int tally_command_header_only(const struct tally_command *command,
-			      struct tally_recording *recording, const char *path,
+int tally_command_header_only(const struct tally_command *command, const char *path,
 			      const struct tally_header_request *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer out = { 0 };
+	struct tally_recording *recording;
 	struct tally_raw_record raw;
 	struct tally_record record;
 	int result = 0;
+	if (tally_recording_open(path, &recording, &err) < 0)
+		return tally_command_fail(command, &err);
 	/* A pipe's metadata are in the stream; reading to the end also spares its writer
 	 * SIGPIPE. */
 	if (tally_perfdata_is_pipe(recording->data))
@@ -41,7 +43,7 @@ int tally_command_header_only(const struct tally_command *command,
 	tally_command_header(recording, path, request, &out);
 	fputs(tally_buffer_string(&out), stdout);
 	tally_buffer_release(&out);
-	tally_command_warn(command, recording);
+	tally_view_warn(command->name, recording);
 	tally_recording_close(recording);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }

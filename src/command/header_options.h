@@ -25,10 +25,9 @@ struct tally_header_request {
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out);
 
-/* --header-only: prints the header; reads a pipe to its end first. Closes the recording. Returns
- * the exit status. */
-int tally_command_header_only(const struct tally_command *command,
-			      struct tally_recording *recording, const char *path,
+/* --header-only: prints the header of the recording at `path`; reads a pipe to its end first.
+ * Returns the exit status. */
+int tally_command_header_only(const struct tally_command *command, const char *path,
 			      const struct tally_header_request *request);
 
 #endif

@@ -279,6 +279,18 @@ bool tally_options_parse(struct tally_options *options, void *request)
 	return false;
 }
 
+bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+			       void *request, const char **input, int *status)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	while (tally_options_parse(&walk, request) && walk.index < argc &&
+	       tally_options_take_file(&walk, input, 1,
+				       "one recording at a time: '%s' is too many"))
+		;
+	*status = walk.status;
+	return walk.status < 0;
+}
+
 /* The message was cleaned when it was made (error.h), and may have lines. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)
 {

@@ -46,4 +46,10 @@ bool tally_options_parse(struct tally_options *options, void *request);
 bool tally_options_take_file(struct tally_options *options, const char **files, unsigned most,
 			     const char *excess);
 
+/* Parses options and at most one recording, in any order; stores the recording's name in `*input`
+ * unless an option did. Returns false when the command must exit with `*status`, after the help or
+ * an error was printed. */
+bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+			       void *request, const char **input, int *status);
+
 #endif

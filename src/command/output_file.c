@@ -1,11 +1,9 @@
 /* Writes through a new file where that can replace the old one, otherwise in place.  Other
- * functions make output private where the recording requires it, and keep inputs and recordings
- * from being overwritten. */
+ * functions keep inputs and recordings from being overwritten. */
 #include "command/output_file.h"
 #include "base/safe_file.h"
 #include "base/new_file.h"
 #include "perfdata/perfdata.h"
-#include "recording/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,48 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Others may not read what this process writes, not even where it replaces a file that they could. */
-static bool is_private;
-
-static void forbid(mode_t bits)
-{
-	umask(umask(077) | bits);
-	is_private |= bits & (S_IRGRP | S_IROTH);
-}
-
-/* With ENABLE_ON_EXEC an event belongs to a command that its recorder started.  Tracepoints name
- * other tasks, too: those that a task wakes, or that run after it. */
-static bool is_of_command(const struct tally_recording *recording)
-{
-	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	for (size_t i = 0; i < count; i++) {
-		const struct tally_attr *attr = &events[i].attr;
-		bool is_side_band = attr->type == TALLY_TYPE_SOFTWARE &&
-				    attr->config == TALLY_SW_DUMMY;
-		if (attr->type == TALLY_TYPE_TRACEPOINT ||
-		    (!is_side_band && !(attr->flags & TALLY_ATTR_ENABLE_ON_EXEC)))
-			return false;
-	}
-	return count;
-}
-
-void tally_output_protect(const struct tally_recording *recording)
-{
-	struct stat file;
-	bool is_anothers = recording->path && !stat(recording->path, &file) &&
-			   file.st_uid != geteuid();
-	if (is_anothers || !is_of_command(recording))
-		forbid(077);
-}
-
-void tally_output_protect_like(int input)
-{
-	struct stat file;
-	if (!fstat(input, &file) && S_ISREG(file.st_mode))
-		forbid(~file.st_mode & 077);
-}
 
 static int write_all(int fd, const struct tally_buffer *text)
 {
@@ -108,7 +64,7 @@ static int replace(const struct tally_output_path *path, const struct tally_buff
 	if (old < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", path->path,
 				       tally_errno_text(errno));
-	int result = write_anew(path->path, is_private ? -1 : old, text, err);
+	int result = write_anew(path->path, tally_output_is_private() ? -1 : old, text, err);
 	close(old);
 	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
 }

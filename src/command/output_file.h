@@ -7,18 +7,9 @@
 
 #include <stdbool.h>
 
-struct tally_recording;
-
 /* Writes the text to `path`; NULL or "-": standard output. An existing file is replaced only when
  * all the text is on disk, and is unchanged after an error. Returns 0, or -errno with a message. */
 int tally_output_write(const char *path, const struct tally_buffer *text, struct tally_error *err);
-
-/* Lets only this user read files that this process creates from now on, if the recording may hold
- * stacks, registers or names of other users' processes: it is another user's file, or records more
- * than a command that it started. */
-void tally_output_protect(const struct tally_recording *recording);
-/* Lets no user read files that this process creates who may not read `input`, a descriptor. */
-void tally_output_protect_like(int input);
 
 /* Refuses an output that can't be opened safely (base/output_path.h) or would destroy work: a file
  * that is also one of the inputs ("-": standard input; NULL ends the list), or any recording.

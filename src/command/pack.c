@@ -1,13 +1,13 @@
-/* The command `pack`: checks its arguments and reports the result.  command/pack_section.c makes
+/* The command `pack`: checks its arguments and reports the result.  view/pack_section.c makes
  * and writes the section of names. */
-#include "command/output_file.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "command/command.h"
-#include "command/name_options.h"
+#include "command/output_file.h"
 #include "view/pack_section.h"
-#include "view/view_open.h"
 #include "view/view_messages.h"
+#include "view/view_open.h"
+#include "view/view_progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,17 +16,17 @@
 #include <unistd.h>
 
 struct request {
-	const char *input, *output;
-	struct tally_name_sources names;
+	struct tally_view_options view;
+	const char *output;
 	bool quiet;
 };
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data)", TALLY_TEXT(struct request, input) },
+	  "the recording (tally.data, else perf.data)", TALLY_TEXT(struct request, view.input) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write a copy and leave the recording unchanged", TALLY_TEXT(struct request, output) },
-	TALLY_NAME_OPTIONS('k', struct request, names),
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, view) },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only warnings and errors",
 	  TALLY_SET(struct request, quiet) },
 	TALLY_OPTIONS_END,
@@ -34,19 +34,19 @@ static const struct tally_option options[] = {
 
 struct reading {
 	const struct tally_command *command;
-	struct tally_command_progress progress;
+	struct tally_view_progress progress;
 };
 
 static void show_progress(void *context, double share)
 {
-	tally_command_progress(&((struct reading *)context)->progress, share);
+	tally_view_progress(&((struct reading *)context)->progress, share);
 }
 
 static void warn(void *context, const struct tally_recording *recording)
 {
 	struct reading *reading = context;
-	tally_command_progress_end(&reading->progress);
-	tally_command_warn(reading->command, recording);
+	tally_view_progress_end(&reading->progress);
+	tally_view_warn(reading->command->name, recording);
 }
 
 /* Makes the section's bytes. Returns 0 or -errno. */
@@ -54,15 +54,15 @@ static int make_section(const struct tally_command *command, const struct reques
 			struct tally_buffer *section, size_t *places, size_t *known,
 			struct tally_error *err)
 {
-	const char *path = request->input;
+	const char *path = request->view.input;
 	struct reading reading = { .command = command };
 	const struct tally_pack_options reads = { .progress = show_progress,
 						  .look = warn,
 						  .context = &reading,
-						  .names = &request->names };
-	tally_command_progress_start(&reading.progress);
+						  .names = &request->view.names };
+	tally_view_progress_start(&reading.progress);
 	int result = tally_pack_section(path, &reads, section, places, known, err);
-	tally_command_progress_end(&reading.progress);
+	tally_view_progress_end(&reading.progress);
 	if (result < 0 || section->length)
 		return result;
 	tally_error_set(err, -ENOENT, *places ? "%s: no sampled place can be named here" :
@@ -77,12 +77,12 @@ static int pack(const struct tally_command *command, const struct request *reque
 		struct tally_error *err)
 {
 	struct tally_buffer section = { 0 };
-	const char *output = request->output ? request->output : request->input;
+	const char *output = request->output ? request->output : request->view.input;
 	size_t places = 0, known = 0;
 	char size[TALLY_SIZE_TEXT];
 	int result = make_section(command, request, &section, &places, &known, err);
 	if (!result)
-		result = tally_pack_write(request->input, output, &section, err);
+		result = tally_pack_write(request->view.input, output, &section, err);
 	if (!result && !request->quiet)
 		tally_say("tally: %s has the names of %s of %s sampled places, in %s", output,
 			  tally_number(known), tally_number(places),
@@ -94,23 +94,23 @@ static int pack(const struct tally_command *command, const struct request *reque
 static int check(const struct request *request, struct tally_error *err)
 {
 	struct stat file;
-	if (!strcmp(request->input, "-"))
+	if (!strcmp(request->view.input, "-"))
 		return tally_error_set(
 			err, -EINVAL,
 			"a recording from a pipe can't be packed: name a file");
 	if (request->output && !strcmp(request->output, "-"))
 		return tally_error_set(err, -EINVAL,
 				       "-o -: a packed recording must go to a file, not a pipe");
-	const char *const inputs[] = { request->input, NULL };
-	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
+	const char *const inputs[] = { request->view.input, NULL };
+	if (stat(request->view.input, &file) < 0 || S_ISREG(file.st_mode))
 		return tally_output_check(request->output, inputs, err);
 	if (!S_ISDIR(file.st_mode))
-		return tally_error_set(err, -EINVAL, "%s is not a file", request->input);
+		return tally_error_set(err, -EINVAL, "%s is not a file", request->view.input);
 	if (request->output)
 		return tally_error_set(
 			err, -EINVAL,
 			"-o: a directory is packed in place: cp -r %s %s, then tally pack %s",
-			request->input, request->output, request->output);
+			request->view.input, request->output, request->output);
 	return 0;
 }
 
@@ -119,10 +119,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
-	if (!request.input)
-		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK)
+	if (!request.view.input)
+		request.view.input = access("tally.data", R_OK) && !access("perf.data", R_OK)
 					? "perf.data"
 					: "tally.data";
 	if (check(&request, &err) < 0)

@@ -40,19 +40,14 @@ struct naming {
 
 static int read_and_pack(struct naming *naming)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
-						    .jit_files = &naming->jit_files,
-						    .files = &naming->files,
-						    .excerpt = naming->excerpt.length
-								       ? &naming->excerpt
-								       : NULL,
-						    .hint = &naming->hint };
-	char path[40];
-	size_t places, known;
-	/* The recording's name may belong to another file by now.  /proc may not be mounted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd);
-	return tally_pack_section(access(path, R_OK) ? naming->name : path, &options,
-				  &naming->section, &places, &known, &naming->err);
+	struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
+					      .jit_files = &naming->jit_files,
+					      .files = &naming->files,
+					      .hint = &naming->hint };
+	if (naming->excerpt.length)
+		options.excerpt = &naming->excerpt;
+	return tally_pack_open_file(naming->fd, naming->name, &options, &naming->section,
+				    &naming->err);
 }
 
 static void *work(void *context)

@@ -3,25 +3,23 @@
  * has instead. */
 #include "base/buffer.h"
 #include "base/json.h"
+#include "base/number_text.h"
 #include "command/browse_report.h"
 #include "command/command.h"
-#include "view/view_options.h"
 #include "command/header_options.h"
-#include "command/name_options.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
-#include "base/number_text.h"
-#include "profile/call_check.h"
 #include "command/report_sort.h"
 #include "output/pager.h"
 #include "output/report_cells.h"
 #include "output/report_text.h"
 #include "perfdata/off_cpu_event.h"
+#include "profile/call_check.h"
 #include "profile/idle.h"
 #include "profile/language_frames.h"
 #include "profile/profile.h"
 #include "profile/wait_stacks.h"
 #include "report/report_model.h"
+#include "view/view_messages.h"
+#include "view/view_open.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,17 +32,14 @@
 enum interface { INTERFACE_DEFAULT, INTERFACE_TEXT, INTERFACE_BROWSER };
 
 struct request {
-	const char *input;
-	struct tally_profile_filter filter;
+	struct tally_view_options view;
 	struct tally_header_request header;
-	struct tally_name_sources names;
 	struct tally_report_options report;
 	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
 	enum interface interface;
-	bool children_given, percent_given, errors, json, browses, mangled, no_inlines;
-	bool shows_functions, shows_idle, shows_scheduler, with_wakers, joins_runtimes;
+	bool children_given, percent_given, errors, json, browses, shows_functions, with_wakers;
 };
 
 static int take_sort(void *taker, const struct tally_option *option, const char *value,
@@ -113,7 +108,7 @@ static int take_limit(void *taker, const struct tally_option *option, const char
 }
 
 static const struct tally_option options[] = {
-	TALLY_INPUT_OPTION(struct request, input),
+	{ TALLY_INCLUDE(tally_view_input_option, struct request, view) },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
 	  "group rows by these keys, listed below (comm,dso,sym; for branches\n"
 	  "comm,dso_from,sym_from,dso_to,sym_to)",
@@ -127,7 +122,7 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
 	  "caller callee none graph fractal flat", TALLY_TAKE(take_tree) },
-	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct request, view) },
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
 	  "a row for each branch taken before the samples (the default if they\n"
 	  "were recorded, without -g)",
@@ -149,30 +144,25 @@ static const struct tally_option options[] = {
 	  TALLY_PERCENT(struct request, report.percent_min), TALLY_TAKE(take_percent),
 	  TALLY_ALSO(struct request, percent_given) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
-	  TALLY_TEXT(struct request, filter.event) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
-	TALLY_FILTER_OPTIONS(struct request, filter),
-	TALLY_NAME_OPTIONS('k', struct request, names),
-	TALLY_RAW_ADDRESSES_OPTION(struct request, names),
-	TALLY_FULL_NAMES_OPTION(struct request, names),
-	TALLY_IDLE_OPTION(struct request, shows_idle),
-	TALLY_LANGUAGE_OPTION(struct request, joins_runtimes),
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "show waits in the scheduler's own functions, not in their caller",
-	  TALLY_SET(struct request, shows_scheduler) },
+	  TALLY_TEXT(struct request, view.filter.event) },
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_raw_addresses_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_idle_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_language_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_scheduler_option, struct request, view) },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
 	  "call trees of waits, continued by their wakers (record --off-cpu)",
 	  TALLY_SET(struct request, with_wakers) },
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
 	  "columns of sampling errors, 95 % (the default on wide terminals)",
 	  TALLY_SET(struct request, errors) },
-	TALLY_FILTER_LEAF_OPTIONS(struct request, filter),
+	{ TALLY_INCLUDE(tally_view_leaf_options, struct request, view) },
 	TALLY_HEADER_OPTIONS(struct request, header),
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
-	  TALLY_SET(struct request, mangled) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "rows are symbols: inlined functions count for them",
-	  TALLY_SET(struct request, no_inlines) },
+	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_symbols_option, struct request, view) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
 	  TALLY_CONSTANT(struct request, interface, INTERFACE_TEXT) },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
@@ -181,11 +171,11 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct request, json) },
 	/* perf's names */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.comms) },
+	  TALLY_TEXT(struct request, view.filter.comms) },
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.objects) },
+	  TALLY_TEXT(struct request, view.filter.objects) },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.symbols) },
+	  TALLY_TEXT(struct request, view.filter.symbols) },
 	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(take_tree) },
 	TALLY_OPTIONS_END,
 };
@@ -195,10 +185,13 @@ static const struct tally_option options[] = {
 static int choose_event(const struct tally_profile *profile, const struct request *request,
 			uint32_t *event, struct tally_error *err)
 {
-	uint32_t waits = request->filter.event ? UINT32_MAX : tally_profile_waits(profile);
-	*event = waits;
-	return waits == UINT32_MAX ? tally_profile_event(profile, request->filter.event, event, err)
-				   : 0;
+	const char *name = request->view.filter.event;
+	if (!name) {
+		*event = tally_profile_waits(profile);
+		if (*event != UINT32_MAX)
+			return 0;
+	}
+	return tally_profile_event(profile, name, event, err);
 }
 
 /* Writes the report of the requested event, or of each event with samples. */
@@ -217,7 +210,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 		uint64_t samples, period;
 		tally_profile_totals(profile, event, &samples, &period);
 		samples += tally_profile_idle(profile, event).samples;
-		if (i && (request->filter.event || !samples || event == first ||
+		if (i && (request->view.filter.event || !samples || event == first ||
 			  tally_off_cpu_serves(&profile->recording->off_cpu, &events[event])))
 			continue;
 		request->report.event = event;
@@ -328,16 +321,16 @@ static int show(const struct tally_command *command, struct request *request,
 			.errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS
 		};
 		if (request->shows_functions)
-			tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint,
-						    sizeof(hint));
+			tally_view_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint,
+						 sizeof(hint));
 		uint32_t event;
-		if (request->shows_functions && !*hint && !request->joins_runtimes &&
+		if (request->shows_functions && !*hint && !request->view.joins_runtimes &&
 		    !choose_event(profile, request, &event, &err))
 			hint_language(profile, event, hint, sizeof(hint));
 		view.hint = *hint ? hint : NULL;
 		if (request->header.shown)
-			tally_command_header(profile->recording, request->input, &request->header,
-					     &out);
+			tally_command_header(profile->recording, request->view.input,
+					     &request->header, &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
 	}
 	if (!result && out.failed)
@@ -346,10 +339,10 @@ static int show(const struct tally_command *command, struct request *request,
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	tally_profile_count_unstarted(profile);
-	tally_command_warn(command, profile->recording);
+	tally_view_warn(command->name, profile->recording);
 	check_calls(command, profile);
 	if (!result && request->shows_functions && request->json)
-		tally_command_jit_hint(NULL, profile);
+		tally_view_jit_hint(NULL, profile);
 	tally_buffer_release(&out);
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
@@ -368,9 +361,7 @@ static int browse(const struct tally_command *command, struct request *request,
 		return request->interface == INTERFACE_BROWSER ? status : -1;
 	}
 	request->report.event = event;
-	request->browsing.input = request->input;
-	request->browsing.filter = &request->filter;
-	request->browsing.names = &request->names;
+	request->browsing.view = &request->view;
 	request->browsing.report = request->report;
 	request->browsing.errors = request->errors;
 	int result = tally_browse_report(screen, profile, &request->browsing);
@@ -380,8 +371,51 @@ static int browse(const struct tally_command *command, struct request *request,
 		return tally_command_fail(command, &err);
 	}
 	tally_profile_count_unstarted(profile);
-	tally_command_warn(command, profile->recording);
+	tally_view_warn(command->name, profile->recording);
 	check_calls(command, profile);
+	return TALLY_EXIT_OK;
+}
+
+/* Completes the options before the recording is opened. */
+static void prepare(struct request *request)
+{
+	struct tally_report_options *report = &request->report;
+	/* The waker is above the wait: the tree goes from callers to callees, and the leaf is the
+	 * waker's outermost caller. */
+	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
+		report->tree = TALLY_TREE_CALLER;
+	if (request->with_wakers)
+		request->view.filter.event = TALLY_OFF_CPU_NAME;
+	/* A tree for each command, whose branches go from its start to what woke it: a row for each
+	 * function would show nearly the same tree for each function on that way. */
+	if (request->with_wakers && !request->sort.given)
+		tally_report_sort_parse(&request->sort, "comm", NULL);
+	request->view.wants_lines = request->browses ||
+				    tally_report_sort_needs_lines(&request->sort);
+	/* The leaf of a wait is in the scheduler; the code that waits is among its callers. */
+	if (!request->browses && !request->view.joins_runtimes && request->children_given &&
+	    !report->children && report->tree == TALLY_TREE_NONE)
+		request->view.stacks = TALLY_VIEW_LEAVES_UNLESS_WAITS;
+}
+
+/* Chooses the rows by what was recorded.  Returns an exit status. */
+static int choose_rows(const struct tally_command *command, struct request *request,
+		       const struct tally_recording *recording)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_report_options *report = &request->report;
+	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
+			    (request->children_given && report->children);
+	if (request->with_wakers &&
+	    tally_view_check_wakers(recording, "the recording", &err) < 0)
+		return tally_command_fail(command, &err);
+	if (tally_report_sort_choose(&request->sort, recording, wants_stacks, &err) < 0)
+		return tally_command_misused(command, &err);
+	if (tally_report_sort_check(&request->sort, recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	memcpy(report->by, request->sort.by, sizeof(report->by));
+	request->shows_functions = request->browses || report->tree != TALLY_TREE_NONE ||
+				   tally_report_sort_names_code(&request->sort);
 	return TALLY_EXIT_OK;
 }
 
@@ -391,51 +425,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 			struct tally_recording *recording, struct tally_profile **profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_report_options *report = &request->report;
-	if (request->with_wakers && !recording->off_cpu.has_wakings) {
-		tally_error_set(&err, -ENOENT, "the recording has no recorded wakers");
-		tally_error_hint(
-			&err,
-			"record --off-cpu records wakers into a file, for users who may sample "
-			"tracepoints, such as root");
-		tally_recording_close(recording);
-		return tally_command_fail(command, &err);
-	}
-	/* The waker is above the wait: the tree goes from callers to callees, and the leaf is the
-	 * waker's outermost caller. */
-	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
-		report->tree = TALLY_TREE_CALLER;
-	if (request->with_wakers)
-		request->filter.event = TALLY_OFF_CPU_NAME;
-	/* A tree for each command, whose branches go from its start to what woke it: a row for each
-	 * function would show nearly the same tree for each function on that way. */
-	if (request->with_wakers && !request->sort.given)
-		tally_report_sort_parse(&request->sort, "comm", NULL);
-	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
-			    (request->children_given && report->children);
-	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &err) <
-			  0;
-	if (is_misused || tally_report_sort_check(&request->sort, recording, &err) < 0) {
-		tally_recording_close(recording);
-		return is_misused ? tally_command_misused(command, &err)
-				  : tally_command_fail(command, &err);
-	}
-	memcpy(report->by, request->sort.by, sizeof(report->by));
-	request->shows_functions = request->browses || report->tree != TALLY_TREE_NONE ||
-				   tally_report_sort_names_code(&request->sort);
-	recording->names.keep_mangled = request->mangled;
-	recording->names.no_inlines = request->no_inlines;
-	recording->names.wants_lines = request->browses ||
-				       tally_report_sort_needs_lines(&request->sort);
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request->names);
-	/* The leaf of a wait is in the scheduler; the code that waits is among its callers. */
-	recording->leaves_only = !recording->off_cpu.is_due && !request->browses &&
-				 !request->joins_runtimes &&
-				 request->children_given && !report->children &&
-				 report->tree == TALLY_TREE_NONE;
+	const struct tally_report_options *report = &request->report;
 	struct tally_profile_options samples = {
-		.filter = request->filter,
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] &&
 				 !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
@@ -451,14 +442,10 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.by_cost = request->sort.of_memory,
 		.hides_functions = !request->shows_functions,
 		.time_quantum_ns = request->quantum_ns,
-		.leaves_out_idle = !request->shows_idle &&
-				   !tally_filter_means_idle(&request->filter),
 		.arranges_waits = true,
-		.shows_scheduler = request->shows_scheduler,
 		.with_wakers = request->with_wakers,
-		.joins_runtimes = request->joins_runtimes,
 	};
-	if (tally_command_profile_new(recording, &samples, profile, &err) < 0)
+	if (tally_view_profile(&request->view, recording, &samples, profile, &err) < 0)
 		return tally_command_fail(command, &err);
 	/* a pipe's events are known only after reading it */
 	if (tally_report_sort_check(&request->sort, recording, &err) < 0) {
@@ -476,9 +463,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
-	request.input = tally_recording_path(request.input);
+	request.view.input = tally_view_path(request.view.input);
 	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
 	bool is_asked = request.interface == INTERFACE_BROWSER;
@@ -488,15 +475,22 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.browses = is_asked || (!request.json && request.interface != INTERFACE_TEXT &&
 				       !request.header.shown && tally_screen_possible());
 
-	if (tally_recording_open(request.input, &recording, &err) < 0)
-		return tally_command_fail(command, &err);
 	if (request.header.only)
-		return tally_command_header_only(command, recording, request.input,
-						 &request.header);
+		return tally_command_header_only(command, request.view.input, &request.header);
+	prepare(&request);
+	if (tally_view_open(&request.view, &recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	status = choose_rows(command, &request, recording);
+	if (status != TALLY_EXIT_OK) {
+		tally_recording_close(recording);
+		return status;
+	}
 	status = read_profile(command, &request, recording, &profile);
 	if (status != TALLY_EXIT_OK)
 		return status;
-	status = request.browses ? browse(command, &request, profile) : -1;
+	status = -1;
+	if (request.browses)
+		status = browse(command, &request, profile);
 	if (status < 0)
 		status = show(command, &request, profile);
 	tally_profile_free(profile);

@@ -2,17 +2,16 @@
  * With --debuginfod, a first pass finds the objects whose names are worth fetching. */
 #include "base/buffer.h"
 #include "command/command.h"
-#include "view/view_options.h"
 #include "command/header_options.h"
-#include "command/name_options.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
 #include "output/pager.h"
 #include "output/recording_header.h"
 #include "output/script_events.h"
 #include "output/script_json.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
+#include "view/view_messages.h"
+#include "view/view_open.h"
+#include "view/view_progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +22,7 @@
 enum { FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 struct request {
-	const char *input;
-	struct tally_profile_filter filter;
+	struct tally_view_options view;
 	struct tally_header_request header;
 	enum tally_script_layout layout;
 	/* parsed later: the layout may be chosen after them */
@@ -32,10 +30,9 @@ struct request {
 	size_t field_list_count;
 	struct tally_script_fields fields;
 	struct tally_script_clock clock;
-	struct tally_name_sources names;
 	unsigned shown;    /* bits of enum tally_script_events */
 	uint64_t left_out; /* samples left out by --dso and --symbol */
-	bool records, mangled, no_inlines, no_stacks, no_pager;
+	bool records, no_stacks, no_pager;
 };
 
 static int take_field_list(void *taker, const struct tally_option *option, const char *value,
@@ -56,13 +53,13 @@ static int take_field_list(void *taker, const struct tally_option *option, const
 	}
 
 static const struct tally_option options[] = {
-	TALLY_INPUT_OPTION(struct request, input),
+	{ TALLY_INCLUDE(tally_view_input_option, struct request, view) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
-	  TALLY_TEXT(struct request, filter.event) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
-	TALLY_FILTER_OPTIONS(struct request, filter),
-	TALLY_FILTER_LEAF_OPTIONS(struct request, filter),
-	TALLY_NAME_OPTIONS('k', struct request, names),
+	  TALLY_TEXT(struct request, view.filter.event) },
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_leaf_options, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_name_options, struct request, view) },
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
 	  "every record with all its fields, not only samples",
 	  TALLY_SET(struct request, records) },
@@ -76,7 +73,7 @@ static const struct tally_option options[] = {
 	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
 	  "times since the first one shown; --time counts from the first sample",
 	  TALLY_SET(struct request, clock.since_first),
-	  TALLY_ALSO(struct request, filter.time_since_first) },
+	  TALLY_ALSO(struct request, view.filter.time_since_first) },
 	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the previous line",
 	  TALLY_SET(struct request, clock.since_last) },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)",
@@ -97,19 +94,17 @@ static const struct tally_option options[] = {
 	TALLY_HEADER_OPTIONS(struct request, header),
 	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "only the sampled address of each stack", TALLY_SET(struct request, no_stacks) },
-	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
-	  TALLY_SET(struct request, mangled) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
-	  TALLY_SET(struct request, no_inlines) },
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
+	{ TALLY_INCLUDE(tally_view_no_inline_option, struct request, view) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", TALLY_SET(struct request, no_pager) },
 	/* perf's names */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.comms) },
+	  TALLY_TEXT(struct request, view.filter.comms) },
 	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.objects) },
+	  TALLY_TEXT(struct request, view.filter.objects) },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
-	  TALLY_TEXT(struct request, filter.symbols) },
+	  TALLY_TEXT(struct request, view.filter.symbols) },
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_SET(struct request, records) },
 	TALLY_OPTIONS_END,
@@ -160,7 +155,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	struct tally_buffer out = { 0 };
 	struct tally_raw_record raw;
 	struct tally_record record;
-	struct tally_command_progress progress;
+	struct tally_view_progress progress;
 	int result = request->layout == TALLY_SCRIPT_TEXT ?
 			     tally_script_new(recording, &request->fields, &script, err) :
 			     tally_script_json_new(recording, &request->fields, &json, err);
@@ -169,11 +164,11 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	if (json)
 		tally_script_json_start(json, &out);
 	else if (request->header.shown)
-		tally_command_header(recording, request->input, &request->header, &out);
-	tally_command_progress_start(&progress);
+		tally_command_header(recording, request->view.input, &request->header, &out);
+	tally_view_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
-			tally_command_progress_record(&progress, recording, &raw);
+			tally_view_progress_record(&progress, recording, &raw);
 		if (request->header.shown && !json &&
 		    record.header.type == TALLY_RECORD_HEADER_FEATURE)
 			put_feature(recording, &raw, request->header.full, &out);
@@ -182,7 +177,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			result = tally_script_event(recording, script, &raw, &record,
 						    json ? 0 : request->shown, &out, err);
-		else if (!leaf_passes(recording, &record, &request->filter))
+		else if (!leaf_passes(recording, &record, &request->view.filter))
 			request->left_out++;
 		else if (json)
 			result = tally_script_json_sample(json, &raw, &record, &out, err);
@@ -193,7 +188,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out) < 0))
 			break; /* the reader has gone, which is not an error */
 	}
-	tally_command_progress_end(&progress);
+	tally_view_progress_end(&progress);
 	if (result <= 0)
 		flush(&out);
 	tally_script_free(script);
@@ -233,13 +228,13 @@ static int take_fields(struct request *request, struct tally_error *err)
 static int fetch_names(struct tally_recording *recording, const struct request *request,
 		       struct tally_error *err)
 {
-	struct tally_command_progress progress;
-	const struct tally_profile_options samples = { .filter = request->filter,
-						       .progress = tally_command_progress,
+	struct tally_view_progress progress;
+	const struct tally_profile_options samples = { .filter = request->view.filter,
+						       .progress = tally_view_progress,
 						       .context = &progress };
-	tally_command_progress_start(&progress);
+	tally_view_progress_start(&progress);
 	int result = tally_recording_fetch_names(recording, &samples, err);
-	tally_command_progress_end(&progress);
+	tally_view_progress_end(&progress);
 	return result;
 }
 
@@ -250,24 +245,20 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
-	request.input = tally_recording_path(request.input);
-	if (tally_recording_open(request.input, &recording, &err) < 0)
-		return tally_command_fail(command, &err);
+	request.view.input = tally_view_path(request.view.input);
 	if (request.header.only)
-		return tally_command_header_only(command, recording, request.input,
-						 &request.header);
-	recording->names.keep_mangled = request.mangled;
-	recording->names.real_paths = true;
-	recording->names.no_inlines = request.no_inlines;
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &request.names);
-	recording->leaves_only = request.no_stacks;
-	recording->keep_groups = request.records;
-	int result = tally_recording_filter(recording, &request.filter, &err);
+		return tally_command_header_only(command, request.view.input, &request.header);
+	request.view.real_paths = true;
+	request.view.keep_groups = request.records;
+	if (request.no_stacks)
+		request.view.stacks = TALLY_VIEW_LEAVES;
+	if (tally_view_open(&request.view, &recording, &err) < 0)
+		return tally_command_fail(command, &err);
+	int result = tally_recording_filter(recording, &request.view.filter, &err);
 	if (!result)
 		result = fetch_names(recording, &request, &err);
 	if (!result) {
@@ -275,7 +266,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		result = print_all(recording, &request, pager.columns > 0, &err);
 		tally_pager_finish(&pager);
 	}
-	tally_command_warn(command, recording);
+	tally_view_warn(command->name, recording);
 	if (!result && recording->counts.records &&
 	    recording->counts.samples == recording->counts.filtered + request.left_out &&
 	    !request.records && !request.shown) {
@@ -286,7 +277,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	/* Damage is a failure only if nothing could be printed. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
-		result = tally_error_set(&err, -EBADMSG, "%s: no usable data", request.input);
+		result = tally_error_set(&err, -EBADMSG, "%s: no usable data", request.view.input);
 		tally_error_hint(&err, "record again with tally record");
 	}
 	tally_recording_close(recording);

@@ -1,15 +1,15 @@
 /* The command `timeline`: reads the activity of CPUs and tasks from a recording, and writes it as
  * text or as trace events. */
-#include "output/timeline.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "command/command.h"
-#include "view/view_options.h"
 #include "command/output_file.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
 #include "output/pager.h"
+#include "output/timeline.h"
 #include "recording/trace_text.h"
+#include "view/view_messages.h"
+#include "view/view_open.h"
+#include "view/view_progress.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -20,9 +20,9 @@
 enum { WIDTH_IN_FILES = 120, TASKS_DEFAULT = 20 };
 
 struct request {
-	const char *input, *output;
-	struct tally_profile_filter filter;
+	struct tally_view_options from;
 	struct tally_timeline_view view;
+	const char *output;
 	bool no_pager;
 };
 
@@ -51,7 +51,7 @@ static int take_width(void *taker, const struct tally_option *option, const char
 }
 
 static const struct tally_option options[] = {
-	TALLY_INPUT_OPTION(struct request, input),
+	{ TALLY_INCLUDE(tally_view_input_option, struct request, from) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
 	  "if its name ends in .json, otherwise text",
@@ -64,9 +64,9 @@ static const struct tally_option options[] = {
 	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "width of the text (the terminal's)",
 	  TALLY_TAKE(take_width) },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples",
-	  TALLY_TEXT(struct request, filter.event) },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
-	TALLY_FILTER_OPTIONS(struct request, filter),
+	  TALLY_TEXT(struct request, from.filter.event) },
+	{ TALLY_INCLUDE(tally_view_task_options, struct request, from) },
+	{ TALLY_INCLUDE(tally_view_filter_options, struct request, from) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", TALLY_SET(struct request, no_pager) },
 	TALLY_OPTIONS_END,
 };
@@ -118,27 +118,27 @@ static int show(struct request *request, const struct tally_activity *activity,
 static int read_and_show(const struct tally_command *command, struct request *request,
 			 struct tally_error *err)
 {
-	struct tally_command_progress progress;
+	struct tally_view_progress progress;
 	struct tally_recording *recording;
 	struct tally_activity *activity;
-	const char *const inputs[] = { tally_recording_path(request->input), NULL };
+	const char *const inputs[] = { tally_view_path(request->from.input), NULL };
 	int result = tally_output_check(request->output, inputs, err);
 	if (!result)
-		result = tally_recording_open(inputs[0], &recording, err);
+		result = tally_view_open(&request->from, &recording, err);
 	if (result < 0)
 		return result;
-	tally_output_protect(recording);
+	tally_view_protect(recording);
 	struct tally_event_text trace = { .recording = recording };
 	struct tally_activity_options wanted = {
-		.filter = request->filter,
-		.progress = tally_command_progress,
+		.filter = request->from.filter,
+		.progress = tally_view_progress,
 		.progress_context = &progress,
 		.describe = is_json(request->output) ? describe : NULL,
 		.context = &trace,
 	};
-	tally_command_progress_start(&progress);
+	tally_view_progress_start(&progress);
 	result = tally_activity_new(recording, &wanted, &activity, err);
-	tally_command_progress_end(&progress);
+	tally_view_progress_end(&progress);
 	tally_event_text_release(&trace);
 	if (result < 0)
 		return result;
@@ -158,7 +158,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 							     .trace = all.trace,
 							     .unknown = all.unknown,
 							     .unknown_ids = all.unknown_ids };
-	tally_command_warn(command, recording);
+	tally_view_warn(command->name, recording);
 	tally_activity_free(activity);
 	return result;
 }
@@ -167,17 +167,19 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = {
+		.from = { .names_nothing = true },
 		.view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT }
 	};
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.from.input, &status))
 		return status;
 	if (tally_output_is_other_kind(request.output, endings))
 		return tally_command_misuse(
 			command, "'%s': a timeline is a .json file (trace events), or text (.txt)",
 			request.output);
-	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err)
-							  : TALLY_EXIT_OK;
+	if (read_and_show(command, &request, &err) < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_timeline = {

@@ -3,14 +3,13 @@
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "browse/browse.h"
-#include "view/view_options.h"
-#include "command/name_options.h"
 #include "command/record_request.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 #include "recorder/recorder.h"
 #include "report/jit_hint.h"
 #include "report/live_sums.h"
+#include "view/view_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +31,9 @@ struct top_request {
 	enum interface interface;
 	bool stdio; /* as text: requested, or without a terminal */
 	bool stacks;
-	uint32_t frames_max;               /* frames kept of a stack; 0: all */
 	bool no_totals;                    /* show no totals, even with stacks */
-	bool no_inlines;                   /* rows are symbols */
-	bool joins_runtimes;               /* an interpreter's samples are its function's */
-	bool shows_idle;                   /* show samples of idle CPUs */
+	struct tally_view_options view;    /* some of them: the shared options of its table */
 	bool forgets;                      /* each view starts from zero */
-	struct tally_name_sources sources; /* --full-names */
 	bool by[TALLY_SORT_KEYS];          /* keys that group rows */
 	bool is_narrowed; /* only the user's processes, since the kernel refused the whole system */
 	struct tally_recorder *recorder;
@@ -130,15 +125,13 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",
 	  TALLY_CONSTANT(struct record_request, record.call_graph, TALLY_CALL_GRAPH_AUTO),
 	  TALLY_ALSO(struct top_request, stacks) },
-	TALLY_FILTER_STACK_OPTION(struct top_request, frames_max),
-	TALLY_FULL_NAMES_OPTION(struct top_request, sources),
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "rows are symbols: inlined functions count for them",
-	  TALLY_SET(struct top_request, no_inlines) },
+	{ TALLY_INCLUDE(tally_view_max_stack_option, struct top_request, view) },
+	{ TALLY_INCLUDE(tally_view_full_names_option, struct top_request, view) },
+	{ TALLY_INCLUDE(tally_view_symbols_option, struct top_request, view) },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g",
 	  TALLY_SET(struct top_request, no_totals) },
-	TALLY_IDLE_OPTION(struct top_request, shows_idle),
-	TALLY_LANGUAGE_OPTION(struct top_request, joins_runtimes),
+	{ TALLY_INCLUDE(tally_view_idle_option, struct top_request, view) },
+	{ TALLY_INCLUDE(tally_view_language_option, struct top_request, view) },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "only user mode",
 	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_KERNEL) },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "only the kernel",
@@ -481,17 +474,17 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
-	top->names.no_inlines = top->no_inlines;
+	top->names.no_inlines = top->view.no_inlines;
 	tally_names_use_cache(&top->names);
-	tally_names_use_sources(&top->names, &top->sources);
+	tally_names_use_sources(&top->names, &top->view.names);
 	top->sums = (struct tally_live_sums){ .names = &top->names,
 					      .with_stacks = top->stacks,
-					      .joins_runtimes = top->joins_runtimes,
-					      .frames_max = top->frames_max };
+					      .joins_runtimes = top->view.joins_runtimes,
+					      .frames_max = top->view.filter.frames_max };
 	size_t rows = top->stdio ? TEXT_ROWS : 0;
 	top->options = (struct tally_report_options){ .by_self = true,
 						      .percent_min = top->percent_min,
-						      .leaves_out_idle = !top->shows_idle,
+						      .leaves_out_idle = !top->view.shows_idle,
 						      .limit = top->limit ? top->limit : rows,
 						      .children = top->stacks && !top->no_totals,
 						      .tree = top->stacks && !top->stdio
@@ -619,7 +612,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = parse(command, argc, argv, &top);
-	if (status < 0 && top.joins_runtimes) { /* only stacks tell which function is run */
+	if (status < 0 && top.view.joins_runtimes) { /* only stacks tell which function is run */
 		top.stacks = true;
 		if (top.request.record.call_graph == TALLY_CALL_GRAPH_NONE)
 			top.request.record.call_graph = TALLY_CALL_GRAPH_AUTO;

@@ -61,22 +61,12 @@ static void check_ranges(const char *text)
 	tally_vector_release(&ranges);
 }
 
-struct request {
-	struct tally_profile_filter filter;
-};
-
 static void check_time(const char *text)
 {
-	static const struct tally_option options[] = {
-		TALLY_FILTER_OPTIONS(struct request, filter), TALLY_OPTIONS_END
-	};
-	const struct tally_option *option = options;
-	struct request request = { .filter = { 0 } };
+	const struct tally_option *option = tally_view_time_option;
+	struct tally_view_options request = { .filter = { 0 } };
 	struct tally_error err = TALLY_ERROR_NONE;
-	while (option->name && strcmp(option->name, "time") != 0)
-		option++;
-	require(option->name);
-	int result = tally_filter_take_time(&request, option, text, &err);
+	int result = option->take(&request, option, text, &err);
 	require(result == 0 || (result < 0 && err.message[0]));
 	require(result < 0 || request.filter.time == text);
 	if (!result)

@@ -5,7 +5,6 @@
 
 #include "base/map.h"
 #include "base/new_file.h"
-#include "output/branch_text.h"
 #include "perfdata/graft.h"
 #include "profile/profile.h"
 #include "recording/trace_text.h"
@@ -52,8 +51,28 @@ static bool has_others(const struct tally_perfdata *data)
 	return has;
 }
 
-static int ask_as_scripts_do(struct tally_recording *recording, struct tally_event_text *trace,
-			     struct tally_error *err)
+/* Names one end of a branch.  A branch record does not say whether an address is the kernel's; the
+ * kernel has the upper half. */
+static int name_end(struct tally_recording *recording, uint32_t pid, uint64_t address)
+{
+	struct tally_place place = tally_place_of(&recording->tasks, pid, address >> 63, address);
+	if (tally_names_function(&recording->names, &place, NULL) == UINT32_MAX)
+		return -ENOMEM;
+	return 0;
+}
+
+static int name_branches(struct tally_recording *recording, const struct tally_sample *sample)
+{
+	for (uint64_t i = 0; sample->branches && i < sample->branch_count; i++)
+		if (name_end(recording, sample->pid, sample->branches[i].from) < 0 ||
+		    name_end(recording, sample->pid, sample->branches[i].to) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Names the addresses that scripts print by name; `names.asked` collects them. */
+static int name_as_scripts_do(struct tally_recording *recording, struct tally_event_text *trace,
+			      struct tally_error *err)
 {
 	struct tally_raw_record raw;
 	struct tally_record record;
@@ -69,8 +88,7 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_eve
 		if (raw.event->attr.type == TALLY_TYPE_TRACEPOINT)
 			tally_event_text_put(trace, raw.event, (size_t)(raw.event - events),
 					     &record.sample, &text);
-		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true,
-				      &text) < 0) {
+		if (text.failed || name_branches(recording, &record.sample) < 0) {
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 			break;
 		}
@@ -81,7 +99,9 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_eve
 
 static int use_files(struct tally_recording *recording, const struct tally_objects *files)
 {
-	return files ? tally_objects_share(files, &recording->names.objects) : 0;
+	if (!files)
+		return 0;
+	return tally_objects_share(files, &recording->names.objects);
 }
 
 static int find_others(const char *path, const struct tally_pack_options *options,
@@ -89,20 +109,23 @@ static int find_others(const char *path, const struct tally_pack_options *option
 {
 	struct tally_recording *recording;
 	struct tally_event_text *trace = calloc(1, sizeof(*trace));
-	int result = trace ? tally_recording_open(path, &recording, err)
-			   : tally_error_set(err, -ENOMEM, "out of memory");
-	if (!result) {
-		recording->names.asked = others;
-		recording->names.perf_maps = options->perf_maps;
-		recording->tasks.jits->files = options->jit_files;
-		tally_names_use_cache(&recording->names);
-		trace->recording = recording;
-		result = use_files(recording, options->files) < 0
-				 ? tally_error_set(err, -ENOMEM, "out of memory")
-				 : ask_as_scripts_do(recording, trace, err);
-		tally_event_text_release(trace);
-		tally_recording_close(recording);
-	}
+	if (!trace)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	int result = tally_recording_open(path, &recording, err);
+	if (result)
+		goto out;
+	recording->names.asked = others;
+	recording->names.perf_maps = options->perf_maps;
+	recording->tasks.jits->files = options->jit_files;
+	tally_names_use_cache(&recording->names);
+	trace->recording = recording;
+	if (use_files(recording, options->files) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	else
+		result = name_as_scripts_do(recording, trace, err);
+	tally_event_text_release(trace);
+	tally_recording_close(recording);
+out:
 	free(trace);
 	return result;
 }
@@ -158,6 +181,18 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 	tally_profile_free(profile);
 	tally_place_table_release(&others);
 	return result;
+}
+
+int tally_pack_open_file(int fd, const char *name, const struct tally_pack_options *options,
+			 struct tally_buffer *section, struct tally_error *err)
+{
+	char path[40];
+	size_t places, known;
+	/* The recording's name may belong to another file by now.  /proc may not be mounted. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!access(path, R_OK))
+		name = path;
+	return tally_pack_section(name, options, section, &places, &known, err);
 }
 
 /* Copies the file and adds the section. If the file can't be copied, rewrites it record by record.

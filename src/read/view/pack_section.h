@@ -36,6 +36,11 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 		       struct tally_buffer *section, size_t *places, size_t *known,
 		       struct tally_error *err);
 
+/* The same for a recording that was just written: the file open at `fd`, or the one called `name` if
+ * that can't be opened again. */
+int tally_pack_open_file(int fd, const char *name, const struct tally_pack_options *options,
+			 struct tally_buffer *section, struct tally_error *err);
+
 /* Writes the recording at `path`, with the section, to `output`. `output` may be the same file, and
  * is replaced once the new one is complete. Returns 0, or -errno with a message. */
 int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section,

@@ -1,15 +1,13 @@
-/* Warnings about what was read, on stderr. */
+/* Messages about what a view has read, on stderr.  `command` is the subcommand's name. */
 #ifndef TALLY_VIEW_MESSAGES_H
 #define TALLY_VIEW_MESSAGES_H
 
 #include "base/buffer.h"
-#include "command/command.h"
 #include "profile/profile.h"
 #include "report/jit_hint.h"
 
 /* Prints "tally report: warning: …" for each warning, with terminal escapes neutralised. */
-void tally_command_warn(const struct tally_command *command,
-			const struct tally_recording *recording);
+void tally_view_warn(const char *command, const struct tally_recording *recording);
 
 struct tally_input_message {
 	char *line;
@@ -32,48 +30,27 @@ struct tally_input_messages {
 
 /* Prints "tally fold: warning: TEXT"; if `messages` isn't NULL, adds "tally diff: warning: PATH:
  * TEXT" to them instead. */
-void tally_command_warn_text(const struct tally_command *command,
-			     struct tally_input_messages *messages, const char *text);
+void tally_view_warn_text(const char *command, struct tally_input_messages *messages,
+			  const char *text);
 /* Prints the messages and releases them. */
 void tally_input_messages_print(struct tally_input_messages *messages);
 
-/* The same as tally_command_warn(), for one of several inputs; `messages` as above. */
-void tally_command_warn_of(const struct tally_command *command,
-			   struct tally_input_messages *messages,
-			   const struct tally_recording *recording);
+/* The same as tally_view_warn(), for one of several inputs; `messages` as above. */
+void tally_view_warn_of(const char *command, struct tally_input_messages *messages,
+			const struct tally_recording *recording);
 
 /* Prints "tally fold: 35% is idle and left out: …"; with `path`, "tally diff: old.data: 35% …".
  * `period` is that of the samples that remain.  Returns true if any sample was left out; otherwise
  * prints nothing. */
-bool tally_command_say_idle(const struct tally_command *command, const char *path,
-			    const struct tally_left_out *idle, uint64_t period);
+bool tally_view_say_idle(const char *command, const char *path, const struct tally_left_out *idle,
+			 uint64_t period);
 
 /* If much of the profile is JIT code without names, prints "hint: …": how to get the names.
  * `messages` as above; a hint names no input. */
-void tally_command_jit_hint(struct tally_input_messages *messages,
-			    const struct tally_profile *profile);
+void tally_view_jit_hint(struct tally_input_messages *messages, const struct tally_profile *profile);
 
 /* Writes the same text without its newline; "" if there is none. */
-void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
-				 char *out, size_t size);
-
-/* Shows on a terminal how much of a recording has been read, if reading takes longer than a
- * second. */
-struct tally_command_progress {
-	double started, shown; /* seconds */
-	bool is_terminal, visible;
-};
-/* Only one at a time. Erases the line when a signal ends the program. */
-void tally_command_progress_start(struct tally_command_progress *progress);
-void tally_command_progress(void *progress, double share);
-/* Shows progress by the position of a record; cheap enough to call for each. */
-void tally_command_progress_record(struct tally_command_progress *progress,
-				   const struct tally_recording *recording,
-				   const struct tally_raw_record *raw);
-void tally_command_progress_end(struct tally_command_progress *progress);
-/* tally_profile_new() with progress; `options` have none. */
-int tally_command_profile_new(struct tally_recording *recording,
-			      struct tally_profile_options *options, struct tally_profile **out,
-			      struct tally_error *err);
+void tally_view_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
+			      char *out, size_t size);
 
 #endif

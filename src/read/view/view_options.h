@@ -1,58 +1,68 @@
-/* Options to select samples, or parts of their stacks; every view of a recording has them. */
+/* The options that views of a recording share: which recording, which samples, how they are named.
+ *
+ * A view is what a command shows of a recording.  Its options are complete before the recording is
+ * opened (view_open.h), so that nothing about it is set later.
+ */
 #ifndef TALLY_VIEW_OPTIONS_H
 #define TALLY_VIEW_OPTIONS_H
 
 #include "base/buffer.h"
-#include "command/command.h"
+#include "base/option_row.h"
+#include "naming/names.h"
 #include "recording/sample_filter.h"
 
-/* Rows of an option table. `member` is the request's struct tally_profile_filter. */
-#define TALLY_FILTER_OPTIONS(type, member) \
-	TALLY_FILTER_OPTIONS_BY(type, member, tally_filter_take_cpus)
-#define TALLY_FILTER_OPTIONS_BY(type, member, take_cpus) \
-	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", \
-	  "only these commands; cc* matches any that begins with cc", \
-	  TALLY_TEXT(type, member.comms) }, \
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", \
-	  TALLY_TEXT(type, member.cpus), TALLY_TAKE(take_cpus) }, \
-	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", \
-	  "only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
-	  TALLY_TEXT(type, member.time), TALLY_TAKE(tally_filter_take_time) }
+#include <stdbool.h>
 
-/* The names of the options for tasks, for commands where --pid means something else. */
-#define TALLY_FILTER_TASK_OPTIONS(pid, tid, type, member) \
-	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", \
-	  TALLY_TEXT(type, member.pids), TALLY_TAKE(tally_filter_take_numbers) }, \
-	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", \
-	  TALLY_TEXT(type, member.tids), TALLY_TAKE(tally_filter_take_numbers) }
+/* Which samples have stacks. */
+enum tally_view_stacks {
+	TALLY_VIEW_STACKS,             /* all that were recorded with one */
+	TALLY_VIEW_LEAVES,             /* none: stacks are not read */
+	TALLY_VIEW_LEAVES_UNLESS_WAITS /* none, unless the recording has waits */
+};
 
-/* For views that name the functions of samples. */
-#define TALLY_FILTER_LEAF_OPTIONS(type, member) \
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", \
-	  TALLY_TEXT(type, member.objects) }, \
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", \
-	  "only samples in these functions (std::*)", \
-	  TALLY_TEXT(type, member.symbols) }
+/* Zero-initialised is valid.  The texts must outlive what was opened with them. */
+struct tally_view_options {
+	const char *input; /* the recording; "-": standard input; NULL: tally_view_path() chooses */
+	struct tally_profile_filter filter;
+	struct tally_name_sources names;
+	bool shows_idle;      /* keep samples of idle CPUs */
+	bool joins_runtimes;  /* as in struct tally_profile_options */
+	bool shows_scheduler; /* the same */
+	bool keep_mangled, no_inlines; /* as in struct tally_names */
 
-/* For views that show stacks. `member` is the number of frames. */
-#define TALLY_FILTER_STACK_OPTION(type, member) \
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
-	  "only the innermost N frames of each stack", TALLY_FRAMES(type, member) }
+	/* set by the command */
+	enum tally_view_stacks stacks;
+	bool names_nothing;           /* the view has no functions: their names are not prepared */
+	bool wants_lines, real_paths; /* as in struct tally_names */
+	bool wants_code;              /* keep the code of JITs */
+	bool keep_groups;             /* as in struct tally_recording */
+	bool has_signed_sums;         /* the same */
+};
 
-/* For views that leave out the samples of idle CPUs. */
-#define TALLY_IDLE_OPTION(type, member) \
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", \
-	  TALLY_SET(type, member) }
+/* Tables for TALLY_INCLUDE(); their request is a struct tally_view_options.  Those of one row have
+ * its name. */
+extern const struct tally_option tally_view_input_option[];
+extern const struct tally_option tally_view_task_options[];   /* --pid, --tid */
+extern const struct tally_option tally_view_tasks_options[];  /* the same as --pids, --tids */
+extern const struct tally_option tally_view_filter_options[]; /* --comm, --cpu, --time */
+extern const struct tally_option tally_view_comm_option[];    /* two of these alone */
+extern const struct tally_option tally_view_time_option[];
+extern const struct tally_option tally_view_leaf_options[];   /* --dso, --symbol */
+extern const struct tally_option tally_view_max_stack_option[];
+extern const struct tally_option tally_view_name_options[];   /* --symfs … --verbose */
+/* the same, but --vmlinux has no letter: the command has another -k */
+extern const struct tally_option tally_view_name_options_without_k[];
+extern const struct tally_option tally_view_raw_addresses_option[];
+extern const struct tally_option tally_view_full_names_option[];
+extern const struct tally_option tally_view_idle_option[];
+extern const struct tally_option tally_view_language_option[];
+extern const struct tally_option tally_view_scheduler_option[];
+extern const struct tally_option tally_view_no_demangle_option[];
+extern const struct tally_option tally_view_no_inline_option[]; /* leaves frames out */
+extern const struct tally_option tally_view_symbols_option[];   /* --no-inline, for rows */
 
-/* For views of functions. */
-#define TALLY_LANGUAGE_OPTION(type, member) \
-	{ 0, "language-frames", TALLY_ARGUMENT_NONE, NULL, \
-	  "an interpreter's samples count for the function that it runs\n" \
-	  "(Python, JavaScript …, if the recording names their functions)", \
-	  TALLY_SET(type, member) }
-
-/* Check the syntax of these options, and store the text. */
-tally_take_option tally_filter_take_numbers, tally_filter_take_cpus, tally_filter_take_time;
+/* Checks a list of CPUs, and stores the text. */
+tally_take_option tally_view_take_cpus;
 
 /* Appends the options that make this filter, "--comm cc1 --time 1.5,"; nothing if it passes all
  * samples. */

@@ -6,15 +6,13 @@
 #include "base/buffer.h"
 #include "base/input_limits.h"
 #include "base/number_text.h"
+#include "base/output_path.h"
 #include "base/terminal.h"
 #include "base/unpack.h"
-#include "view/view_options.h"
-#include "command/output_file.h"
-#include "view/view_open.h"
-#include "view/view_messages.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
 #include "profile/wait_stacks.h"
+#include "view/view_open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,24 +52,24 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen,
 	}
 }
 
-static void say_left_out(const struct tally_command *command, const char *path,
+static void say_left_out(const char *command, const char *path,
 			 const struct tally_profile *profile, uint32_t event)
 {
 	const struct tally_left_out idle = tally_profile_idle(profile, event);
 	struct tally_buffer text = { 0 };
 	uint64_t samples, period;
 	tally_profile_totals(profile, event, &samples, &period);
-	if (tally_command_say_idle(command, path, &idle, period))
+	if (tally_view_say_idle(command, path, &idle, period))
 		return;
 	tally_profile_wakers_text(profile, &text);
 	if (text.length)
-		tally_say("tally %s: %s", command->name, tally_buffer_string(&text));
+		tally_say("tally %s: %s", command, tally_buffer_string(&text));
 	tally_buffer_release(&text);
 }
 
 /* Makes the stacks of the profile's event: the one called `name`, or its first.  `path`: named in
  * messages; NULL: not named. */
-static int take_profile(const struct tally_command *command, const char *path, const char *name,
+static int take_profile(const char *command, const char *path, const char *name,
 			struct tally_profile *profile, struct tally_stacks *stacks,
 			struct tally_error *err)
 {
@@ -108,49 +106,41 @@ static void name_recording(const char *path, struct tally_error *err)
 }
 
 /* Loads a recording from a file, or from `bytes` if it came from a pipe. */
-static int load_recording(const struct tally_command *command, const char *path,
+static int load_recording(const char *command, const char *path,
 			  const struct tally_buffer *bytes, const struct tally_stacks_input *input,
 			  struct tally_stacks *stacks, struct tally_error *err)
 {
-	struct tally_profile_options options = { .merge_cpus = true };
+	struct tally_profile_options options = { .merge_cpus = true,
+						 .arranges_waits = input->arranges_waits,
+						 .with_wakers = input->with_wakers };
+	struct tally_view_options view = input->view;
 	struct tally_recording *recording;
 	struct tally_profile *profile;
-	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording,
-							 err)
-			   : tally_recording_open(path, &recording, err);
+	int result;
+	view.input = path;
+	if (bytes)
+		result = tally_view_open_memory(&view, bytes->bytes, bytes->length, &recording,
+						err);
+	else
+		result = tally_view_open(&view, &recording, err);
 	if (result < 0)
 		return result;
-	if (input->with_wakers && !recording->off_cpu.has_wakings) {
+	if (input->with_wakers && tally_view_check_wakers(recording, path, err) < 0) {
 		tally_recording_close(recording);
-		tally_error_set(err, -ENOENT, "%s has no recorded wakers", path);
-		tally_error_hint(
-			err,
-			"record --off-cpu records wakers into a file, for users who may sample "
-			"tracepoints, such as root");
 		return -ENOENT;
 	}
-	options.filter = input->filter;
-	options.joins_runtimes = input->joins_runtimes;
-	options.arranges_waits = input->arranges_waits;
-	options.shows_scheduler = input->shows_scheduler;
-	options.with_wakers = input->with_wakers;
-	options.leaves_out_idle = !input->shows_idle && !tally_filter_means_idle(&input->filter);
-	recording->names.no_inlines = input->no_inlines;
-	recording->names.wants_lines = input->by_line;
-	tally_names_use_cache(&recording->names);
-	tally_names_use_sources(&recording->names, &input->names);
-	result = tally_command_profile_new(recording, &options, &profile, err);
+	result = tally_view_profile(&view, recording, &options, &profile, err);
 	if (result < 0)
 		return result;
-	stacks->by_line = input->by_line;
+	stacks->by_line = view.wants_lines;
 	stacks->with_full_names = input->with_full_names;
-	tally_command_jit_hint(input->messages, profile); /* before the profile loses its rows */
+	tally_view_jit_hint(input->messages, profile); /* before the profile loses its rows */
 	tally_profile_count_unstarted(profile);
 	result = take_profile(command, input->messages ? path : NULL, input->event, profile, stacks,
 			      err);
 	if (result == -ENOENT)
 		name_recording(path, err);
-	tally_command_warn_of(command, input->messages, profile->recording);
+	tally_view_warn_of(command, input->messages, profile->recording);
 	tally_profile_free(profile);
 	return result;
 }
@@ -191,7 +181,7 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text,
 	}
 }
 
-static void warn_of_skipped(const struct tally_command *command,
+static void warn_of_skipped(const char *command,
 			    const struct tally_stacks_input *input,
 			    const struct tally_stacks *stacks)
 {
@@ -204,7 +194,7 @@ static void warn_of_skipped(const struct tally_command *command,
 				    tally_number(stacks->lines_skipped),
 				    tally_number(stacks->lines_read),
 				    stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
-		tally_command_warn_text(command, messages, tally_buffer_string(&text));
+		tally_view_warn_text(command, messages, tally_buffer_string(&text));
 	}
 	tally_buffer_clear(&text);
 	if (stacks->other_samples && !input->event) {
@@ -217,7 +207,7 @@ static void warn_of_skipped(const struct tally_command *command,
 			"--event %s chooses another",
 			tally_number(stacks->other_samples), stacks->other_samples == 1 ? "" : "s",
 			event, other);
-		tally_command_warn_text(command, messages, tally_buffer_string(&text));
+		tally_view_warn_text(command, messages, tally_buffer_string(&text));
 	}
 	tally_buffer_release(&text);
 }
@@ -300,7 +290,7 @@ static int read_input(const char *path, int fd, struct tally_buffer *content, bo
 	return tally_perfdata_begins(bytes, size);
 }
 
-static void warn_of_saturation(const struct tally_command *command,
+static void warn_of_saturation(const char *command,
 			       const struct tally_stacks_input *input,
 			       const struct tally_stacks *stacks)
 {
@@ -309,17 +299,17 @@ static void warn_of_saturation(const struct tally_command *command,
 		 "sums end at 2^64 - 1: shares are not exact, since %s stack%s for less or nothing",
 		 tally_number(stacks->weights_cut),
 		 stacks->weights_cut == 1 ? " counts" : "s count");
-	tally_command_warn_text(command, input->messages, text);
+	tally_view_warn_text(command, input->messages, text);
 }
 
-static int load_text(const struct tally_command *command, const char *path,
+static int load_text(const char *command, const char *path,
 		     const struct tally_buffer *text, const struct tally_stacks_input *input,
 		     struct tally_stacks *stacks, struct tally_error *err)
 {
 	if (!text->length)
 		return is_empty(path, err);
-	if (tally_filter_is_set(&input->filter) || input->filter.frames_max)
-		return no_filter_for_text(path, &input->filter, err);
+	if (tally_filter_is_set(&input->view.filter) || input->view.filter.frames_max)
+		return no_filter_for_text(path, &input->view.filter, err);
 	int result = tally_stacks_read_text(stacks, text->bytes, text->length, err);
 	if (!result && stacks->weights_cut)
 		warn_of_saturation(command, input, stacks);
@@ -334,10 +324,10 @@ static int load_text(const struct tally_command *command, const char *path,
 	return result;
 }
 
-int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
+int tally_load_stacks(const char *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err)
 {
-	const char *path = tally_recording_path(input->path);
+	const char *path = tally_view_path(input->view.input);
 	bool is_stdin = !strcmp(path, "-");
 	struct tally_buffer text = { .maximum = SIZE_MAX / 2 }; /* check_length() limits it */
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -345,7 +335,7 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 		input->messages->path = path;
 	if (fd < 0)
 		return cannot_read(path, -errno, err);
-	stacks->keeps_tiers = input->names.full_names;
+	stacks->keeps_tiers = input->view.names.full_names;
 	if (input->event)
 		snprintf(stacks->event, sizeof(stacks->event), "%s", input->event);
 	if (!stacks->title[0])
