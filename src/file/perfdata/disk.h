@@ -19,6 +19,14 @@
 #define TALLY_PERFDATA_MAGIC_SWAPPED 0x50455246494c4532ull /* in the other byte order */
 #define TALLY_PERFDATA_MAGIC_1 "PERFFILE"                  /* before 2012, in either byte order */
 
+/* Returns a word of the file in this machine's byte order; `swap`: the file has the other one. */
+static inline uint64_t tally_disk_u64(uint64_t word, bool swap)
+{
+	if (swap)
+		return __builtin_bswap64(word);
+	return word;
+}
+
 struct tally_disk_section {
 	uint64_t offset, size; /* bytes from the start of the file */
 };

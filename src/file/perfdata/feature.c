@@ -2,6 +2,8 @@
  * length includes the zeros that pad it to a multiple of TALLY_PERFDATA_NAME_ALIGN. */
 #include "perfdata/feature.h"
 
+#include "base/extremes.h"
+#include "base/text.h"
 #include "perfdata/disk.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@ static void put_zeros(struct tally_buffer *out, size_t count)
 {
 	static const char zeros[TALLY_PERFDATA_NAME_ALIGN];
 	for (size_t part; count; count -= part) {
-		part = count < sizeof(zeros) ? count : sizeof(zeros);
+		part = tally_min_u64(count, sizeof(zeros));
 		tally_buffer_append(out, zeros, part);
 	}
 }
@@ -63,7 +65,8 @@ void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recor
 	uint32_t size = TALLY_ATTR_SIZE_VER0;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t needed = tally_attr_size_needed(&events[i].attr);
-		size = needed > size ? needed : size;
+		if (needed > size)
+			size = needed;
 	}
 	put_u32(out, (uint32_t)count);
 	put_u32(out, size);
@@ -72,7 +75,7 @@ void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recor
 		attr.size = size;
 		tally_buffer_append(out, &attr, size);
 		put_u32(out, (uint32_t)events[i].id_count);
-		tally_feature_string(out, events[i].name ? events[i].name : "");
+		tally_feature_string(out, tally_text_or(events[i].name, ""));
 		tally_buffer_append(out, events[i].ids, 8 * events[i].id_count);
 	}
 }

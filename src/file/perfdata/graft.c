@@ -9,6 +9,7 @@
 #include "perfdata/graft.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
 #include "perfdata/disk.h"
 #include "perfdata/feature.h"
 
@@ -33,7 +34,7 @@ struct graft {
 
 static uint64_t ours(const struct graft *graft, uint64_t value)
 {
-	return graft->swap ? __builtin_bswap64(value) : value;
+	return tally_disk_u64(value, graft->swap);
 }
 
 static struct tally_disk_section our_section(const struct graft *graft,
@@ -51,8 +52,10 @@ static int read_at(int fd, void *out, size_t size, uint64_t offset)
 		ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -EIO;
 		done += (size_t)got;
 	}
 	return 0;
@@ -65,8 +68,10 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 				       (off_t)(offset + done));
 		if (wrote < 0 && errno == EINTR)
 			continue;
-		if (wrote <= 0)
-			return wrote ? -errno : -ENOSPC;
+		if (wrote < 0)
+			return -errno;
+		if (!wrote)
+			return -ENOSPC;
 		done += (size_t)wrote;
 	}
 	return 0;
@@ -76,9 +81,11 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 static int copy_by_hand(const struct graft *graft, uint64_t from, uint64_t to, uint64_t size)
 {
 	char *bytes = malloc(COPY_BYTES);
-	int result = bytes ? 0 : -ENOMEM;
+	int result = 0;
+	if (!bytes)
+		return -ENOMEM;
 	for (uint64_t done = 0; !result && done < size;) {
-		size_t part = size - done < COPY_BYTES ? (size_t)(size - done) : COPY_BYTES;
+		size_t part = tally_min_u64(size - done, COPY_BYTES);
 		result = read_at(graft->from, bytes, part, from + done);
 		if (!result)
 			result = write_at(graft->to, bytes, part, to + done);
@@ -92,14 +99,14 @@ static int copy(const struct graft *graft, uint64_t from, uint64_t to, uint64_t 
 {
 	while (size) {
 		off_t in = (off_t)from, out = (off_t)to;
-		size_t part = size < 1 << 30 ? (size_t)size : 1 << 30;
+		size_t part = tally_min_u64(size, 1 << 30);
 		ssize_t copied = copy_file_range(graft->from, &in, graft->to, &out, part, 0);
 		if (copied < 0 && errno == EINTR)
 			continue;
+		if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+			return -errno;
 		if (copied <= 0)
-			return copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
-				       ? -errno
-				       : copy_by_hand(graft, from, to, size);
+			return copy_by_hand(graft, from, to, size);
 		from += (uint64_t)copied;
 		to += (uint64_t)copied;
 		size -= (uint64_t)copied;
@@ -145,7 +152,8 @@ static int copy_features(struct graft *graft, const void *bytes, size_t size,
 {
 	uint64_t at = graft->data_end + sizeof(struct tally_disk_own), entry = graft->data_end;
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
-		at += has_bit(graft, i) ? sizeof(struct tally_disk_section) : 0;
+		if (has_bit(graft, i))
+			at += sizeof(struct tally_disk_section);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++) {
 		struct tally_disk_section section;
 		if (!has_bit(graft, i))
@@ -170,7 +178,9 @@ static int copy_features(struct graft *graft, const void *bytes, size_t size,
 					      graft, (struct tally_disk_section){ at, size }) };
 	memcpy(own.mark, TALLY_DISK_OWN_MARK, sizeof(own.mark));
 	tally_buffer_append(table, &own, sizeof(own));
-	return table->failed ? -ENOMEM : write_at(graft->to, bytes, size, at);
+	if (table->failed)
+		return -ENOMEM;
+	return write_at(graft->to, bytes, size, at);
 }
 
 /* ---- the whole ----------------------------------------------------------- */
@@ -229,10 +239,10 @@ int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struc
 		result = write_at(to, graft.header.features, sizeof(graft.header.features),
 				  offsetof(struct tally_disk_header, features));
 	tally_buffer_release(&table);
-	return result < 0 && result != -ENOTSUP
-		       ? tally_error_set(err, result, "copying the recording failed: %s",
-					 tally_errno_text(result))
-		       : result;
+	if (result < 0 && result != -ENOTSUP)
+		return tally_error_set(err, result, "copying the recording failed: %s",
+				       tally_errno_text(result));
+	return result;
 }
 
 /* Rewrites a recording record by record.  A pipe's stream becomes a file. */
@@ -324,7 +334,8 @@ int tally_perfdata_rewrite(const char *path, int to, int level, const void *byte
 	if (!result)
 		result = copy_records(path, writer, err);
 	for (unsigned i = 1; !result && i < TALLY_FEATURE_MAX; i++)
-		result = i == TALLY_FEATURE_TALLY ? 0 : copy_feature(data, writer, i, err);
+		if (i != TALLY_FEATURE_TALLY)
+			result = copy_feature(data, writer, i, err);
 	if (!result)
 		result = tally_perfdata_finish(writer, err);
 	if (!result)

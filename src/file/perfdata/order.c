@@ -234,21 +234,24 @@ static inline bool may_borrow(const struct tally_field_places *places,
 /* Returns the stretch that would begin with the span's first record. */
 static struct stretch stretch_of(const struct tally_span *span)
 {
-	return (struct stretch){
+	struct stretch stretch = {
 		.at = span->at,
 		.block = span->block,
 		.unpacked = span->unpacked,
-		.file_offset = span->unpacked ? span->file_offset
-					      : span->file_offset - (uintptr_t)span->at,
+		.file_offset = span->file_offset,
 	};
+	if (!span->unpacked)
+		stretch.file_offset -= (uintptr_t)span->at;
+	return stretch;
 }
 
 /* True if the open stretch ends where the span begins, with the same block and offsets. */
 static bool continues(const struct tally_order *order, const struct stretch *next)
 {
-	const struct stretch *open = order->open == NONE ? NULL
-							 : &order->stretches.items[order->open];
-	return open && open->end == next->at && open->block == next->block &&
+	if (order->open == NONE)
+		return false;
+	const struct stretch *open = &order->stretches.items[order->open];
+	return open->end == next->at && open->block == next->block &&
 	       open->unpacked == next->unpacked && open->file_offset == next->file_offset;
 }
 
@@ -290,7 +293,8 @@ static const uint8_t *walk(struct tally_order *order, const struct tally_span *s
 		}
 		last_time = time;
 		last_is_sample = is_sample;
-		latest = time > latest ? time : latest;
+		if (time > latest)
+			latest = time;
 	}
 	if (at > span->at)
 		order->stretches.items[order->open].end = at;
@@ -335,7 +339,9 @@ static int hold(struct tally_order *order, const struct tally_raw_record *raw)
 	struct tally_span span = tally_perfdata_last(order->data, raw, &is_copy);
 	if (is_copy && keep_copy(order, &span) < 0)
 		return -ENOMEM;
-	return walk(order, &span) ? 1 : -ENOMEM;
+	if (walk(order, &span))
+		return 1;
+	return -ENOMEM;
 }
 
 /* Ends a round: adds its runs to those left from earlier rounds.  Records up to `limit` may be
@@ -358,12 +364,13 @@ static int end_round(struct tally_order *order, uint64_t limit)
 static int count_held(struct tally_order *order, const struct tally_block *block, size_t size,
 		      struct tally_error *err)
 {
-	order->held += block ? size : 0;
-	return order->held <= order->held_max
-		       ? 0
-		       : tally_input_refuse(err, TALLY_INPUT_HELD, order->held_max,
-					    "the recording's records can't be put in order: those "
-					    "that must be held are larger than");
+	if (block)
+		order->held += size;
+	if (order->held <= order->held_max)
+		return 0;
+	return tally_input_refuse(err, TALLY_INPUT_HELD, order->held_max,
+				  "the recording's records can't be put in order: those that must "
+				  "be held are larger than");
 }
 
 /* Returns the block that the record given last is held in: the reader's, or that of a copy. */
@@ -372,7 +379,9 @@ static const struct tally_block *record_block(const struct tally_order *order,
 {
 	bool is_copy;
 	struct tally_span span = tally_perfdata_last(order->data, record, &is_copy);
-	return is_copy ? order->copies : span.block;
+	if (is_copy)
+		return order->copies;
+	return span.block;
 }
 
 /* Reads to the round's end (returns 0) or to a record without a time (1).  Returns -errno on
@@ -383,12 +392,14 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 	struct tally_record_header header;
 	for (;;) {
 		struct tally_span span = tally_perfdata_span(order->data);
-		const uint8_t *to = span.at ? walk(order, &span) : NULL;
-		if (span.at && !to)
-			return -ENOMEM;
-		int result = to ? count_held(order, span.block, (size_t)(to - span.at), err) : 0;
-		if (to)
+		int result = 0;
+		if (span.at) {
+			const uint8_t *to = walk(order, &span);
+			if (!to)
+				return -ENOMEM;
+			result = count_held(order, span.block, (size_t)(to - span.at), err);
 			tally_perfdata_advance(order->data, &span, to);
+		}
 		if (!result)
 			result = tally_perfdata_next(order->data, record, err);
 		if (result < 0)
@@ -400,8 +411,10 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 		if (header.type == TALLY_RECORD_FINISHED_ROUND && !order->data->is_directory)
 			return end_round(order, order->latest_before);
 		result = hold(order, record);
-		if (result <= 0)
-			return result ? result : 1;
+		if (result < 0)
+			return result;
+		if (!result)
+			return 1;
 		if (count_held(order, record_block(order, record), record->size, err) < 0)
 			return -EFBIG;
 	}

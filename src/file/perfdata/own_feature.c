@@ -4,6 +4,7 @@
 
 #include "base/input_limits.h"
 #include "base/reader.h"
+#include "base/weight_sum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,7 +55,9 @@ void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, c
 	struct tally_buffer packed = { 0 };
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	size_t bound = ZSTD_compressBound(size), stored = 0;
-	void *room = context && !ZSTD_isError(bound) ? tally_buffer_room(&packed, bound) : NULL;
+	void *room = NULL;
+	if (context && !ZSTD_isError(bound))
+		room = tally_buffer_room(&packed, bound);
 	if (room && size <= PART_BYTES_MAX) {
 		ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
 		ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
@@ -97,7 +100,10 @@ static int unpack(const void *bytes, size_t stored, uint64_t size, struct tally_
 
 void tally_own_put_step(struct tally_buffer *out, uint64_t step)
 {
-	tally_own_put_number(out, step >> 63 ? ~(step << 1) : step << 1);
+	uint64_t number = step << 1;
+	if (step >> 63)
+		number = ~number;
+	tally_own_put_number(out, number);
 }
 
 /* True if the section's parts unpack to more than honest ones do. */
@@ -109,7 +115,7 @@ static bool unpacks_too_much(struct tally_reader reader, size_t size)
 		uint64_t stored = tally_reader_u64(&reader), unpacked = tally_reader_u64(&reader);
 		if (stored > size || !tally_reader_bytes(&reader, (size_t)stored))
 			return false; /* damaged: nothing behind it is read */
-		sum = __builtin_add_overflow(sum, unpacked, &sum) ? UINT64_MAX : sum;
+		sum = tally_sum_capped(sum, unpacked);
 	}
 	if (sum > most)
 		tally_input_note(TALLY_INPUT_SECTION, SECTION);
@@ -146,8 +152,9 @@ int tally_own_feature_get(const void *section, size_t size, enum tally_own_part 
 		uint32_t found = tally_reader_u32(&reader);
 		tally_reader_u32(&reader);
 		uint64_t stored = tally_reader_u64(&reader), unpacked = tally_reader_u64(&reader);
-		const void *bytes = stored <= size ? tally_reader_bytes(&reader, (size_t)stored)
-						   : NULL;
+		const void *bytes = NULL;
+		if (stored <= size)
+			bytes = tally_reader_bytes(&reader, (size_t)stored);
 		if (!bytes)
 			return -EBADMSG;
 		if (found == type)

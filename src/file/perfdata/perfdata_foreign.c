@@ -1,6 +1,7 @@
 /* Recordings from another kind of machine or from an old recorder: their head, their features and
  * tools' records become this machine's. */
 #include "abi/byte_swap.h"
+#include "base/extremes.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ static void swap_event_desc(struct tally_swapper *swapper)
 	uint32_t count = tally_swap_u32(swapper), attr_size = tally_swap_u32(swapper);
 	for (uint32_t i = 0; i < count && swapper->at < swapper->end; i++) {
 		size_t left = (size_t)(swapper->end - swapper->at);
-		tally_attr_swap(swapper->at, attr_size < left ? attr_size : left);
+		tally_attr_swap(swapper->at, tally_min_u64(attr_size, left));
 		tally_swap_skip(swapper, attr_size);
 		uint32_t id_count = tally_swap_u32(swapper);
 		tally_swap_fields(swapper, "s");
@@ -32,7 +33,7 @@ static void swap_build_ids(struct tally_swapper *swapper)
 		uint16_t size = tally_swap_u16(swapper);
 		tally_swap_fields(swapper, "4"); /* pid */
 		size_t used = (size_t)(swapper->at - start);
-		tally_swap_skip(swapper, size > used ? size - used : 0);
+		tally_swap_skip(swapper, tally_saturating_sub_u64(size, used));
 	}
 }
 
@@ -131,7 +132,8 @@ static void swap_cpu_map(struct tally_swapper *swapper)
 	} else if (type == MASK) {
 		tally_swap_u16(swapper);
 		bool is_64 = tally_swap_u16(swapper) == 8;
-		tally_swap_skip(swapper, is_64 ? 2 : 0); /* padding that aligns the words */
+		if (is_64)
+			tally_swap_skip(swapper, 2); /* padding that aligns the words */
 		tally_swap_fields(swapper, is_64 ? "8*" : "4*");
 	} else if (type == RANGE) {
 		tally_swap_skip(swapper, 2);
@@ -315,7 +317,9 @@ static struct tally_recorded_event *unnamed_tracepoint(struct tally_perfdata *da
 	uint64_t *last = tally_map_get(&data->unnamed_tracepoints, id);
 	while (last && *last && data->events[*last - 1].is_named)
 		*last = data->events[*last - 1].alike;
-	return last && *last ? &data->events[*last - 1] : NULL;
+	if (last && *last)
+		return &data->events[*last - 1];
+	return NULL;
 }
 
 /* Without memory for the name, an event keeps the name made from its attribute. */
@@ -332,7 +336,7 @@ void tally_perfdata_apply_event_type(struct tally_perfdata *data, const uint8_t 
 {
 	struct tally_disk_event_type type;
 	memcpy(&type, bytes, sizeof(type));
-	uint64_t id = swap ? __builtin_bswap64(type.event_id) : type.event_id;
+	uint64_t id = tally_disk_u64(type.event_id, swap);
 	size_t length = strnlen(type.name, sizeof(type.name));
 	if (length && unnamed_tracepoint(data, id))
 		name_tracepoints(data, id, tally_arena_copy(&data->arena, type.name, length));

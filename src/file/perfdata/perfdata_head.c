@@ -1,6 +1,8 @@
 /* A recording's description: its events and features, and the records that describe them in a
  * pipe. */
 #include "base/buffer.h"
+#include "base/error.h"
+#include "base/extremes.h"
 #include "base/reader.h"
 #include "event/event.h"
 #include "perfdata/feature.h"
@@ -159,9 +161,9 @@ static const char *made_name(const struct tally_attr *attr, struct tally_arena *
 					  (unsigned long long)attr->config);
 	const char *name = plain_name(attr, arena);
 	put_modifiers(attr, modifiers);
-	return name && *modifiers && attr->type < TALLY_TYPE_MAX
-		       ? tally_arena_printf(arena, "%s%s", name, modifiers)
-		       : name;
+	if (name && *modifiers && attr->type < TALLY_TYPE_MAX)
+		return tally_arena_printf(arena, "%s%s", name, modifiers);
+	return name;
 }
 
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes,
@@ -169,10 +171,9 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 {
 	struct tally_recorded_event event = { .id_count = id_count };
 	uint64_t *copy = tally_arena_array(&data->arena, id_count + 1, sizeof(*copy));
-	memcpy(&event.attr, attr,
-	       attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
-	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes
-								     : sizeof(event.attr));
+	attr_bytes = tally_min_u64(attr_bytes, sizeof(event.attr));
+	memcpy(&event.attr, attr, attr_bytes);
+	event.attr.size = (uint32_t)attr_bytes;
 	tally_sample_layout_init(&event.layout, &event.attr);
 	event.name = made_name(&event.attr, &data->arena);
 	event.ids = copy;
@@ -187,12 +188,10 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 		*index = data->event_count;
 	}
 	data->names_known++;
-	uint64_t *last = event.attr.type == TALLY_TYPE_TRACEPOINT
-				 ? tally_map_put(&data->unnamed_tracepoints, event.attr.config, NULL)
-				 : NULL;
-	if (event.attr.type == TALLY_TYPE_TRACEPOINT && !last)
-		return -ENOMEM;
-	if (last) {
+	if (event.attr.type == TALLY_TYPE_TRACEPOINT) {
+		uint64_t *last = tally_map_put(&data->unnamed_tracepoints, event.attr.config, NULL);
+		if (!last)
+			return -ENOMEM;
 		event.alike = (uint32_t)*last;
 		*last = data->event_count + 1;
 	}
@@ -228,18 +227,20 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 {
 	uint32_t count = tally_reader_u32(reader), attr_size = tally_reader_u32(reader);
 	for (uint32_t i = 0; i < count && !reader->failed; i++) {
-		uint64_t first_id = 0;
 		tally_reader_skip(reader, attr_size);
 		uint32_t id_count = tally_reader_u32(reader);
 		const char *name = tally_reader_padded_string(reader, tally_reader_u32(reader));
 		const void *ids = tally_reader_bytes(reader, (size_t)id_count * 8);
 		if (reader->failed)
 			break;
-		if (id_count)
+		uint64_t index = i;
+		if (id_count) {
+			uint64_t first_id;
 			memcpy(&first_id, ids, sizeof(first_id));
-		const uint64_t *by_id = id_count ? tally_map_get(&data->event_by_id, first_id)
-						 : NULL;
-		uint64_t index = by_id ? *by_id : i;
+			const uint64_t *by_id = tally_map_get(&data->event_by_id, first_id);
+			if (by_id)
+				index = *by_id;
+		}
 		if (index < data->event_count && *name) {
 			tally_perfdata_rename(data, &data->events[index], name);
 			data->events[index].is_named = true;
@@ -279,7 +280,9 @@ static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes,
 		.filename = tally_arena_string(&data->arena, filename),
 	};
 	memcpy(build_id.bytes, disk.bytes, sizeof(disk.bytes));
-	return build_id.filename ? tally_vector_push(&data->build_ids, build_id) : -ENOMEM;
+	if (!build_id.filename)
+		return -ENOMEM;
+	return tally_vector_push(&data->build_ids, build_id);
 }
 
 static int apply_build_ids(struct tally_perfdata *data, struct tally_reader *reader)
@@ -370,7 +373,8 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 		memcpy(&size, attr + offsetof(struct tally_attr, size), sizeof(size));
 		ids = tally_perfdata_section_at(data, file + header->attrs.offset + at + entry -
 							      sizeof(ids));
-		size = !size ? TALLY_ATTR_SIZE_VER0 : size;
+		if (!size)
+			size = TALLY_ATTR_SIZE_VER0;
 		if (!fits(data, &ids) || ids.size / 8 > ids_left) {
 			tally_perfdata_note_damage(data, false, header->attrs.offset + at,
 						   "an event's ids are not there");
@@ -379,7 +383,7 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 		ids_left -= ids.size / 8;
 		uint64_t most = entry - sizeof(ids);
 		const uint8_t *list = tally_perfdata_ids_at(data, file + ids.offset, ids.size / 8);
-		if (!list || tally_perfdata_add_event(data, attr, size < most ? size : most, list,
+		if (!list || tally_perfdata_add_event(data, attr, tally_min_u64(size, most), list,
 						      ids.size / 8))
 			return tally_error_set(err, -ENOMEM,
 					       "no memory for the recording's events");
@@ -465,14 +469,14 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	struct tally_disk_header header = { 0 };
 	const size_t without_features = offsetof(struct tally_disk_header, features);
 	size_t left = tally_source_left(&data->source, sizeof(header));
-	memcpy(&header, data->source.memory, left < without_features ? left : without_features);
+	memcpy(&header, data->source.memory, tally_min_u64(left, without_features));
 	if (data->swap)
 		tally_disk_header_swap(&header);
 	if (left < without_features || header.size < without_features || header.size > left)
 		return tally_error_set(err, -EBADMSG,
 				       "damaged at offset 8: a header of %llu bytes can't be",
 				       (unsigned long long)header.size);
-	size_t size = header.size < sizeof(header) ? header.size : sizeof(header);
+	size_t size = tally_min_u64(header.size, sizeof(header));
 	memcpy(&header, data->source.memory, size);
 	if (data->swap)
 		tally_disk_header_swap(&header);
@@ -485,8 +489,9 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	data->place.data_size = header.data.size;
 	data->place.features_offset = header.data.offset + header.data.size;
 	tally_source_seek(&data->source, header.data.offset);
-	data->data_end = data->is_unfinished ? data->source.memory_size
-					     : header.data.offset + header.data.size;
+	data->data_end = data->source.memory_size;
+	if (!data->is_unfinished)
+		data->data_end = header.data.offset + header.data.size;
 	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)
 		return tally_error_set(err, -EBADMSG,
 				       "damaged at offset 40: its data can't be at offset %llu",
@@ -504,7 +509,8 @@ static int apply_attr(struct tally_perfdata *data, const uint8_t *bytes, size_t 
 	if (size >= head + TALLY_ATTR_SIZE_VER0)
 		memcpy(&attr_size, bytes + head + offsetof(struct tally_attr, size),
 		       sizeof(attr_size));
-	attr_size = attr_size ? attr_size : TALLY_ATTR_SIZE_VER0;
+	if (!attr_size)
+		attr_size = TALLY_ATTR_SIZE_VER0;
 	if (attr_size < TALLY_ATTR_SIZE_VER0 || size < head || attr_size > size - head) {
 		tally_perfdata_note_damage(data, false, offset,
 					   "an event's attribute of %u bytes can't be", attr_size);
@@ -556,8 +562,9 @@ static void end_run(struct run *run)
 {
 	if (run->first > run->last)
 		return;
-	tally_buffer_printf(run->out, run->last > run->first ? "%s%ld-%ld" : "%s%ld",
-			    run->any ? "," : "", run->first, run->last);
+	tally_buffer_printf(run->out, "%s%ld", run->any ? "," : "", run->first);
+	if (run->last > run->first)
+		tally_buffer_printf(run->out, "-%ld", run->last);
 	run->any = true;
 }
 
@@ -579,7 +586,11 @@ static void add_mask(struct tally_reader *reader, struct run *run)
 	else if (size != 4)
 		tally_reader_fail(reader);
 	for (unsigned i = 0; i < words && !reader->failed; i++) {
-		uint64_t word = size == 8 ? tally_reader_u64(reader) : tally_reader_u32(reader);
+		uint64_t word;
+		if (size == 8)
+			word = tally_reader_u64(reader);
+		else
+			word = tally_reader_u32(reader);
 		for (; word; word &= word - 1)
 			add(run, (long)i * 8 * (long)size + __builtin_ctzll(word));
 	}
@@ -619,10 +630,13 @@ static int set_text(struct tally_perfdata *data, const char **field, const uint8
 		    size_t room)
 {
 	size_t length = strnlen((const char *)bytes, room);
-	char *copy = length ? tally_arena_copy(&data->arena, (const char *)bytes, length) : NULL;
-	if (copy)
-		*field = copy;
-	return length && !copy ? -ENOMEM : 0;
+	if (!length)
+		return 0;
+	char *copy = tally_arena_copy(&data->arena, (const char *)bytes, length);
+	if (!copy)
+		return -ENOMEM;
+	*field = copy;
+	return 0;
 }
 
 static int set_name(struct tally_perfdata *data, struct tally_recorded_event *event,
@@ -643,11 +657,11 @@ static int set_cpus(struct tally_perfdata *data, const char **field, const uint8
 	tally_reader_init(&reader, bytes, size, false);
 	tally_cpu_map_text(&reader, &text);
 	int result = 0;
-	if (!reader.failed)
-		result = text.failed ? -ENOMEM
-				     : set_text(data, field,
-						(const uint8_t *)tally_buffer_string(&text),
-						text.length);
+	if (!reader.failed && text.failed)
+		result = -ENOMEM;
+	else if (!reader.failed)
+		result = set_text(data, field, (const uint8_t *)tally_buffer_string(&text),
+				  text.length);
 	tally_buffer_release(&text);
 	return result;
 }
@@ -711,5 +725,5 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 	data->applied_bytes += size;
 	if (result == -EBADMSG)
 		tally_perfdata_note_damage(data, false, offset, "a build-id is cut short");
-	return result == -ENOMEM ? result : 0;
+	return tally_only_enomem(result);
 }

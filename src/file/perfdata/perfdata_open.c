@@ -2,10 +2,13 @@
  *
  * A file that only this user and root can change is mapped.  Any other file is copied to memory:
  * its owner could truncate or change it while it is read. */
+#include "base/error.h"
+#include "base/extremes.h"
 #include "base/file_copy.h"
 #include "base/input_limits.h"
 #include "base/lost_pages.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/unpack.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -42,13 +45,15 @@ static long part_number(const char *name)
 	if (strncmp(name, "data.", 5) || name[5] < '0' || name[5] > '9')
 		return -1;
 	long number = strtol(name + 5, &end, 10);
-	return *end || number >= PARTS_MAX ? -1 : number;
+	if (*end || number >= PARTS_MAX)
+		return -1;
+	return number;
 }
 
 static int by_number(const void *a, const void *b)
 {
 	const struct tally_perfdata_part *x = a, *y = b;
-	return (x->number > y->number) - (x->number < y->number);
+	return tally_compare_i64(x->number, y->number);
 }
 
 /* Takes a regular file's content: maps or copies it.  Returns 0 with the bytes (NULL: the file is
@@ -62,12 +67,13 @@ static int take_file(struct tally_perfdata *data, int fd, const struct stat *sta
 	if (!file->size)
 		return 0;
 	if (file->is_copy) {
-		most = most > data->copied_bytes ? most - data->copied_bytes : 0;
+		most = tally_saturating_sub_u64(most, data->copied_bytes);
 		/* Holes take no memory, but readers walk through them. */
-		int result = file->size > most ? -EFBIG
-					       : tally_file_copy(fd, file->size, most, &file->bytes,
-								 &copied);
-		data->copied_bytes += result ? 0 : file->size;
+		if (file->size > most)
+			return -EFBIG;
+		int result = tally_file_copy(fd, file->size, most, &file->bytes, &copied);
+		if (!result)
+			data->copied_bytes += file->size;
 		return result;
 	}
 	void *mapping = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -93,9 +99,11 @@ static int cannot_take(struct tally_error *err, int result)
 					  tally_input_limit(TALLY_INPUT_RECORDING),
 					  "another user can change it, so it must fit into memory, "
 					  "and it is larger than");
+	if (result == -ENODATA)
+		return tally_error_set(err, result,
+				       "can't read the recording: it shrank meanwhile");
 	return tally_error_set(err, result, "can't read the recording: %s",
-			       result == -ENODATA ? "it shrank meanwhile"
-						  : tally_errno_text(result));
+			       tally_errno_text(result));
 }
 
 /* Opens a file of the directory.  `data` and the others may be anything that someone put there: a
@@ -104,7 +112,9 @@ static int cannot_take(struct tally_error *err, int result)
 static int open_part(int directory, const char *name, struct stat *status, struct tally_error *err)
 {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int result = fd < 0 || fstat(fd, status) < 0 ? -errno : 0;
+	int result = 0;
+	if (fd < 0 || fstat(fd, status) < 0)
+		result = -errno;
 	/* a socket can't be opened at all */
 	if (result == -ENXIO || (!result && !S_ISREG(status->st_mode)))
 		result = tally_error_set(err, -EINVAL,
@@ -113,7 +123,9 @@ static int open_part(int directory, const char *name, struct stat *status, struc
 		fail(err, name, result);
 	if (result && fd >= 0)
 		close(fd);
-	return result ? result : fd;
+	if (result)
+		return result;
+	return fd;
 }
 
 static int take_part(struct tally_perfdata *data, int directory, const char *name,
@@ -138,7 +150,9 @@ static int take_part(struct tally_perfdata *data, int directory, const char *nam
 static int take_parts(struct tally_perfdata *data, int directory, struct tally_error *err)
 {
 	int copy = fcntl(directory, F_DUPFD_CLOEXEC, 0), result = 0;
-	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+	DIR *entries = NULL;
+	if (copy >= 0)
+		entries = fdopendir(copy);
 	if (!entries) {
 		result = -errno;
 		if (copy >= 0)
@@ -242,17 +256,19 @@ const char *tally_perfdata_foreign_kind(const void *begin, size_t size)
 	for (size_t i = 0; i < size; i++)
 		printable += (bytes[i] >= ' ' && bytes[i] != 0x7f) || bytes[i] == '\n' ||
 			     bytes[i] == '\t' || bytes[i] == '\r';
-	return printable == size ? "text" : NULL;
+	if (printable == size)
+		return "text";
+	return NULL;
 }
 
 static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error *err)
 {
 	const char *kind = tally_perfdata_foreign_kind(bytes, size);
 	uint64_t magic = TALLY_PERFDATA_MAGIC;
-	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
+	if (size < 16 && !memcmp(bytes, &magic, tally_min_u64(size, sizeof(magic))))
 		return tally_error_set(err, -EBADMSG,
 				       "not a recording: only the first %zu byte%s of one", size,
-				       size == 1 ? "" : "s");
+				       tally_plural(size));
 	if (kind)
 		tally_error_set(err, -EBADMSG, "not a recording: it is %s", kind);
 	else
@@ -281,9 +297,11 @@ int tally_perfdata_is_file(int directory_fd, const char *path)
 		return -errno;
 	if (!fstat(fd, &file) && S_ISREG(file.st_mode))
 		got = read(fd, bytes, sizeof(bytes));
-	int code = got < 0 ? -errno : 0;
+	int code = tally_errno_of((int)got);
 	close(fd);
-	return code ? code : got == sizeof(bytes) && tally_perfdata_begins(bytes, sizeof(bytes));
+	if (code)
+		return code;
+	return got == sizeof(bytes) && tally_perfdata_begins(bytes, sizeof(bytes));
 }
 
 /* Checks the magic number and sets the byte order.  The second format's magic number tells the
@@ -337,7 +355,9 @@ int tally_perfdata_unpack(const void *bytes, size_t size, uint8_t **out, size_t 
 	if (result == -EFBIG)
 		return tally_input_refuse(err, TALLY_INPUT_UNPACKED, most,
 					  "it is compressed, and unpacks to more than");
-	return result < 0 ? tally_error_set(err, result, "it is damaged: it can't be unpacked") : 0;
+	if (result < 0)
+		return tally_error_set(err, result, "it is damaged: it can't be unpacked");
+	return 0;
 }
 
 /* If the whole file is compressed, unpacks it to memory.  Returns 0, or -errno with a message. */
@@ -347,7 +367,9 @@ static int unpack(struct tally_perfdata *data, struct tally_error *err)
 	size_t left = tally_source_left(source, 16);
 	if (!left || !tally_is_packed(tally_source_peek(source, left), left))
 		return 0;
-	int result = source->memory ? 0 : slurp(data, err);
+	int result = 0;
+	if (!source->memory)
+		result = slurp(data, err);
 	size_t size;
 	if (!result)
 		result = tally_perfdata_unpack(source->memory, source->memory_size, &data->unpacked,
@@ -380,8 +402,12 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 		return not_a_recording(bytes, sizeof(header), err);
 	if (header.size == sizeof(header))
 		return read_pipe_head(data);
-	int result = data->source.memory ? 0 : slurp(data, err);
-	return result ? result : tally_perfdata_read_head(data, err);
+	int result = 0;
+	if (!data->source.memory)
+		result = slurp(data, err);
+	if (result)
+		return result;
+	return tally_perfdata_read_head(data, err);
 }
 
 /* Puts the file's name in front of the message. */
@@ -399,8 +425,11 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 {
 	struct stat status;
 	bool is_stdin = strcmp(path, "-") == 0;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+	int fd = STDIN_FILENO, result = 0;
+	if (!is_stdin)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		result = -errno;
 	data->source.fd = fd;
 	if (result) {
 		tally_error_set(err, result, "can't open the recording: %s",

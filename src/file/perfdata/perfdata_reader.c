@@ -8,8 +8,10 @@
  * always aligned; perf's are not when they follow a COMPRESSED record of odd size.
  */
 #include "abi/byte_swap.h"
+#include "base/extremes.h"
 #include "base/lost_pages.h"
 #include "base/reader.h"
+#include "base/text.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -49,7 +51,9 @@ static const struct tally_recorded_event *event_by_id(struct tally_perfdata *dat
 		index = data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1 - 1;
 	} else {
 		const uint64_t *found = tally_map_get(&data->event_by_id, id);
-		index = found ? (uint32_t)*found : 0;
+		index = 0;
+		if (found)
+			index = (uint32_t)*found;
 		data->event_cache[id % TALLY_EVENT_ID_CACHE].id = id;
 		data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1 = index + 1;
 	}
@@ -64,8 +68,10 @@ static const struct tally_recorded_event *event_of(struct tally_perfdata *data,
 	uint64_t id;
 	if (data->event_count > 1 && header->type < TALLY_RECORD_USER_START &&
 	    tally_field_of(&data->id_places, bytes, header, &id))
-		return event_by_id(data, swap ? __builtin_bswap64(id) : id);
-	return data->event_count ? &data->events[0] : NULL;
+		return event_by_id(data, tally_disk_u64(id, swap));
+	if (!data->event_count)
+		return NULL;
+	return &data->events[0];
 }
 
 const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data,
@@ -87,12 +93,12 @@ struct tally_span tally_perfdata_span(const struct tally_perfdata *data)
 					    .unpacked = true,
 					    .file_offset = unpacker->offset,
 					    .block = unpacker->block };
-	uint64_t limit = data->data_end > source->offset ? data->data_end - source->offset : 0;
+	uint64_t limit = tally_saturating_sub_u64(data->data_end, source->offset);
 	size_t left = source->end - source->used;
 	if (unpacker->has_input || data->ended || data->payload || !left || !limit)
 		return (struct tally_span){ 0 };
 	const uint8_t *at = source->window + source->used;
-	return (struct tally_span){ .at = at, .end = at + (left < limit ? left : (size_t)limit),
+	return (struct tally_span){ .at = at, .end = at + tally_min_u64(left, limit),
 				    .file_offset = source->offset, .block = source->block };
 }
 
@@ -112,15 +118,19 @@ struct tally_span tally_perfdata_last(const struct tally_perfdata *data,
 				      const struct tally_raw_record *record, bool *is_copy)
 {
 	const uint8_t *at = record->bytes;
-	struct tally_block *block = data->last_unpacked ? data->unpacker.block : data->source.block;
-	*is_copy = at == (const uint8_t *)data->aligned;
-	return (struct tally_span){
+	struct tally_span last = {
 		.at = at,
 		.end = at + record->size,
 		.unpacked = data->last_unpacked,
 		.file_offset = record->file_offset,
-		.block = *is_copy ? NULL : block,
 	};
+	*is_copy = at == (const uint8_t *)data->aligned;
+	if (*is_copy)
+		return last;
+	last.block = data->source.block;
+	if (data->last_unpacked)
+		last.block = data->unpacker.block;
+	return last;
 }
 
 /* Copies a record into the reader's buffer, which has room for one. */
@@ -179,10 +189,13 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 {
 	struct tally_source *source = &data->source;
 	uint64_t offset = source->offset;
-	uint64_t limit = data->data_end > offset ? data->data_end - offset : 0;
-	size_t left = limit ? tally_source_left(source, sizeof(*header)) : 0;
-	const char *ending = data->is_unfinished ? "its recorder did not finish it (was it killed?)"
-						 : "it ends within a record";
+	uint64_t limit = tally_saturating_sub_u64(data->data_end, offset);
+	size_t left = 0;
+	if (limit)
+		left = tally_source_left(source, sizeof(*header));
+	const char *ending = "it ends within a record";
+	if (data->is_unfinished)
+		ending = "its recorder did not finish it (was it killed?)";
 	if (!left) {
 		if (data->is_unfinished)
 			tally_perfdata_note_damage(data, false, offset, "%s", ending);
@@ -190,11 +203,12 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 			tally_perfdata_note_damage(
 				data, true, offset,
 				"the file ends, %llu byte%s before its data does",
-				(unsigned long long)limit, limit == 1 ? "" : "s");
+				(unsigned long long)limit, tally_plural(limit));
 		return NULL;
 	}
-	const uint8_t *bytes = limit < sizeof(*header) ? NULL
-						       : tally_source_peek(source, sizeof(*header));
+	const uint8_t *bytes = NULL;
+	if (limit >= sizeof(*header))
+		bytes = tally_source_peek(source, sizeof(*header));
 	if (!bytes) {
 		tally_perfdata_note_damage(data, true, offset, "%s", ending);
 		return NULL;
@@ -205,7 +219,9 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 					   header->size);
 		return NULL;
 	}
-	bytes = limit < header->size ? NULL : tally_source_peek(source, header->size);
+	bytes = NULL;
+	if (limit >= header->size)
+		bytes = tally_source_peek(source, header->size);
 	if (!bytes)
 		tally_perfdata_note_damage(data, true, offset, "%s: its %u bytes are not all there",
 					   ending, header->size);
@@ -222,9 +238,12 @@ uint64_t tally_record_payload(const uint8_t *record, bool swap)
 		return tally_reader_u64(&reader);
 	if (header.type > TALLY_SIMPLEPERF_RECORD_START)
 		return (uint64_t)header.misc << 16;
-	uint64_t size = header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader)
-									: 0;
-	return size <= tally_reader_left(&reader) ? 0 : size;
+	uint64_t size = 0;
+	if (header.type == TALLY_RECORD_HEADER_TRACING_DATA)
+		size = tally_reader_u32(&reader);
+	if (size <= tally_reader_left(&reader))
+		return 0;
+	return size;
 }
 
 /* Finds the tracing data: behind perf's record, inside simpleperf's.  NULL when it is too short. */
@@ -263,7 +282,9 @@ static int take_payload(struct tally_perfdata *data, const struct tally_record_h
 	if (!tracing)
 		tally_perfdata_note_damage(data, false, offset,
 					   "the tracing data is longer than its record");
-	return tracing && length ? tally_perfdata_apply_tracing(data, tracing, length, offset) : 0;
+	if (tracing && length)
+		return tally_perfdata_apply_tracing(data, tracing, length, offset);
+	return 0;
 }
 
 static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, size_t size,
@@ -273,7 +294,9 @@ static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, siz
 	if (!bytes)
 		return -ENOMEM;
 	int result = tally_perfdata_apply_record(data, bytes, size, offset);
-	return result ? result : give(data, bytes, offset, record);
+	if (result)
+		return result;
+	return give(data, bytes, offset, record);
 }
 
 /* Makes one step.  Returns 1 for a record, 0 at the end, -EAGAIN to be called again. */
@@ -321,7 +344,9 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	tally_source_skip(&data->source, header.size);
 	if (tally_record_is_compressed(&header)) {
 		result = tally_unpacker_feed(data, bytes, offset);
-		return result ? result : -EAGAIN;
+		if (result)
+			return result;
+		return -EAGAIN;
 	}
 	data->last_unpacked = false;
 	return apply_and_give(data, bytes, header.size, offset, record);
@@ -365,14 +390,17 @@ const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally
 							      uint64_t id)
 {
 	const uint64_t *index = tally_map_get(&data->event_by_id, id);
-	return index ? &data->events[*index] : NULL;
+	if (!index)
+		return NULL;
+	return &data->events[*index];
 }
 
 struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data,
 						  unsigned feature)
 {
-	return feature < TALLY_FEATURE_MAX ? data->features[feature]
-					   : (struct tally_feature_bytes){ 0 };
+	if (feature < TALLY_FEATURE_MAX)
+		return data->features[feature];
+	return (struct tally_feature_bytes){ 0 };
 }
 
 const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsigned feature)
@@ -438,10 +466,14 @@ struct tally_perfdata_place tally_perfdata_place(const struct tally_perfdata *da
 
 uint64_t tally_perfdata_size(const struct tally_perfdata *data)
 {
-	return data->is_pipe ? 0 : data->source.memory_size;
+	if (data->is_pipe)
+		return 0;
+	return data->source.memory_size;
 }
 
 const struct tally_error *tally_perfdata_damage(const struct tally_perfdata *data)
 {
-	return data->damage.code ? &data->damage : NULL;
+	if (!data->damage.code)
+		return NULL;
+	return &data->damage;
 }

@@ -248,14 +248,16 @@ const struct tally_recorded_event *tally_perfdata_event_of(
 static inline bool tally_field_of(const struct tally_field_places *places, const uint8_t *bytes,
 				  const struct tally_record_header *header, uint64_t *value)
 {
-	bool is_sample = header->type == TALLY_RECORD_SAMPLE;
-	size_t size = is_sample ? header->size
-				: tally_record_true_size(header, bytes, places->trailer_bytes);
-	if (size < (is_sample ? places->sample_size_min : places->trailer_size_min))
+	if (header->type == TALLY_RECORD_SAMPLE) {
+		if (header->size < places->sample_size_min)
+			return false;
+		__builtin_memcpy(value, bytes + places->sample_at, sizeof(*value));
+		return true;
+	}
+	size_t size = tally_record_true_size(header, bytes, places->trailer_bytes);
+	if (size < places->trailer_size_min)
 		return false;
-	__builtin_memcpy(value,
-			 bytes + (is_sample ? places->sample_at : size - places->trailer_behind),
-			 sizeof(*value));
+	__builtin_memcpy(value, bytes + size - places->trailer_behind, sizeof(*value));
 	return true;
 }
 

@@ -11,6 +11,7 @@
  * (500 MB of such samples, walked and unwound: the mapping is 45 ms faster when the page cache has
  * the file in large folios, as after reading it from the disk; equally fast with single pages.)
  */
+#include "base/extremes.h"
 #include "perfdata/block.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -22,7 +23,9 @@
 static struct tally_block *new_block(size_t capacity)
 {
 	size_t size = (sizeof(struct tally_block) + capacity + 63) & ~(size_t)63;
-	struct tally_block *block = size > capacity ? aligned_alloc(64, size) : NULL;
+	struct tally_block *block = NULL;
+	if (size > capacity)
+		block = aligned_alloc(64, size);
 	if (block)
 		*block = (struct tally_block){ .holders = 1, .capacity = capacity };
 	return block;
@@ -46,10 +49,12 @@ static void push(struct tally_block **list, struct tally_block *block)
 
 struct tally_block *tally_block_take(struct tally_blocks *blocks, size_t capacity)
 {
-	struct tally_block *block = capacity <= TALLY_BLOCK_BYTES ? pop(&blocks->unused) : NULL;
+	struct tally_block *block = NULL;
+	if (capacity <= TALLY_BLOCK_BYTES)
+		block = pop(&blocks->unused);
 	if (block)
 		return block;
-	block = new_block(capacity < TALLY_BLOCK_BYTES ? TALLY_BLOCK_BYTES : capacity);
+	block = new_block(tally_max_u64(capacity, TALLY_BLOCK_BYTES));
 	blocks->count += block != NULL;
 	return block;
 }
@@ -106,11 +111,13 @@ enum { READ_BYTES_MIN = 64 << 10, BLOCKS_MAX = 64 };
 static bool read_at(struct tally_source *source, uint8_t *to, size_t size, size_t *got)
 {
 	ssize_t one;
-	do
-		one = source->memory ? pread(source->fd, to, size, (off_t)source->offset)
-				     : read(source->fd, to, size);
-	while (one < 0 && errno == EINTR);
-	*got = one > 0 ? (size_t)one : 0;
+	do {
+		if (source->memory)
+			one = pread(source->fd, to, size, (off_t)source->offset);
+		else
+			one = read(source->fd, to, size);
+	} while (one < 0 && errno == EINTR);
+	*got = (size_t)tally_max_i64(one, 0);
 	return one >= 0;
 }
 
@@ -139,9 +146,10 @@ static bool read_window(struct tally_source *source, size_t size, size_t left)
 	if (size > TALLY_BLOCK_BYTES - shift ||
 	    (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
 		return false;
-	struct tally_block *block = is_ours ? source->block
-					    : tally_block_take(source->blocks, TALLY_BLOCK_BYTES);
-	size_t want = left < TALLY_BLOCK_BYTES - shift ? left : TALLY_BLOCK_BYTES - shift, got;
+	struct tally_block *block = source->block;
+	if (!is_ours)
+		block = tally_block_take(source->blocks, TALLY_BLOCK_BYTES);
+	size_t want = tally_min_u64(left, TALLY_BLOCK_BYTES - shift), got;
 	if (!block)
 		return false;
 	if (!read_at(source, block->bytes + shift, want, &got) || got < size) {
@@ -162,9 +170,9 @@ static void move_window(struct tally_source *source, size_t size)
 	size_t left = source->memory_size - (size_t)source->offset;
 	if (source->reads && read_window(source, size, left))
 		return;
-	size_t most = size > TALLY_BLOCK_BYTES ? size : TALLY_BLOCK_BYTES;
-	set_window(source, NULL, source->memory + source->offset,
-		   source->reads && left > most ? most : left);
+	if (source->reads)
+		left = tally_min_u64(left, tally_max_u64(size, TALLY_BLOCK_BYTES));
+	set_window(source, NULL, source->memory + source->offset, left);
 }
 
 /* Makes room for one more read: moves the rest to the front of the block, or of a new block when
@@ -210,9 +218,7 @@ static bool read_more(struct tally_source *source)
 size_t tally_source_left(struct tally_source *source, size_t size)
 {
 	if (source->memory)
-		return source->offset < source->memory_size
-			       ? source->memory_size - (size_t)source->offset
-			       : 0;
+		return tally_saturating_sub_u64(source->memory_size, source->offset);
 	while (in_window(source) < size)
 		if (!read_more(source))
 			break;
@@ -230,7 +236,7 @@ const uint8_t *tally_source_peek(struct tally_source *source, size_t size)
 
 void tally_source_seek(struct tally_source *source, uint64_t offset)
 {
-	source->offset = offset < source->memory_size ? offset : source->memory_size;
+	source->offset = tally_min_u64(offset, source->memory_size);
 	set_window(source, NULL, NULL, 0);
 }
 
@@ -248,7 +254,7 @@ bool tally_source_skip(struct tally_source *source, uint64_t size)
 	}
 	while (size) {
 		size_t left = tally_source_left(source, 1);
-		size_t part = left < size ? left : (size_t)size;
+		size_t part = tally_min_u64(left, size);
 		if (!part)
 			return false;
 		source->used += part;

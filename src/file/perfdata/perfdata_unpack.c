@@ -23,7 +23,9 @@ static int start(struct tally_perfdata *data)
 		unpacker->stream = ZSTD_createDStream();
 	if (!unpacker->block)
 		unpacker->block = tally_block_take(&data->blocks, TALLY_BLOCK_BYTES);
-	return unpacker->stream && unpacker->block ? 0 : -ENOMEM;
+	if (unpacker->stream && unpacker->block)
+		return 0;
+	return -ENOMEM;
 }
 
 /* Makes room for unpacking behind the bytes that are left. */
@@ -59,7 +61,7 @@ bool tally_compressed_bytes(const uint8_t *record, bool swap, size_t *head, size
 	if (header.size < *head)
 		return false;
 	memcpy(&meant, record + sizeof(header), sizeof(meant));
-	meant = swap ? __builtin_bswap64(meant) : meant;
+	meant = tally_disk_u64(meant, swap);
 	*size = (size_t)meant;
 	return meant <= header.size - *head;
 }
@@ -95,7 +97,9 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 	unpacker->has_input = true;
 	unpacker->offset = offset;
 	unpacker->bytes_in += size;
-	return unpacker->ahead ? 0 : start(data);
+	if (unpacker->ahead)
+		return 0;
+	return start(data);
 }
 
 static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure failure,
@@ -171,7 +175,9 @@ static int refill(struct tally_perfdata *data)
 {
 	if (!data->unpacker.has_input)
 		return 0;
-	return data->unpacker.ahead ? refill_from_ahead(data) : refill_here(data);
+	if (data->unpacker.ahead)
+		return refill_from_ahead(data);
+	return refill_here(data);
 }
 
 int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)

@@ -13,6 +13,7 @@
  * recorder flushes after each pass.
  */
 #include "base/buffer.h"
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "perfdata/disk.h"
 #include "perfdata/feature.h"
@@ -66,7 +67,7 @@ struct tally_perfdata_writer {
 /* Returns the length of the whole records at the start of `bytes` that end within `limit` bytes. */
 static size_t records_whole(const void *bytes, size_t size, size_t limit)
 {
-	size_t at = 0, end = size < limit ? size : limit;
+	size_t at = 0, end = tally_min_u64(size, limit);
 	struct tally_record_header header;
 	while (end - at >= sizeof(header)) {
 		memcpy(&header, (const uint8_t *)bytes + at, sizeof(header));
@@ -91,9 +92,11 @@ static int put_at(const struct tally_perfdata_writer *writer, const void *bytes,
 {
 	for (*done = 0; *done < size;) {
 		const uint8_t *at = (const uint8_t *)bytes + *done;
-		ssize_t wrote = writer->is_pipe ? write(writer->fd, at, size - *done)
-						: pwrite(writer->fd, at, size - *done,
-							 (off_t)(offset + *done));
+		ssize_t wrote;
+		if (writer->is_pipe)
+			wrote = write(writer->fd, at, size - *done);
+		else
+			wrote = pwrite(writer->fd, at, size - *done, (off_t)(offset + *done));
 		if (wrote < 0 && errno == EAGAIN)
 			wait_for_room(writer->fd);
 		if (wrote < 0 && (errno == EINTR || errno == EAGAIN))
@@ -140,7 +143,8 @@ static int put_records(struct tally_perfdata_writer *writer, const void *bytes, 
 	if (writer->failure)
 		return writer->failure;
 	writer->failure = put_at(writer, bytes, size, writer->end, &done);
-	size = writer->failure ? records_whole(bytes, size, done) : size;
+	if (writer->failure)
+		size = records_whole(bytes, size, done);
 	for (size_t at = 0, part; at < size; at += part) {
 		part = records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
 		note_boundary(writer, writer->end);
@@ -154,7 +158,9 @@ static int put_records(struct tally_perfdata_writer *writer, const void *bytes, 
 /* Returns how many of the event's ids its section in the attributes has. */
 static size_t told_ids(const struct tally_perfdata_writer *writer, size_t event)
 {
-	return writer->late_ids_at ? writer->events[event].id_count : writer->head_ids[event];
+	if (writer->late_ids_at)
+		return writer->events[event].id_count;
+	return writer->head_ids[event];
 }
 
 static uint64_t head_ids_bytes(const struct tally_perfdata_writer *writer)
@@ -193,9 +199,9 @@ static int put_head(struct tally_perfdata_writer *writer, const uint64_t *featur
 		tally_buffer_append(&head, &attr, writer->attr_size);
 		tally_buffer_append(&head, &section, sizeof(section));
 	}
-	int result = head.failed ? -ENOMEM : 0;
+	int result = -ENOMEM;
 	size_t done;
-	if (!result)
+	if (!head.failed)
 		result = put_at(writer, head.bytes, head.length, 0, &done);
 	if (!result)
 		writer->data_offset = header.data.offset;
@@ -255,8 +261,10 @@ static void put_name(struct tally_buffer *out, const struct tally_recorded_event
 {
 	struct tally_disk_event_update update = { .header = { .type = TALLY_RECORD_EVENT_UPDATE },
 						  .type = TALLY_EVENT_UPDATE_NAME };
-	size_t length = event->name ? strlen(event->name) + 1 : 0;
-	if (!length || !event->id_count || length > TALLY_RECORD_SIZE_ALIGNED - sizeof(update))
+	if (!event->name || !event->id_count)
+		return;
+	size_t length = strlen(event->name) + 1;
+	if (length > TALLY_RECORD_SIZE_ALIGNED - sizeof(update))
 		return;
 	update.id = event->ids[0];
 	update.header.size = (uint16_t)((sizeof(update) + length + 7) & ~(size_t)7);
@@ -273,7 +281,9 @@ static int pipe_head(struct tally_perfdata_writer *writer)
 		put_attr(&out, &writer->events[i], writer->attr_size);
 	for (size_t i = 0; i < writer->event_count; i++)
 		put_name(&out, &writer->events[i]);
-	int result = out.failed ? -ENOMEM : put(writer, out.bytes, out.length);
+	int result = -ENOMEM;
+	if (!out.failed)
+		result = put(writer, out.bytes, out.length);
 	tally_buffer_release(&out);
 	return result;
 }
@@ -375,7 +385,9 @@ static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *byt
 	size_t length = ZSTD_compress2(writer->compressor, frame, FRAME_MAX, bytes, size);
 	if (ZSTD_isError(length))
 		return NULL;
-	size_t padding = length % 8 ? SKIPPABLE_HEADER + 8 - length % 8 : 0;
+	size_t padding = 0;
+	if (length % 8)
+		padding = SKIPPABLE_HEADER + 8 - length % 8;
 	uint8_t *start = frame - padding - HEADER;
 	*packed_size = HEADER + padding + length;
 	struct tally_record_header header = { .type = TALLY_RECORD_COMPRESSED,
@@ -394,9 +406,8 @@ static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *byt
 static size_t next_target(size_t size, size_t packed_size)
 {
 	size_t target = size * (FRAME_MAX - FRAME_MAX / 10) / packed_size;
-	target = target > 2 * size ? 2 * size : target;
-	target = target > PENDING_MAX ? PENDING_MAX : target;
-	return target < CHUNK_MIN ? CHUNK_MIN : target;
+	target = tally_min_u64(target, tally_min_u64(2 * size, PENDING_MAX));
+	return tally_max_u64(target, CHUNK_MIN);
 }
 
 /* Writes one chunk of `size` bytes as a COMPRESSED record, or plain when that is no longer.  Sets
@@ -409,7 +420,7 @@ static int put_frame(struct tally_perfdata_writer *writer, const uint8_t *bytes,
 	*done = size;
 	if (packed && packed_size < size) {
 		writer->chunk_target = next_target(size, packed_size);
-		writer->chunk_largest = size > writer->chunk_largest ? size : writer->chunk_largest;
+		writer->chunk_largest = tally_max_u64(size, writer->chunk_largest);
 		writer->bytes_in += size;
 		writer->bytes_out += packed_size;
 		return put(writer, packed, packed_size);
@@ -426,14 +437,15 @@ static int put_compressed(struct tally_perfdata_writer *writer, const void *byte
 	const uint8_t *at = bytes, *end = at + size;
 	while (at < end && !writer->failure) {
 		size_t done, limit = writer->chunk_target;
-		size_t left = (size_t)(end - at),
-		       chunk = left <= limit ? left : records_whole(at, left, limit);
+		size_t left = (size_t)(end - at), chunk = left;
+		if (left > limit)
+			chunk = records_whole(at, left, limit);
 		if (!chunk) /* one record larger than the target */
-			chunk = records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
+			chunk = records_whole(at, left, TALLY_RECORD_SIZE_MAX);
 		if (put_frame(writer, at, chunk, &done) == 0 && !done && chunk > limit)
 			put_records(writer, at, done = chunk);
 		else if (!done)
-			writer->chunk_target = limit / 2 > CHUNK_MIN ? limit / 2 : CHUNK_MIN;
+			writer->chunk_target = tally_max_u64(limit / 2, CHUNK_MIN);
 		at += done;
 	}
 	return writer->failure;
@@ -500,7 +512,8 @@ static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
 	uint32_t size = writer->is_pipe ? TALLY_ATTR_SIZE_VER7 : TALLY_ATTR_SIZE_VER0;
 	for (size_t i = 0; i < writer->event_count; i++) {
 		uint32_t needed = tally_attr_size_needed(&writer->events[i].attr);
-		size = needed > size ? needed : size;
+		if (needed > size)
+			size = needed;
 	}
 	return size;
 }
@@ -517,12 +530,16 @@ static int start_file(struct tally_perfdata_writer *writer, int level, struct ta
 	if (lseek(writer->fd, 0, SEEK_CUR) < 0)
 		return write_error(writer, -errno, err);
 	cut_at_end(writer);
-	int result = level ? compress_init(writer, level, err) : 0;
+	int result = 0;
+	if (level)
+		result = compress_init(writer, level, err);
 	if (result)
 		return result;
 	result = put_head(writer, NULL, 0);
 	writer->end = writer->data_offset;
-	return result ? write_error(writer, result, err) : 0;
+	if (result)
+		return write_error(writer, result, err);
+	return 0;
 }
 
 int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events, size_t event_count,
@@ -571,12 +588,16 @@ static int flush(struct tally_perfdata_writer *writer)
 {
 	size_t size = writer->pending_size;
 	writer->pending_size = 0;
-	return size ? put_chunk(writer, writer->pending, size) : writer->failure;
+	if (size)
+		return put_chunk(writer, writer->pending, size);
+	return writer->failure;
 }
 
 size_t tally_perfdata_writer_wants(const struct tally_perfdata_writer *writer)
 {
-	return writer->compressor ? writer->chunk_target : PENDING_MAX;
+	if (writer->compressor)
+		return writer->chunk_target;
+	return PENDING_MAX;
 }
 
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
@@ -602,13 +623,19 @@ int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void
 		memcpy(writer->pending + writer->pending_size, records, size);
 		writer->pending_size += size;
 	}
-	return result ? write_error(writer, result, err) : 0;
+	if (result)
+		return write_error(writer, result, err);
+	return 0;
 }
 
 int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_error *err)
 {
-	int result = writer->failure ? writer->failure : flush(writer);
-	return result ? write_error(writer, result, err) : 0;
+	int result = writer->failure;
+	if (!result)
+		result = flush(writer);
+	if (result)
+		return write_error(writer, result, err);
+	return 0;
 }
 
 int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature,
@@ -620,15 +647,17 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 		int result = flush(writer);
 		if (!result)
 			result = pipe_feature(writer, feature, bytes, size);
-		return result ? write_error(writer, result, err) : 0;
+		if (result)
+			return write_error(writer, result, err);
+		return 0;
 	}
 	struct tally_buffer *kept = &writer->features[feature];
 	tally_buffer_clear(kept);
 	tally_buffer_append(kept, bytes, size);
 	writer->has_feature[feature] = !kept->failed;
-	return kept->failed
-		       ? tally_error_set(err, -ENOMEM, "no memory for feature section %u", feature)
-		       : 0;
+	if (kept->failed)
+		return tally_error_set(err, -ENOMEM, "no memory for feature section %u", feature);
+	return 0;
 }
 
 uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
@@ -644,7 +673,7 @@ static void keep_compressed_feature(struct tally_perfdata_writer *writer)
 	/* perf maps this many bytes for each COMPRESSED record: whole pages. */
 	uint32_t largest = (uint32_t)((writer->chunk_largest + 4095) & ~(size_t)4095);
 	uint64_t ratio = (writer->bytes_in + writer->bytes_out / 2) /
-			 (writer->bytes_out ? writer->bytes_out : 1);
+			 tally_max_u64(writer->bytes_out, 1);
 	tally_buffer_clear(out);
 	tally_feature_compressed(out, (uint32_t)writer->level, (uint32_t)ratio, largest);
 	writer->has_feature[TALLY_FEATURE_COMPRESSED] = !out->failed;
@@ -678,7 +707,9 @@ static int put_features(struct tally_perfdata_writer *writer)
 	if (!result)
 		result = put_at(writer, table.bytes, table.length, writer->end, &done);
 	tally_buffer_release(&table);
-	writer->features_end = result ? 0 : at;
+	writer->features_end = 0;
+	if (!result)
+		writer->features_end = at;
 	return result;
 }
 
@@ -725,7 +756,8 @@ static int finish_file(struct tally_perfdata_writer *writer)
 		result = put_features(writer);
 		if (!result)
 			break;
-		writer->failure = writer->failure ? writer->failure : result;
+		if (!writer->failure)
+			writer->failure = result;
 		bool was_cut = has_cut;
 		has_cut = true;
 		if (!was_cut && is_full(result) && give_up_tail(writer))
@@ -742,8 +774,10 @@ static int finish_file(struct tally_perfdata_writer *writer)
 	if (!result)
 		result = put_late_ids(writer);
 	head = put_head(writer, writer->feature_bits, writer->end - writer->data_offset);
+	if (!result)
+		result = head;
 	if (!writer->failure)
-		writer->failure = result ? result : head;
+		writer->failure = result;
 	return writer->failure;
 }
 
@@ -754,7 +788,9 @@ int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_err
 	else if (!writer->finished && !writer->failure)
 		flush(writer);
 	writer->finished = true;
-	return writer->failure ? write_error(writer, writer->failure, err) : 0;
+	if (writer->failure)
+		return write_error(writer, writer->failure, err);
+	return 0;
 }
 
 void tally_perfdata_writer_free(struct tally_perfdata_writer *writer)

@@ -7,6 +7,7 @@
  *     u32 size, kallsyms | u32 size, printk formats | u64 size, saved command lines
  */
 #include "base/reader.h"
+#include "base/text.h"
 #include "perfdata/feature.h"
 
 #include <errno.h>
@@ -27,14 +28,16 @@ static void put_u64(struct tally_buffer *out, uint64_t value)
 
 static void put_text_64(struct tally_buffer *out, const char *text)
 {
-	put_u64(out, text ? strlen(text) : 0);
-	tally_buffer_text(out, text ? text : "");
+	text = tally_text_or(text, "");
+	put_u64(out, strlen(text));
+	tally_buffer_text(out, text);
 }
 
 static void put_text_32(struct tally_buffer *out, const char *text)
 {
-	put_u32(out, text ? (uint32_t)strlen(text) : 0);
-	tally_buffer_text(out, text ? text : "");
+	text = tally_text_or(text, "");
+	put_u32(out, (uint32_t)strlen(text));
+	tally_buffer_text(out, text);
 }
 
 static size_t same_system(const struct tally_tracing_data *data, size_t first)
@@ -91,7 +94,9 @@ static int walk_formats(struct walk *walk, const char *system, uint32_t count)
 		const char *text = tally_reader_bytes(&walk->reader, length);
 		if (!text)
 			return -EBADMSG;
-		int stop = walk->visit ? walk->visit(walk->context, system, text, length) : 0;
+		int stop = 0;
+		if (walk->visit)
+			stop = walk->visit(walk->context, system, text, length);
 		if (stop)
 			return stop;
 	}
@@ -143,7 +148,10 @@ static int walk_all(const void *bytes, size_t size, struct walk *walk, struct pr
 	for (uint32_t i = 0; !stop && i < systems; i++) {
 		const char *system = tally_reader_string(reader);
 		uint32_t count = tally_reader_u32(reader);
-		stop = reader->failed ? -EBADMSG : walk_formats(walk, system, count);
+		if (reader->failed)
+			stop = -EBADMSG;
+		else
+			stop = walk_formats(walk, system, count);
 	}
 	if (stop)
 		return stop;
@@ -151,7 +159,9 @@ static int walk_all(const void *bytes, size_t size, struct walk *walk, struct pr
 	printk->text = skip_text(reader, false, &printk->length);
 	if (has_cmdlines)
 		skip_text(reader, true, &length);
-	return reader->failed ? -EBADMSG : 0;
+	if (reader->failed)
+		return -EBADMSG;
+	return 0;
 }
 
 int tally_tracing_data_walk(const void *bytes, size_t size,
@@ -187,8 +197,8 @@ bool tally_tracing_format_id(const char *text, size_t length, uint64_t *id)
 {
 	const char *end = text + length;
 	for (const char *line = text, *next; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		next = newline ? newline + 1 : end;
+		next = tally_line_end(line, end);
+		next += next < end;
 		if (end - line < 4 || memcmp(line, "ID:", 3) != 0)
 			continue;
 		const char *at = line + 3;

@@ -177,7 +177,9 @@ static void release(struct tally_unpack_ahead *ahead)
 struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset,
 						    uint64_t end, bool swap)
 {
-	struct tally_unpack_ahead *ahead = has_second_cpu() ? calloc(1, sizeof(*ahead)) : NULL;
+	struct tally_unpack_ahead *ahead = NULL;
+	if (has_second_cpu())
+		ahead = calloc(1, sizeof(*ahead));
 	if (!ahead)
 		return NULL;
 	ahead->file = file;
