@@ -1,5 +1,6 @@
 /* libtally's counters and groups, built on the same parts as `tally stat`. */
 #include "tally/counter.h"
+#include "base/error.h"
 #include "library/library_events.h"
 #include "tally/group.h"
 
@@ -24,7 +25,7 @@ static int open_event(struct tally_counter *counter, const char *expression,
 	attr->read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
 	attr->flags |= TALLY_ATTR_INHERIT;
 	counter->handle = tally_library_events_open(&counter->events, 0, 0, -1, err);
-	return counter->handle < 0 ? counter->handle : 0;
+	return tally_error_of(counter->handle);
 }
 
 struct tally_counter *tally_counter_open(const char *event, char *error, size_t error_size)
@@ -52,8 +53,10 @@ int tally_counter_read(struct tally_counter *counter, struct tally_count *count)
 	struct tally_provider *provider = counter->events.provider;
 	uint64_t words[3];
 	ssize_t got = provider->ops->read(provider, counter->handle, words, sizeof(words));
+	if (got < 0)
+		return tally_library_result((int)got);
 	if (got != sizeof(words))
-		return tally_library_result(got < 0 ? (int)got : -EIO);
+		return tally_library_result(-EIO);
 	*count = tally_library_count(words[0], words[1], words[2]);
 	return 0;
 }
@@ -116,14 +119,19 @@ static int open_events(struct tally_group *group, const char *expression, struct
 		attr->read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED |
 				    TALLY_FORMAT_TOTAL_TIME_RUNNING;
 		/* all start together, with the leader */
-		attr->flags |= group->size ? 0 : TALLY_ATTR_DISABLED;
-		int handle = tally_library_events_open(&group->events, group->size, 0,
-						       group->size ? group->handles[0] : -1, err);
+		int leader = -1;
+		if (group->size)
+			leader = group->handles[0];
+		else
+			attr->flags |= TALLY_ATTR_DISABLED;
+		int handle = tally_library_events_open(&group->events, group->size, 0, leader, err);
 		if (handle < 0)
 			return handle;
 		group->handles[group->size] = handle;
 	}
-	return count ? 0 : tally_error_set(err, -EINVAL, "'%s' names no event", expression);
+	if (count)
+		return 0;
+	return tally_error_set(err, -EINVAL, "'%s' names no event", expression);
 }
 
 struct tally_group *tally_group_open(const char *events, char *error, size_t error_size)
@@ -150,7 +158,9 @@ size_t tally_group_size(const struct tally_group *group)
 
 const char *tally_group_name(const struct tally_group *group, size_t index)
 {
-	return index < group->size ? group->events.list.items[index].name : NULL;
+	if (index < group->size)
+		return group->events.list.items[index].name;
+	return NULL;
 }
 
 long tally_group_read(struct tally_group *group, struct tally_count *counts, size_t size)
@@ -158,8 +168,10 @@ long tally_group_read(struct tally_group *group, struct tally_count *counts, siz
 	struct tally_provider *provider = group->events.provider;
 	size_t bytes = (HEAD_WORDS + group->size) * sizeof(uint64_t);
 	ssize_t got = provider->ops->read(provider, group->handles[0], group->words, bytes);
+	if (got < 0)
+		return tally_library_result((int)got);
 	if (got != (ssize_t)bytes || group->words[0] != group->size)
-		return tally_library_result(got < 0 ? (int)got : -EIO);
+		return tally_library_result(-EIO);
 	for (size_t i = 0; i < group->size && i < size; i++)
 		counts[i] = tally_library_count(group->words[HEAD_WORDS + i], group->words[1],
 						group->words[2]);

@@ -72,16 +72,14 @@ static int add_frames(struct tally_data *data, const struct tally_chain_frame *f
 			return -ENOMEM;
 		struct tally_data_frame to = {
 			.address = frame->address,
-			.function = function->name != TALLY_STRING_NONE
-					    ? tally_names_plain_text(names, from->function)
-					    : NULL,
 			.object = tally_strings_text(&names->strings, object),
-			.file = from->file != TALLY_STRING_NONE
-					? tally_strings_text(&names->strings, from->file)
-					: NULL,
 			.line = from->line,
 			.inlined = i + 1 < name->count,
 		};
+		if (function->name != TALLY_STRING_NONE)
+			to.function = tally_names_plain_text(names, from->function);
+		if (from->file != TALLY_STRING_NONE)
+			to.file = tally_strings_text(&names->strings, from->file);
 		if (tally_vector_push(&data->frames, to) < 0)
 			return -ENOMEM;
 	}
@@ -118,7 +116,9 @@ static int next_record(struct tally_data *data, char *error, size_t error_size)
 	int result = tally_recording_next(data->recording, &data->raw, &data->record, &err);
 	if (result < 0)
 		tally_library_fail(result, &err, error, error_size);
-	return result < 0 ? -1 : result;
+	if (result < 0)
+		return -1;
+	return result;
 }
 
 int tally_data_next(struct tally_data *data, const struct tally_data_sample **sample, char *error,
@@ -156,7 +156,9 @@ uint64_t tally_data_lost(const struct tally_data *data)
 const char *tally_data_damage(const struct tally_data *data)
 {
 	const struct tally_error *damage = tally_perfdata_damage(data->recording->data);
-	return damage ? damage->message : NULL;
+	if (!damage)
+		return NULL;
+	return damage->message;
 }
 
 void tally_data_close(struct tally_data *data)

@@ -1,4 +1,6 @@
 /* libtally's rings, built on the ring reader of `tally record`. */
+#include "base/error.h"
+#include "base/extremes.h"
 #include "tally/ring.h"
 
 #include "library/library_events.h"
@@ -38,7 +40,9 @@ static int choose_attribute(struct tally_attr *attr, const struct tally_event_ri
 	tally_attr_honour_period(attr);
 	if (options->fields)
 		attr->sample_type = options->fields;
-	attr->flags |= TALLY_ATTR_SAMPLE_ID_ALL | (options->disabled ? TALLY_ATTR_DISABLED : 0);
+	attr->flags |= TALLY_ATTR_SAMPLE_ID_ALL;
+	if (options->disabled)
+		attr->flags |= TALLY_ATTR_DISABLED;
 	return 0;
 }
 
@@ -77,7 +81,9 @@ static int open_ring(struct tally_event_ring *ring, const char *expression,
 	if (result < 0)
 		return result;
 	ring->handle = tally_library_events_open(&ring->events, 0, options->pid, -1, err);
-	return ring->handle < 0 ? ring->handle : map_ring(ring, options->pages, err);
+	if (ring->handle < 0)
+		return ring->handle;
+	return map_ring(ring, options->pages, err);
 }
 
 struct tally_event_ring *tally_event_ring_open(const char *event,
@@ -118,9 +124,10 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 	tally_ring_release_read(&ring->ring); /* otherwise the kernel would wait for us in turn */
 	for (;;) {
 		struct tally_wait_item item = { .handle = ring->handle };
-		int64_t left = timeout_ms < 0 ? -1 : end_ms - now_ms();
-		int result = provider->ops->wait(provider, &item, 1, -1,
-						 left < 0 && timeout_ms >= 0 ? 0 : (int)left);
+		int64_t left = -1;
+		if (timeout_ms >= 0)
+			left = tally_max_i64(end_ms - now_ms(), 0);
+		int result = provider->ops->wait(provider, &item, 1, -1, (int)left);
 		tally_ring_note(&ring->ring);
 		if (tally_ring_peek(&ring->ring, &size))
 			return 1;
@@ -128,7 +135,7 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 			result = -EPIPE;
 		/* A wake-up may belong to records that were read before. */
 		if (result < 0 || (timeout_ms >= 0 && now_ms() >= end_ms))
-			return tally_library_result(result < 0 ? result : 0);
+			return tally_library_result(tally_error_of(result));
 	}
 }
 

@@ -5,6 +5,7 @@
  * thread did something else afterwards. Frames that a sample shares with the one before, from the
  * root on, are one call that continues. Samples of other events are marks.
  */
+#include "base/extremes.h"
 #include "export/export_internal.h"
 
 #include "base/vector.h"
@@ -67,21 +68,23 @@ static int draw_sample(struct drawing *drawing, const struct tally_one_sample *s
 
 static int by_value(const void *left, const void *right)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return a < b ? -1 : a > b;
+	return tally_compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 /* Returns the median distance between a thread's samples, in ns; 1 ms if it is unknown. */
 static uint64_t usual_gap(const struct tally_samples *samples, const uint32_t *order, size_t count)
 {
-	uint64_t *gaps = count > 1 ? malloc((count - 1) * sizeof(*gaps)) : NULL, gap = 1000000;
-	for (size_t i = 1; gaps && i < count; i++)
+	const uint64_t unknown = 1000000;
+	if (count < 2)
+		return unknown;
+	uint64_t *gaps = malloc((count - 1) * sizeof(*gaps));
+	if (!gaps)
+		return unknown;
+	for (size_t i = 1; i < count; i++)
 		gaps[i - 1] = samples->samples.items[order[i]].time -
 			      samples->samples.items[order[i - 1]].time;
-	if (gaps) {
-		qsort(gaps, count - 1, sizeof(*gaps), by_value);
-		gap = gaps[(count - 1) / 2];
-	}
+	qsort(gaps, count - 1, sizeof(*gaps), by_value);
+	uint64_t gap = gaps[(count - 1) / 2];
 	free(gaps);
 	return gap;
 }
@@ -93,7 +96,9 @@ static uint64_t gap_of(const struct drawing *drawing, const struct tally_one_sam
 {
 	bool is_clocks = !drawing->task->tid &&
 			 tally_export_is_time(drawing->samples, sample->event);
-	return is_clocks && sample->period < usual ? sample->period : usual;
+	if (is_clocks && sample->period < usual)
+		return sample->period;
+	return usual;
 }
 
 static int draw_thread(struct drawing *drawing, const struct tally_export_threads *threads,
@@ -106,8 +111,9 @@ static int draw_thread(struct drawing *drawing, const struct tally_export_thread
 	for (size_t i = 0; !result && i < thread->count; i++) {
 		const struct tally_one_sample *sample = &drawing->samples->samples.items[order[i]];
 		bool is_last = i + 1 == thread->count;
-		uint64_t next = is_last ? UINT64_MAX
-					: drawing->samples->samples.items[order[i + 1]].time;
+		uint64_t next = UINT64_MAX;
+		if (!is_last)
+			next = drawing->samples->samples.items[order[i + 1]].time;
 		uint64_t gap = gap_of(drawing, sample, usual);
 		result = draw_sample(drawing, sample, &frames);
 		if (next - sample->time > tally_sum_capped(gap, gap / 2))
@@ -156,5 +162,7 @@ int tally_export_chrome(const struct tally_samples *samples, uint32_t event,
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);
 	tally_vector_release(&drawing.calls);
-	return result || out->failed ? -ENOMEM : 0;
+	if (result || out->failed)
+		return -ENOMEM;
+	return 0;
 }

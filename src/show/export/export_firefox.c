@@ -19,7 +19,9 @@ static const struct { const char *name, *colour;
 
 static unsigned category_of(enum tally_frame_kind kind)
 {
-	return kind < TALLY_FRAME_KINDS ? (unsigned)kind + 1 : 0;
+	if (kind < TALLY_FRAME_KINDS)
+		return (unsigned)kind + 1;
+	return 0;
 }
 
 struct column {
@@ -96,11 +98,10 @@ static uint32_t add_function(struct thread_tables *tables, uint32_t function)
 	add(tables, &tables->function_names,
 	    add_text(tables, tally_names_plain_text(names, function)));
 	add(tables, &tables->function_resources, add_resource(tables, function));
-	uint32_t file = tables->files[function];
-	add(tables, &tables->function_files,
-	    file == TALLY_STRING_NONE
-		    ? UINT32_MAX
-		    : add_text(tables, tally_strings_text(&names->strings, file)));
+	uint32_t file = tables->files[function], file_row = UINT32_MAX;
+	if (file != TALLY_STRING_NONE)
+		file_row = add_text(tables, tally_strings_text(&names->strings, file));
+	add(tables, &tables->function_files, file_row);
 	return row;
 }
 
@@ -126,7 +127,10 @@ static uint32_t add_stack(struct thread_tables *tables, const struct tally_place
 {
 	uint32_t prefix = UINT32_MAX, depth = 0;
 	for (size_t i = 0; i < frames->count; i++) {
-		depth = i && frames->places[i] == frames->places[i - 1] ? depth + 1 : 0;
+		if (i && frames->places[i] == frames->places[i - 1])
+			depth++;
+		else
+			depth = 0;
 		uint32_t frame = add_frame(tables, &frames->items[i], depth);
 		bool is_new;
 		uint64_t key = (uint64_t)(prefix + 1) << 32 | frame;
@@ -135,8 +139,10 @@ static uint32_t add_stack(struct thread_tables *tables, const struct tally_place
 		if (is_new) {
 			add(tables, &tables->stack_frames, frame);
 			add(tables, &tables->stack_prefixes, prefix);
-			add(tables, &tables->stack_categories,
-			    tables->failed ? 0 : tables->frame_categories.items[frame]);
+			uint32_t category = 0;
+			if (!tables->failed)
+				category = tables->frame_categories.items[frame];
+			add(tables, &tables->stack_categories, category);
 		}
 		prefix = row;
 	}
@@ -295,7 +301,9 @@ static int put_samples(struct tally_json *json, struct thread_tables *tables,
 	tally_json_end(json);
 	tally_place_frames_release(&frames);
 	tally_vector_release(&stacks);
-	return result || tables->failed ? -ENOMEM : 0;
+	if (result || tables->failed)
+		return -ENOMEM;
+	return 0;
 }
 
 static int put_thread(struct tally_json *json, const struct tally_export_threads *threads,
@@ -336,7 +344,9 @@ static void put_meta(struct tally_json *json, const struct tally_samples *sample
 	static const char *const extension_columns[] = { "baseURL", "id", "name" };
 	const struct tally_one_sample *all = samples->samples.items;
 	size_t count = samples->samples.count;
-	double span = ms_since(samples, all[count - 1].time);
+	double span = ms_since(samples, all[count - 1].time), interval = 1;
+	if (count > 1 && span > 0)
+		interval = span / (double)(count - 1);
 	tally_json_object(json, "meta");
 	tally_json_array(json, "categories");
 	for (unsigned i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
@@ -355,7 +365,7 @@ static void put_meta(struct tally_json *json, const struct tally_samples *sample
 	for (unsigned i = 0; i < sizeof(extension_columns) / sizeof(extension_columns[0]); i++)
 		put_constant(json, extension_columns[i], 0, 0, true);
 	tally_json_end(json);
-	tally_json_double(json, "interval", count > 1 && span > 0 ? span / (double)(count - 1) : 1);
+	tally_json_double(json, "interval", interval);
 	tally_json_u64(json, "preprocessedProfileVersion", VERSION);
 	tally_json_u64(json, "version", 30);
 	tally_json_u64(json, "processType", 0);
@@ -394,5 +404,7 @@ int tally_export_firefox(const struct tally_samples *samples, uint32_t event,
 	tally_json_end(&json);
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);
-	return result || out->failed ? -ENOMEM : 0;
+	if (result || out->failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -1,5 +1,6 @@
 /* The table of export formats, and the parts that several of them need: samples sorted by thread,
  * the source files of functions, and names of events and tasks. */
+#include "base/extremes.h"
 #include "export/export.h"
 
 #include "base/vector.h"
@@ -23,16 +24,16 @@ static int by_thread(const void *left, const void *right)
 {
 	const struct ordered *a = left, *b = right;
 	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	return a->sample < b->sample ? -1 : a->sample > b->sample;
+		return tally_compare_u64(a->thread, b->thread);
+	return tally_compare_u64(a->sample, b->sample);
 }
 
 static int by_weight(const void *left, const void *right)
 {
 	const struct tally_export_thread *a = left, *b = right;
 	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+		return tally_compare_u64(b->weight, a->weight);
+	return tally_compare_u64(a->thread, b->thread);
 }
 
 static int gather(const struct ordered *ordered, size_t count, struct tally_export_threads *out)
@@ -66,15 +67,17 @@ int tally_export_threads_make(const struct tally_samples *samples, uint32_t even
 					      .is_time = tally_export_is_time(samples, event),
 					      .files = tally_export_files(samples),
 					      .order = malloc((all + 1) * sizeof(*out->order)) };
-	int result = ordered && out->files && out->order ? 0 : -ENOMEM;
-	for (size_t i = 0; !result && i < all; i++)
+	int result = -ENOMEM;
+	if (!ordered || !out->files || !out->order)
+		goto done;
+	for (size_t i = 0; i < all; i++)
 		if (samples->samples.items[i].event == event)
 			ordered[count++] = (struct ordered){ samples->samples.items[i].thread,
 							     (uint32_t)i };
-	if (!result && count)
+	if (count)
 		qsort(ordered, count, sizeof(*ordered), by_thread);
-	if (!result)
-		result = gather(ordered, count, out);
+	result = gather(ordered, count, out);
+done:
 	free(ordered);
 	return result;
 }
@@ -122,7 +125,8 @@ const struct tally_thread *tally_export_task(const struct tally_samples *samples
 {
 	const struct tally_tasks *tasks = &samples->recording->tasks;
 	const struct tally_thread *task = &tasks->threads.items[thread];
-	*comm = task->comm == TALLY_STRING_NONE ? "[unknown]"
-						: tally_strings_text(&tasks->strings, task->comm);
+	*comm = "[unknown]";
+	if (task->comm != TALLY_STRING_NONE)
+		*comm = tally_strings_text(&tasks->strings, task->comm);
 	return task;
 }

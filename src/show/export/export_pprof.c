@@ -4,6 +4,7 @@
  * string or packed varints. A message is preceded by its length, so each is built in a buffer of
  * its own.
  */
+#include "base/extremes.h"
 #include "export/export_internal.h"
 
 #include "base/characters.h"
@@ -96,9 +97,15 @@ static uint64_t text(struct pprof *pprof, const char *words)
 		pprof->failed |= plain == TALLY_STRING_NONE;
 		return (uint64_t)plain + 1;
 	}
-	for (unsigned length; *words; words += length ? length : 1) {
-		length = tally_character_decode(words, &character);
-		tally_buffer_append(&utf8, length ? words : "\xef\xbf\xbd", length ? length : 3);
+	while (*words) {
+		unsigned length = tally_character_decode(words, &character);
+		if (length) {
+			tally_buffer_append(&utf8, words, length);
+			words += length;
+		} else {
+			tally_buffer_text(&utf8, "\xef\xbf\xbd");
+			words++;
+		}
 	}
 	uint32_t id = tally_strings_intern_buffer(&pprof->strings, &utf8);
 	pprof->failed |= id == TALLY_STRING_NONE;
@@ -168,8 +175,8 @@ static void put_locations(struct pprof *pprof)
 		const struct tally_place *place = &samples->places.places.items[i];
 		const struct tally_place_name *name = &samples->names[i];
 		put_number(&pprof->message, LOCATION_ID, i + 1);
-		put_number(&pprof->message, LOCATION_MAPPING_ID,
-			   place->file < files ? (uint64_t)place->file + 1 : 0);
+		if (place->file < files)
+			put_number(&pprof->message, LOCATION_MAPPING_ID, (uint64_t)place->file + 1);
 		put_number(&pprof->message, LOCATION_ADDRESS, place->address);
 		for (uint32_t f = 0; f < name->count; f++) {
 			const struct tally_place_frame *frame =
@@ -187,17 +194,16 @@ static void put_functions(struct pprof *pprof, const uint32_t *files)
 	const struct tally_names *names = &pprof->samples->recording->names;
 	for (uint32_t i = 0; i < names->functions.count; i++) {
 		uint64_t name = text(pprof, tally_names_plain_text(names, i));
+		uint64_t system_name = name, filename = 0;
 		uint32_t symbol = names->functions.items[i].symbol;
+		if (symbol != TALLY_STRING_NONE)
+			system_name = text(pprof, tally_strings_text(&names->strings, symbol));
+		if (files[i] != TALLY_STRING_NONE)
+			filename = text(pprof, tally_strings_text(&names->strings, files[i]));
 		put_number(&pprof->message, FUNCTION_ID, (uint64_t)i + 1);
 		put_number(&pprof->message, FUNCTION_NAME, name);
-		put_number(&pprof->message, FUNCTION_SYSTEM_NAME,
-			   symbol == TALLY_STRING_NONE
-				   ? name
-				   : text(pprof, tally_strings_text(&names->strings, symbol)));
-		put_number(&pprof->message, FUNCTION_FILENAME,
-			   text(pprof, files[i] == TALLY_STRING_NONE
-					       ? NULL
-					       : tally_strings_text(&names->strings, files[i])));
+		put_number(&pprof->message, FUNCTION_SYSTEM_NAME, system_name);
+		put_number(&pprof->message, FUNCTION_FILENAME, filename);
 		put_message(pprof->out, PROFILE_FUNCTION, &pprof->message);
 	}
 }
@@ -237,7 +243,7 @@ struct keyed {
 static int by_key(const void *left, const void *right)
 {
 	const struct keyed *a = left, *b = right;
-	return a->key < b->key ? -1 : a->key > b->key;
+	return tally_compare_u64(a->key, b->key);
 }
 
 static int put_samples(struct pprof *pprof, uint32_t event)
@@ -281,7 +287,9 @@ int tally_export_pprof(const struct tally_samples *samples, uint32_t event,
 	put_number(out, PROFILE_PERIOD, all[samples->samples.count / 2].period);
 	put_number(out, PROFILE_DURATION, all[samples->samples.count - 1].time - all[0].time);
 	put_number(out, PROFILE_DEFAULT_SAMPLE_TYPE, text(&pprof, name));
-	int result = files ? put_samples(&pprof, event) : -ENOMEM;
+	int result = -ENOMEM;
+	if (files)
+		result = put_samples(&pprof, event);
 	if (!result) {
 		put_mappings(&pprof);
 		put_locations(&pprof);
@@ -296,5 +304,7 @@ int tally_export_pprof(const struct tally_samples *samples, uint32_t event,
 	tally_buffer_release(&pprof.message);
 	tally_buffer_release(&pprof.inner);
 	free(files);
-	return result || failed ? -ENOMEM : 0;
+	if (result || failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -13,13 +13,12 @@ static void put_frames(const struct tally_export_threads *threads, struct tally_
 	tally_json_object(json, "shared");
 	tally_json_array(json, "frames");
 	for (uint32_t i = 0; i < names->functions.count; i++) {
-		const char *object = tally_names_object(names, i);
+		const char *file = tally_names_object(names, i);
+		if (files[i] != TALLY_STRING_NONE)
+			file = tally_strings_text(&names->strings, files[i]);
 		tally_json_object(json, NULL);
 		tally_json_text(json, "name", tally_names_plain_text(names, i));
-		tally_json_text(json, "file",
-				files[i] != TALLY_STRING_NONE
-					? tally_strings_text(&names->strings, files[i])
-					: object);
+		tally_json_text(json, "file", file);
 		tally_json_end(json);
 	}
 	tally_json_end(json);
@@ -92,5 +91,7 @@ int tally_export_speedscope(const struct tally_samples *samples, uint32_t event,
 	tally_json_end(&json);
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);
-	return result || out->failed ? -ENOMEM : 0;
+	if (result || out->failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -57,12 +57,16 @@ double tally_flame_old_share(const struct tally_flame_old *old, size_t node)
 {
 	const struct tally_flame_node *nodes = old->by_comm.nodes.items;
 	uint32_t other = old->others[node];
-	return other == UINT32_MAX ? 0 : (double)nodes[other].total / (double)nodes[0].total;
+	if (other == UINT32_MAX)
+		return 0;
+	return (double)nodes[other].total / (double)nodes[0].total;
 }
 
 static double samples_of(const struct tally_stacks *stacks)
 {
-	return (double)(stacks->total_samples ? stacks->total_samples : stacks->total_weight);
+	if (stacks->total_samples)
+		return (double)stacks->total_samples;
+	return (double)stacks->total_weight;
 }
 
 int tally_flame_old_pair(struct tally_flame_old *old, const struct tally_stacks *new,
@@ -72,18 +76,21 @@ int tally_flame_old_pair(struct tally_flame_old *old, const struct tally_stacks 
 	uint32_t *cursors = calloc(depths, sizeof(*cursors)),
 		 *parents = calloc(depths, sizeof(*parents));
 	old->others = calloc(new_tree->nodes.count + 1, sizeof(*old->others));
-	int result = cursors && parents && old->others ? 0 : -ENOMEM;
+	int result = -ENOMEM;
 	old->samples = samples_of(old->stacks);
 	old->new_samples = samples_of(new);
-	if (!result)
-		pair_nodes(old, new_tree, cursors, parents);
-	for (size_t i = 0; !result && i < new_tree->nodes.count; i++) {
+	if (!cursors || !parents || !old->others)
+		goto out;
+	pair_nodes(old, new_tree, cursors, parents);
+	for (size_t i = 0; i < new_tree->nodes.count; i++) {
 		double share = (double)new_tree->nodes.items[i].total /
 			       (double)new_tree->nodes.items[0].total;
 		double change = fabs(share - tally_flame_old_share(old, i));
 		if (new_tree->nodes.items[i].id != TALLY_FLAME_RUN && change > old->largest)
 			old->largest = change;
 	}
+	result = 0;
+out:
 	free(cursors);
 	free(parents);
 	return result;
@@ -109,7 +116,9 @@ int tally_flame_step(const struct tally_flame_old *old, double old_share, double
 		step = 1;
 	if (step > TALLY_FLAME_STEPS)
 		step = TALLY_FLAME_STEPS;
-	return change > 0 ? step : -step;
+	if (change > 0)
+		return step;
+	return -step;
 }
 
 /* --- colours -------------------------------------------------------------- */

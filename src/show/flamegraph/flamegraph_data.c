@@ -154,7 +154,8 @@ static void write_threads(const struct data_writer *writer, struct tally_buffer 
 	tally_buffer_text(out, "\"threads\":[");
 	for (size_t i = 0; i < writer->tree->slots.count; i++) {
 		const struct tally_flame_slot *slot = &writer->tree->slots.items[i];
-		tally_buffer_text(out, i ? "," : "");
+		if (i)
+			tally_buffer_char(out, ',');
 		tally_flame_json_text(
 			out, tally_strings_text(&writer->drawing->stacks->strings, slot->comm));
 		tally_buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, slot->pid, slot->tid,
@@ -180,8 +181,8 @@ static void write_node(struct data_writer *writer, size_t index, struct tally_bu
 	}
 	writer->hidden_weight += hidden;
 	uint64_t id = node->depth > 1 ? writer->numbers[node->id] : node->id;
-	tally_buffer_printf(out, "%" PRIu64 ",",
-			    id << 2 | (hidden ? 2u : 0u) | (node->self ? 1u : 0u));
+	bool has_hidden = hidden > 0, has_self = node->self > 0;
+	tally_buffer_printf(out, "%" PRIu64 ",", id << 2 | (uint64_t)has_hidden << 1 | has_self);
 	if (node->self)
 		tally_buffer_printf(out, "%" PRIu64 ",", node->self);
 	if (hidden)
@@ -195,10 +196,12 @@ static void write_nodes(struct data_writer *writer, struct tally_buffer *out)
 	tally_buffer_text(out, "\"nodes\":[");
 	for (size_t i = 1; i < tree->nodes.count;) {
 		const struct tally_flame_node *node = &tree->nodes.items[i];
-		bool kept = is_kept(writer, node);
-		if (kept)
+		if (is_kept(writer, node)) {
 			write_node(writer, i, out);
-		i = kept ? i + 1 : node->end;
+			i++;
+		} else {
+			i = node->end;
+		}
 	}
 	if (out->length && out->bytes[out->length - 1] == ',')
 		out->length--;
@@ -267,5 +270,7 @@ int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buf
 	}
 	free(writer.numbers);
 	free(writer.ids);
-	return written ? 0 : -ENOMEM;
+	if (written)
+		return 0;
+	return -ENOMEM;
 }

@@ -1,4 +1,5 @@
 /* The SVG and the HTML file, which share the picture, the data, the style and the script. */
+#include "base/text.h"
 #include "flamegraph/flamegraph_internal.h"
 
 #include "base/number_text.h"
@@ -13,12 +14,15 @@ static const struct tally_flamegraph_options defaults = { .width_px = 1200,
 
 static void write_title(struct tally_flame_drawing *drawing)
 {
-	const char *title = drawing->options.title;
-	if (!title)
-		title = drawing->stacks->title[0] ? drawing->stacks->title : "Flame graph";
-	const char *old = drawing->old.stacks && !drawing->options.title
-				  ? drawing->old.stacks->title
-				  : "";
+	if (drawing->options.title) {
+		tally_buffer_text(&drawing->title, drawing->options.title);
+		return;
+	}
+	const char *title = "Flame graph", *old = "";
+	if (drawing->stacks->title[0])
+		title = drawing->stacks->title;
+	if (drawing->old.stacks)
+		old = drawing->old.stacks->title;
 	if (old[0] && strcmp(old, title))
 		tally_buffer_printf(&drawing->title, "%s \u2192 ", old);
 	tally_buffer_text(&drawing->title, title);
@@ -29,11 +33,13 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
 	if (has_both || !stacks->total_samples) {
 		/* The event's name precedes this text, which is escaped when it is written. */
-		tally_buffer_text(out, stacks->weights_cut ? "at least " : "");
+		if (stacks->weights_cut)
+			tally_buffer_text(out, "at least ");
 		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
 	}
 	if (stacks->total_samples) {
-		tally_buffer_text(out, has_both ? " in " : "");
+		if (has_both)
+			tally_buffer_text(out, " in ");
 		tally_flame_weight(out, (double)stacks->total_samples, "samples", "");
 	}
 }
@@ -58,7 +64,7 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 	}
 	tally_buffer_text(out, " \u00b7 ");
 	tally_buffer_text(out, tally_number(stacks->thread_count));
-	tally_buffer_text(out, stacks->thread_count == 1 ? " thread" : " threads");
+	tally_buffer_printf(out, " thread%s", tally_plural(stacks->thread_count));
 }
 
 /* Returns 0, -ENOMEM or -ENODATA. */
@@ -80,8 +86,8 @@ static int drawing_init(struct tally_flame_drawing *drawing, const struct tally_
 	const struct tally_stacks *old = options->old;
 	if (filled->by_samples || !stacks->unit[0])
 		drawing->unit = "samples";
-	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight) ||
-	    (old && !old->total_weight)) {
+	uint64_t total = filled->by_samples ? stacks->total_samples : stacks->total_weight;
+	if (!total || (old && !old->total_weight)) {
 		tally_error_set(err, -ENODATA,
 				"there is nothing to draw: the stacks have no weight");
 		tally_error_hint(err, "a recording needs samples: `tally record -g COMMAND`");
@@ -184,7 +190,9 @@ static void write_rules(const struct tally_flame_drawing *drawing, struct tally_
 
 static const char *script_of(const struct tally_flame_drawing *drawing)
 {
-	return drawing->old.stacks ? tally_flamegraph_diff_js : tally_flamegraph_js;
+	if (drawing->old.stacks)
+		return tally_flamegraph_diff_js;
+	return tally_flamegraph_js;
 }
 
 static void write_svg(const struct tally_flame_drawing *drawing, const struct flame_parts *parts,

@@ -81,7 +81,9 @@ static void append_box(struct picture *picture, uint64_t start, uint64_t weight,
 	*x = MARGIN_PX + (double)start * picture->px_per_weight;
 	*width = (double)weight * picture->px_per_weight;
 	/* Leaves a hairline between neighbours if there is room. */
-	double drawn = *width > 2 ? *width - 0.6 : *width;
+	double drawn = *width;
+	if (drawn > 2)
+		drawn -= 0.6;
 	tally_buffer_printf(out, "<rect class=\"%s\" x=\"", class);
 	append_px(out, *x);
 	tally_buffer_printf(out, "\" y=\"%.0f\" width=\"", row_y(picture, depth));
@@ -153,7 +155,9 @@ static void draw_node(struct picture *picture, size_t index, uint64_t start)
 	append_change(picture, index, class, sizeof(class));
 	tally_buffer_text(out, "</title>");
 	append_box(picture, start, node->total, node->depth, class, &x, &width);
-	unsigned cells = width > 8 ? (unsigned)((width - 6) / CELL_PX) : 0;
+	unsigned cells = 0;
+	if (width > 8)
+		cells = (unsigned)((width - 6) / CELL_PX);
 	if (cells >= 4) {
 		tally_buffer_text(out, "<text class=\"pi\" x=\"");
 		append_px(out, x + 3);

@@ -2,6 +2,7 @@
  * ranks of their frames, so that siblings come sorted by name. The stacks of each thread are then
  * in order as well, so that one sort serves both trees. Each thread's nodes are written to an array
  * of their own. Large inputs use one CPU thread for each tree. */
+#include "base/extremes.h"
 #include "flamegraph/flamegraph_internal.h"
 
 #include "base/threads.h"
@@ -28,15 +29,19 @@ static int compare_frames(const void *a, const void *b)
 	const struct tally_stacks *stacks = left->stacks;
 	const struct tally_frame *l = &stacks->frames.items[left->id],
 				 *r = &stacks->frames.items[right->id];
-	int order = l->name == r->name ? 0 : strcmp(tally_strings_text(&stacks->strings, l->name),
-						     tally_strings_text(&stacks->strings, r->name));
+	int order = 0;
+	if (l->name != r->name)
+		order = strcmp(tally_strings_text(&stacks->strings, l->name),
+			       tally_strings_text(&stacks->strings, r->name));
 	if (!order && l->object != r->object)
 		order = strcmp(tally_strings_text(&stacks->strings, l->object),
 			       tally_strings_text(&stacks->strings, r->object));
 	if (!order)
-		order = (l->kind > r->kind) - (l->kind < r->kind);
+		order = tally_compare_u64(l->kind, r->kind);
 	/* An empty object name and no object compare equal above: ids decide. */
-	return order ? order : (left->id > right->id) - (left->id < right->id);
+	if (order)
+		return order;
+	return tally_compare_u64(left->id, right->id);
 }
 
 static uint32_t *rank_frames(const struct tally_stacks *stacks)
@@ -204,10 +209,9 @@ static int close_nodes(struct flame_writer *writer, struct flame_sums *sums, siz
 static int make_room(struct flame_writer *writer, const struct flame_pruning *pruning)
 {
 	enum { A_STACK = 2, A_KEPT_NODE = 4 }; /* nodes */
-	size_t most = pruning->nodes_max < SIZE_MAX / A_KEPT_NODE ? pruning->nodes_max * A_KEPT_NODE
-								  : SIZE_MAX;
-	size_t nodes = writer->stacks * A_STACK;
-	return tally_vector_reserve(&writer->nodes, nodes < most ? nodes : most);
+	uint64_t most = tally_product_capped(pruning->nodes_max, A_KEPT_NODE);
+	size_t nodes = tally_min_u64(writer->stacks * A_STACK, most);
+	return tally_vector_reserve(&writer->nodes, nodes);
 }
 
 /* Adds the slot's next stack. Returns 0 or -ENOMEM. */
@@ -215,9 +219,10 @@ static int writer_add(struct flame_writer *writer, struct flame_sums *sums, uint
 		      const struct tally_stack_sort *sort, const struct tally_packed_stack *stack,
 		      uint64_t weight)
 {
-	uint32_t common = writer->before ? tally_stack_sort_common(sort, writer->before, stack) : 0;
-	if (!writer->before &&
-	    (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0))
+	uint32_t common = 0;
+	if (writer->before)
+		common = tally_stack_sort_common(sort, writer->before, stack);
+	else if (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0)
 		return -ENOMEM;
 	writer->before = stack;
 	if (close_nodes(writer, sums, common + 1u) < 0)
@@ -263,8 +268,8 @@ static int compare_weights(const void *a, const void *b)
 {
 	const struct candidate *l = a, *r = b;
 	if (l->weight != r->weight)
-		return l->weight < r->weight ? 1 : -1;
-	return (l->thread > r->thread) - (l->thread < r->thread);
+		return tally_compare_u64(r->weight, l->weight);
+	return tally_compare_u64(l->thread, r->thread);
 }
 
 static int compare_slots(const struct tally_stacks *stacks, const struct tally_flame_slot *l,
@@ -274,20 +279,24 @@ static int compare_slots(const struct tally_stacks *stacks, const struct tally_f
 		return strcmp(tally_strings_text(&stacks->strings, l->comm),
 			      tally_strings_text(&stacks->strings, r->comm));
 	if (l->pid != r->pid)
-		return l->pid < r->pid ? -1 : 1;
-	return (l->tid > r->tid) - (l->tid < r->tid);
+		return tally_compare_u64(l->pid, r->pid);
+	return tally_compare_u64(l->tid, r->tid);
 }
 
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *l = a, *r = b;
 	int order = compare_slots(l->stacks, &l->slot, &r->slot);
-	return order ? order : (l->thread > r->thread) - (l->thread < r->thread);
+	if (order)
+		return order;
+	return tally_compare_u64(l->thread, r->thread);
 }
 
 static uint64_t weight_of(const struct tally_row *stack, bool by_samples)
 {
-	return by_samples ? stack->samples : stack->period;
+	if (by_samples)
+		return stack->samples;
+	return stack->period;
 }
 
 /* Fills tree->slots, sorted, and slot_of (slot by thread). */
@@ -347,7 +356,9 @@ static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 			unit = common_divisor(weight, unit);
 		last = weight;
 	}
-	return unit ? unit : 1;
+	if (unit)
+		return unit;
+	return 1;
 }
 
 /* ---- stacks → nodes ------------------------------------------------------ */
@@ -391,7 +402,9 @@ static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_
 	one->writers = calloc(tree->slots.count + 1, sizeof(*one->writers));
 	for (size_t i = 0; one->writers && i < stacks->rows.rows.count; i++)
 		one->writers[one->slot_of[stacks->rows.rows.items[i].class]].stacks++;
-	return one->writers ? 0 : -ENOMEM;
+	if (one->writers)
+		return 0;
+	return -ENOMEM;
 }
 
 static int sort_by_command(struct maker *maker)
@@ -420,7 +433,8 @@ static int make_codes(struct maker *maker)
 {
 	const struct tally_stacks *stacks = maker->stacks;
 	size_t steps = stacks->steps.count, frames = stacks->frames.count;
-	maker->codes = calloc((steps ? steps : frames) + 1, sizeof(*maker->codes));
+	size_t count = steps ? steps : frames;
+	maker->codes = calloc(count + 1, sizeof(*maker->codes));
 	if (!maker->codes)
 		return -ENOMEM;
 	for (size_t i = 0; i < steps; i++)
@@ -468,8 +482,10 @@ static int add_command(const struct maker *maker, struct tally_stack_sort *sort,
 {
 	const struct tally_row *rows = maker->stacks->rows.rows.items;
 	int status = tally_stack_sort_root(sort, command);
-	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command];
-	     i++)
+	size_t i = 0;
+	if (command)
+		i = maker->ends[command - 1];
+	for (; !status && i < maker->ends[command]; i++)
 		if (weight_of(&rows[maker->sorted[i]], maker->by_samples))
 			status = pack_stack(maker, sort, maker->sorted[i]);
 	return status;
@@ -532,7 +548,9 @@ static int write_command(struct maker *maker, struct tally_stack_sort *sort, siz
 		writings[i] = (struct writing){
 			.maker = maker, .one = &maker->trees[i], .sort = sort, .count = count
 		};
-	size_t worth = maker->options->threads_from ? maker->options->threads_from : THREAD_WORTH;
+	size_t worth = THREAD_WORTH;
+	if (maker->options->threads_from)
+		worth = maker->options->threads_from;
 	bool has_thread = maker->two_threads && maker->tree_count == 2 && count >= worth &&
 			  !tally_thread_start(&thread, write_nodes, &writings[1]);
 	for (unsigned i = 0; i < maker->tree_count; i++)
@@ -556,8 +574,9 @@ static int write_trees(struct maker *maker)
 		status = add_command(maker, &sort, command);
 	for (size_t i = 0; !status && i < sort.roots.count; i++) {
 		size_t first = sort.roots.items[i].first;
-		size_t end = i + 1 < sort.roots.count ? sort.roots.items[i + 1].first
-						      : sort.stacks.count;
+		size_t end = sort.stacks.count;
+		if (i + 1 < sort.roots.count)
+			end = sort.roots.items[i + 1].first;
 		status = write_command(maker, &sort, first, end - first);
 	}
 	tally_stack_sort_release(&sort);
@@ -584,7 +603,9 @@ static int join_slot(struct tally_flame_tree *tree, const struct flame_writer *w
 		struct tally_flame_node node = from.nodes.items[i];
 		while (depth && path[depth - 1].end <= i)
 			tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
-		struct joined *above = depth ? &path[depth - 1] : NULL;
+		struct joined *above = NULL;
+		if (depth)
+			above = &path[depth - 1];
 		bool is_run = node.id == TALLY_FLAME_RUN,
 		     is_kept = !above || (!is_run && node.total >= least);
 		size_t end = node.end;
@@ -678,8 +699,9 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
 	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
 	maker->unit = find_unit(stacks, maker->by_samples);
 	/* If the trees are equal, one serves as both. */
-	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1]
-										: nodes_max[0];
+	size_t comm_max = nodes_max[1];
+	if (maker->tree_count == 1)
+		comm_max = tally_max_u64(nodes_max[0], nodes_max[1]);
 	pruning_init(&maker->trees[0].sums.pruning, comm_max);
 	pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
 	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
@@ -687,7 +709,9 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
 	for (unsigned i = 0; i < maker->tree_count; i++)
 		if (join_slots(maker, &maker->trees[i]) < 0)
 			return -ENOMEM;
-	return maker->tree_count == 1 ? copy_tree(by_thread, by_comm) : 0;
+	if (maker->tree_count == 1)
+		return copy_tree(by_thread, by_comm);
+	return 0;
 }
 
 int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
@@ -727,8 +751,12 @@ uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t ind
 {
 	const struct tally_flame_node *nodes = tree->nodes.items;
 	uint64_t frames = 0;
-	for (size_t i = index; i < nodes[index].end; i++)
-		frames += nodes[i].id == TALLY_FLAME_RUN ? nodes[i].self : 1;
+	for (size_t i = index; i < nodes[index].end; i++) {
+		if (nodes[i].id == TALLY_FLAME_RUN)
+			frames += nodes[i].self;
+		else
+			frames += 1;
+	}
 	return frames;
 }
 
@@ -758,9 +786,10 @@ uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t 
 	size_t count = 0;
 	for (size_t i = 0; i < tree->nodes.count; i++)
 		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
-	uint64_t least = count <= nodes_max ? 1
-					    : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
-	return least > tree->least ? least : tree->least;
+	uint64_t least = 1;
+	if (count > nodes_max)
+		least = tally_sum_capped(total_of_rank(tree, nodes_max), 1);
+	return tally_max_u64(least, tree->least);
 }
 
 void tally_flame_tree_release(struct tally_flame_tree *tree)
@@ -786,12 +815,16 @@ const char *tally_flame_node_name(const struct tally_flame_tree *tree,
 unsigned tally_flame_node_kind(const struct tally_stacks *stacks,
 			       const struct tally_flame_node *node)
 {
-	return node->depth < 2 ? TALLY_FRAME_KINDS : tally_flame_frame_kind(stacks, node->id);
+	if (node->depth < 2)
+		return TALLY_FRAME_KINDS;
+	return tally_flame_frame_kind(stacks, node->id);
 }
 
 unsigned tally_flame_frame_kind(const struct tally_stacks *stacks, uint32_t frame)
 {
 	const struct tally_frame *one = &stacks->frames.items[frame];
 	const char *name = tally_strings_text(&stacks->strings, one->name);
-	return strncmp(name, "[woken by ", 10) ? one->kind : TALLY_FRAME_KINDS;
+	if (strncmp(name, "[woken by ", 10))
+		return one->kind;
+	return TALLY_FRAME_KINDS;
 }

@@ -31,13 +31,17 @@ static const char *significance_text(const struct tally_compared_row *row)
 					     [TALLY_CHANGE_REAL] = "real",
 					     [TALLY_CHANGE_NOISE] = "noise",
 					     [TALLY_CHANGE_UNKNOWN] = "unknown" };
-	return row->has_change ? names[row->change.significance] : NULL;
+	if (row->has_change)
+		return names[row->change.significance];
+	return NULL;
 }
 
 static void show_row(struct tally_json *json, const struct tally_compared_row *row)
 {
 	const struct tally_change *change = &row->change;
-	const struct tally_saved_row *any = row->new ? row->new : row->old;
+	const struct tally_saved_row *any = row->new;
+	if (!any)
+		any = row->old;
 	tally_json_object(json, NULL);
 	tally_json_text(json, "name", row->name);
 	tally_json_text(json, "unit", any->unit);

@@ -1,5 +1,8 @@
 /* Saved counts compared, as text: a table for people, Markdown for a pull request. */
+#include "base/characters.h"
+#include "base/extremes.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "stat/comparison_view.h"
 #include "stat/stat_view.h"
 
@@ -22,12 +25,19 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 		snprintf(out, TALLY_COMPARISON_TEXT, clean[0] == '<' ? "%s" : "<%s>", clean);
 		return;
 	}
-	bool is_clock = !strcmp(row->unit, "ns");
-	double value = is_clock ? row->figure.mean / 1e6 : row->figure.mean, size = fabs(value);
-	bool is_whole = !row->unit[0] && (size >= 100 || size == (double)(long)size);
-	int decimals = strcmp(row->unit, "s") ? 2 : 4;
-	tally_terminal_clean_name(is_clock ? "msec" : row->unit, unit, sizeof(unit));
-	tally_stat_number(value, is_whole ? 0 : decimals, number, sizeof(number));
+	double value = row->figure.mean;
+	int decimals = 2;
+	tally_terminal_clean_name(row->unit, unit, sizeof(unit));
+	if (!strcmp(row->unit, "ns")) {
+		value /= 1e6;
+		snprintf(unit, sizeof(unit), "msec");
+	}
+	double size = fabs(value);
+	if (!strcmp(row->unit, "s"))
+		decimals = 4;
+	else if (!row->unit[0] && (size >= 100 || size == (double)(long)size))
+		decimals = 0;
+	tally_stat_number(value, decimals, number, sizeof(number));
 	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
 }
 
@@ -39,7 +49,9 @@ static int decimals_of(double percent)
 		return 1;
 	if (size >= 0.1 || size == 0)
 		return 2;
-	return size >= 0.001 ? 4 : 6;
+	if (size >= 0.001)
+		return 4;
+	return 6;
 }
 
 /* "+1.25 %"; "" if there is none. */
@@ -108,7 +120,7 @@ static int width(const char *text)
 {
 	int columns = 0;
 	for (; *text; text++)
-		columns += (*text & 0xc0) != 0x80;
+		columns += tally_begins_character(*text);
 	return columns;
 }
 
@@ -148,7 +160,8 @@ static void put_line(struct tally_buffer *out, const struct cells *cells, const 
 		bool to_right = i > 0 && i < COLUMNS - 1;
 		tally_buffer_printf(out, "%s%s", i ? "  " : "", around);
 		put(out, cells->text[i], to_right || i < last ? widths[i] : 0, to_right);
-		tally_buffer_text(out, around[0] ? "\033[0m" : "");
+		if (around[0])
+			tally_buffer_text(out, "\033[0m");
 	}
 	tally_buffer_char(out, '\n');
 }
@@ -163,7 +176,7 @@ static void put_side(struct tally_buffer *out, const char *word,
 	if (command[0])
 		tally_buffer_printf(out, ", '%s'", command);
 	if (side->runs)
-		tally_buffer_printf(out, ", %lu run%s", side->runs, side->runs == 1 ? "" : "s");
+		tally_buffer_printf(out, ", %lu run%s", side->runs, tally_plural(side->runs));
 	if (side->provider[0] && strcmp(side->provider, "kernel"))
 		tally_buffer_printf(out, ", provider %s", side->provider);
 	tally_buffer_char(out, '\n');
@@ -183,8 +196,12 @@ static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comp
 			word = is_unknown ? "NO ANSWER" : "FAILED";
 		}
 		comparison_verdict(judged, text);
-		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n", has_colours ? colour : "",
-				    word, has_colours ? "\033[0m" : "", text);
+		if (!i)
+			tally_buffer_char(out, '\n');
+		if (has_colours)
+			tally_buffer_printf(out, "%s%s\033[0m  %s\n", colour, word, text);
+		else
+			tally_buffer_printf(out, "%s  %s\n", word, text);
 	}
 }
 
@@ -199,8 +216,7 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 	for (size_t row = 0; row < comparison->rows.count; row++) {
 		struct cells cells = cells_of(&comparison->rows.items[row]);
 		for (int i = 0; i < COLUMNS; i++)
-			widths[i] = width(cells.text[i]) > widths[i] ? width(cells.text[i])
-								     : widths[i];
+			widths[i] = (int)tally_max_i64(widths[i], width(cells.text[i]));
 	}
 	put_side(out, "old", comparison->old);
 	put_side(out, "new", comparison->new);

@@ -1,4 +1,5 @@
 /* CSV in the order of `perf stat -x`, with two more columns; see docs/stat-output.md. */
+#include "base/text.h"
 #include "stat/stat_view.h"
 
 #include "base/buffer.h"
@@ -76,18 +77,20 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	field(view, unit, false);
 	field(view, row->name, false);
 	if (has_cgroups)
-		field(view, row->cgroup ? row->cgroup : "", false);
+		field(view, tally_text_or(row->cgroup, ""), false);
 	if (report->runs_wanted > 1)
 		number(view, row->spread.count > 1, 4, tally_spread_percent(&row->spread));
 	number(view, has_times, 0, (double)row->running_ns);
 	number(view, has_times, 2, 100 * tally_count_share(row));
-	number(view, count > 0, 6, count ? metrics[0].value : 0);
-	field(view, count ? metrics[0].unit : "", false);
+	if (!count)
+		metrics[0] = (struct tally_metric){ .unit = "" };
+	number(view, count > 0, 6, metrics[0].value);
+	field(view, metrics[0].unit, false);
 	field(view, missing ? "" : row->source, false);
 	const char *note = row->reason;
-	if (!note)
-		note = !missing && row->quality ? row->quality : "";
-	field(view, note, true);
+	if (!note && !missing)
+		note = row->quality;
+	field(view, tally_text_or(note, ""), true);
 	/* As in perf, each further metric has its own row, which is empty otherwise. */
 	for (unsigned i = 1; i < count; i++) {
 		show_place(view, report, shown->part);

@@ -1,4 +1,5 @@
 /* Puts a report's rows in order. */
+#include "base/extremes.h"
 #include "event/event.h"
 #include "stat/stat_view.h"
 
@@ -33,7 +34,7 @@ static int largest_first(const void *a, const void *b)
 {
 	const struct tally_stat_row *x = a, *y = b;
 	if (x->index != y->index)
-		return x->index < y->index ? -1 : 1;
+		return tally_compare_u64(x->index, y->index);
 	if (x->count->value != y->count->value)
 		return x->count->value > y->count->value ? -1 : 1;
 	return x->part < y->part ? -1 : x->part > y->part;
@@ -62,8 +63,11 @@ struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
 	struct tally_stat_row *rows = calloc(all + 1, sizeof(*rows));
 	*count = 0;
 	for (size_t i = 0; rows && i < all; i++) {
-		size_t part = by_event ? i % report->part_count : i / events;
-		size_t event = by_event ? i / report->part_count : i % events;
+		size_t part = i / events, event = i % events;
+		if (by_event) {
+			part = i % report->part_count;
+			event = i / report->part_count;
+		}
 		struct tally_stat_row *row = &rows[*count];
 		*row = (struct tally_stat_row){ .part = &report->parts[part],
 						.table = report->table,

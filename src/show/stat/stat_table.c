@@ -4,8 +4,11 @@
  *
  * Columns are as wide as their contents; a remark about one row is on that row.
  */
+#include "base/characters.h"
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "event/event.h"
 #include "stat/stat_view.h"
 
@@ -59,7 +62,9 @@ double tally_stat_shown(const struct tally_event_count *row, double value, const
 	bool is_clock = !strcmp(row->unit, "ns") && !is_tool;
 	*unit = is_clock ? "msec" : row->unit;
 	*decimals = (row->unit[0] && !is_tool) || row->scale != 1 ? 2 : 0;
-	return is_clock ? value / 1e6 : value;
+	if (is_clock)
+		return value / 1e6;
+	return value;
 }
 
 static void paint(struct tally_stat_view *view, enum ink ink)
@@ -74,7 +79,7 @@ static int width(const char *text)
 {
 	int columns = 0;
 	for (; *text; text++)
-		columns += (*text & 0xc0) != 0x80;
+		columns += tally_begins_character(*text);
 	return columns;
 }
 
@@ -106,8 +111,9 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 /* True if the row's source needs no mention. Only /proc's times are inexact: they are in ticks. */
 static bool has_usual_source(const struct tally_event_count *row)
 {
-	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0
-					    : !strcmp(row->source, "kernel");
+	if (row->type == TALLY_TYPE_TOOL)
+		return strcmp(row->source, "/proc") != 0;
+	return !strcmp(row->source, "kernel");
 }
 
 static void tail_of(const struct tally_stat_report *report, const struct tally_event_count *row,
@@ -174,16 +180,16 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	place_of(report, shown->part, line->place, sizeof(line->place));
 	tally_terminal_clean_name(missing ? "" : unit, line->unit, sizeof(line->unit));
 	tally_terminal_clean_name(row->name, line->name, sizeof(line->name));
-	tally_terminal_clean_name(row->cgroup ? row->cgroup : "", line->cgroup,
+	tally_terminal_clean_name(tally_text_or(row->cgroup, ""), line->cgroup,
 				  sizeof(line->cgroup));
 	line->is_missing = missing;
-	if (missing)
+	if (missing) {
 		snprintf(line->value, sizeof(line->value), "%s", missing);
-	if (missing)
 		snprintf(line->comment, sizeof(line->comment), "%.180s",
-			 row->reason ? row->reason : "");
-	else
+			 tally_text_or(row->reason, ""));
+	} else {
 		comment_of(&shown->table, shown->index, line->comment, sizeof(line->comment));
+	}
 	tail_of(report, row, line->tail, sizeof(line->tail));
 	/* reasons may quote names */
 	tally_terminal_clean_name(line->comment, line->comment, sizeof(line->comment));
@@ -321,7 +327,9 @@ static void show_wrapped(const struct tally_stat_view *view, const char *text, i
 {
 	enum { LINE = 100 };
 	struct tally_buffer *out = view->out;
-	int at = indent, line = view->columns && view->columns < LINE ? (int)view->columns : LINE;
+	int at = indent, line = LINE;
+	if (view->columns)
+		line = (int)tally_min_u64(view->columns, LINE);
 	while (*text) {
 		size_t length = strcspn(text, " ");
 		if (at > indent && at + (int)length >= line) {
@@ -360,7 +368,7 @@ static void shorten(char *text, int room, bool is_ascii)
 		return;
 	char *at = text;
 	for (; *at; at++)
-		if ((*at & 0xc0) != 0x80 && columns++ == kept)
+		if (tally_begins_character(*at) && columns++ == kept)
 			break;
 	*at = 0;
 	memcpy(at, "…", sizeof("…"));
@@ -446,7 +454,7 @@ static void append_ascii(struct tally_buffer *out, const char *text)
 			tally_buffer_text(out, signs[i].plain);
 			text += strlen(signs[i].sign);
 		} else {
-			if ((*text & 0xc0) != 0x80)
+			if (tally_begins_character(*text))
 				tally_buffer_char(out, *text & 0x80 ? '?' : *text);
 			text++;
 		}
