@@ -2,13 +2,19 @@
 #include "base/json.h"
 #include "stat/comparison_view.h"
 
+/* Writes a text, or null if it is empty. */
+static void show_text(struct tally_json *json, const char *name, const char *text)
+{
+	tally_json_text(json, name, text[0] ? text : NULL);
+}
+
 static void show_side(struct tally_json *json, const char *name,
 		      const struct tally_saved_counts *side)
 {
 	tally_json_object(json, name);
 	tally_json_text(json, "path", side->path);
-	tally_json_text(json, "command", side->command[0] ? side->command : NULL);
-	tally_json_text(json, "provider", side->provider[0] ? side->provider : NULL);
+	show_text(json, "command", side->command);
+	show_text(json, "provider", side->provider);
 	if (side->runs)
 		tally_json_u64(json, "runs", side->runs);
 	else

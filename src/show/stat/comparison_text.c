@@ -22,7 +22,10 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 	}
 	if (row->missing) {
 		tally_terminal_clean_name(row->missing, clean, sizeof(clean));
-		snprintf(out, TALLY_COMPARISON_TEXT, clean[0] == '<' ? "%s" : "<%s>", clean);
+		if (clean[0] == '<')
+			snprintf(out, TALLY_COMPARISON_TEXT, "%s", clean);
+		else
+			snprintf(out, TALLY_COMPARISON_TEXT, "<%s>", clean);
 		return;
 	}
 	double value = row->figure.mean;
@@ -78,15 +81,19 @@ static void comparison_remark(const struct tally_compared_row *row, char out[TAL
 	if (!row->has_change)
 		return;
 	if (change->has_interval) {
-		bool is_large = change->low <= -0.1 || change->high >= 0.1;
-		int decimals = is_large ? 1 : decimals_of(100 * (change->high - change->low));
+		int decimals = decimals_of(100 * (change->high - change->low));
+		if (change->low <= -0.1 || change->high >= 0.1)
+			decimals = 1;
 		used = (size_t)snprintf(out, TALLY_COMPARISON_TEXT, "%+.*f … %+.*f %%", decimals,
 					100 * change->low, decimals, 100 * change->high);
 	}
+	bool is_unknown = change->significance == TALLY_CHANGE_UNKNOWN;
 	bool is_mean = row->old->figure.has_no_spread || row->new->figure.has_no_spread;
 	const char *words = "";
-	if (change->significance == TALLY_CHANGE_UNKNOWN)
-		words = is_mean ? "spread unknown" : "one run: it may be chance";
+	if (is_unknown && is_mean)
+		words = "spread unknown";
+	else if (is_unknown)
+		words = "one run: it may be chance";
 	else if (change->significance == TALLY_CHANGE_NOISE && change->difference != 0)
 		words = "within the noise";
 	else if (row->old->figure.repeats && row->new->figure.repeats)
@@ -156,11 +163,13 @@ static void put_line(struct tally_buffer *out, const struct cells *cells, const 
 	while (last > 0 && !cells->text[last][0])
 		last--;
 	for (int i = 0; i <= last; i++) {
-		const char *around = i == COLUMNS - 2 ? ink : "";
-		bool to_right = i > 0 && i < COLUMNS - 1;
-		tally_buffer_printf(out, "%s%s", i ? "  " : "", around);
+		bool to_right = i > 0 && i < COLUMNS - 1, has_ink = i == COLUMNS - 2 && ink[0];
+		if (i)
+			tally_buffer_text(out, "  ");
+		if (has_ink)
+			tally_buffer_text(out, ink);
 		put(out, cells->text[i], to_right || i < last ? widths[i] : 0, to_right);
-		if (around[0])
+		if (has_ink)
 			tally_buffer_text(out, "\033[0m");
 	}
 	tally_buffer_char(out, '\n');
@@ -218,6 +227,7 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 		for (int i = 0; i < COLUMNS; i++)
 			widths[i] = (int)tally_max_i64(widths[i], width(cells.text[i]));
 	}
+	const char *bold = has_colours ? "\033[1m" : "";
 	put_side(out, "old", comparison->old);
 	put_side(out, "new", comparison->new);
 	tally_buffer_char(out, '\n');
@@ -227,12 +237,14 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 		struct cells cells = cells_of(compared);
 		bool is_real = compared->has_change &&
 			       compared->change.significance == TALLY_CHANGE_REAL;
-		put_line(out, &cells, widths, has_colours && is_real ? "\033[1m" : "");
+		put_line(out, &cells, widths, is_real ? bold : "");
 	}
 	for (size_t i = 0; i < comparison->notes.count; i++) {
 		char note[1024];
 		tally_terminal_clean_name(comparison->notes.items[i], note, sizeof(note));
-		tally_buffer_printf(out, "%snote: %s\n", i ? "" : "\n", note);
+		if (!i)
+			tally_buffer_char(out, '\n');
+		tally_buffer_printf(out, "note: %s\n", note);
 	}
 	put_verdicts(out, comparison, has_colours);
 }
@@ -298,13 +310,16 @@ void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
 		put_code(out, text);
 		tally_buffer_char(out, '\n');
 	}
-	tally_buffer_printf(
-		out, "%s| event | old | new | change | 95 %% interval |\n|---|--:|--:|--:|---|\n",
-		comparison->conditions.count ? "\n" : "");
+	if (comparison->conditions.count)
+		tally_buffer_char(out, '\n');
+	tally_buffer_text(
+		out, "| event | old | new | change | 95 % interval |\n|---|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < comparison->rows.count; i++)
 		put_row(out, &comparison->rows.items[i]);
 	for (size_t i = 0; i < comparison->notes.count; i++) {
-		tally_buffer_text(out, i ? "- " : "\n- ");
+		if (!i)
+			tally_buffer_char(out, '\n');
+		tally_buffer_text(out, "- ");
 		put_code(out, comparison->notes.items[i]);
 		tally_buffer_char(out, '\n');
 	}

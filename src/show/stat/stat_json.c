@@ -21,6 +21,12 @@ static void maybe(struct tally_json *json, const char *name, bool is_there, doub
 	tally_json_double(json, name, is_there ? value : NAN);
 }
 
+/* Writes a text, or null. */
+static void maybe_text(struct tally_json *json, const char *name, bool is_there, const char *text)
+{
+	tally_json_text(json, name, is_there ? text : NULL);
+}
+
 static void show_metrics(struct tally_json *json, const struct tally_count_table *table,
 			 size_t index)
 {
@@ -41,10 +47,10 @@ static void show_part(struct tally_json *json, const struct tally_stat_report *r
 {
 	if (!report->by)
 		return;
-	bool is_cpu = report->by ==
-		      TALLY_COUNT_BY_CPU; /* perf's JSON has "0" for "CPU0" */
-	tally_json_text(json, tally_stat_part_name(report->by),
-			part->label + (is_cpu ? strlen("CPU") : 0));
+	const char *label = part->label;
+	if (report->by == TALLY_COUNT_BY_CPU) /* perf's JSON has "0" for "CPU0" */
+		label += strlen("CPU");
+	tally_json_text(json, tally_stat_part_name(report->by), label);
 	if (tally_stat_part_is_sum(report->by))
 		tally_json_u64(json, "aggregate-number", part->cpus);
 }
@@ -79,8 +85,8 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 		tally_json_i64(json, "group", row->group);
 	else
 		tally_json_null(json, "group");
-	tally_json_text(json, "source", is_counted ? row->source : NULL);
-	tally_json_text(json, "quality", is_counted ? row->quality : NULL);
+	maybe_text(json, "source", is_counted, row->source);
+	maybe_text(json, "quality", is_counted, row->quality);
 	tally_json_bool(json, "substitute", row->is_substitute);
 	tally_json_text(json, "note", row->reason);
 	show_metrics(json, &shown->table, shown->index);
@@ -145,7 +151,7 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	tally_json_end(&json);
 	bool has_verdict = !report->by &&
 			   tally_count_verdict(&report->table, verdict, sizeof(verdict));
-	tally_json_text(&json, "reading", has_verdict ? verdict : NULL);
+	maybe_text(&json, "reading", has_verdict, verdict);
 	tally_json_array(&json, "notes");
 	for (size_t i = 0; i < report->note_count; i++)
 		tally_json_text(&json, NULL, report->notes[i]);

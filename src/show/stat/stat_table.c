@@ -59,12 +59,14 @@ double tally_stat_shown(const struct tally_event_count *row, double value, const
 			int *decimals)
 {
 	bool is_tool = row->type == TALLY_TYPE_TOOL; /* shown in ns, as in perf */
-	bool is_clock = !strcmp(row->unit, "ns") && !is_tool;
-	*unit = is_clock ? "msec" : row->unit;
-	*decimals = (row->unit[0] && !is_tool) || row->scale != 1 ? 2 : 0;
-	if (is_clock)
-		return value / 1e6;
-	return value;
+	*unit = row->unit;
+	*decimals = 0;
+	if ((row->unit[0] && !is_tool) || row->scale != 1)
+		*decimals = 2;
+	if (is_tool || strcmp(row->unit, "ns"))
+		return value;
+	*unit = "msec";
+	return value / 1e6;
 }
 
 static void paint(struct tally_stat_view *view, enum ink ink)
@@ -231,7 +233,9 @@ static void show_line(struct tally_stat_view *view, const struct line *line,
 	if (line->comment[0])
 		tally_buffer_printf(out, "  # %s", line->comment);
 	if (line->tail[0]) {
-		pad(out, columns->comment + (line->comment[0] ? 0 : 4) - width(line->comment));
+		pad(out, columns->comment - width(line->comment));
+		if (!line->comment[0])
+			pad(out, 4);
 		paint(view, INK_DIM);
 		size_t length = strlen(line->tail);
 		while (length && line->tail[length - 1] == ' ')
@@ -247,10 +251,9 @@ static struct columns measure(const struct tally_stat_view *view,
 			      const struct tally_stat_report *report,
 			      const struct tally_stat_row *rows, size_t count)
 {
-	struct columns columns = { .value = report->by ? VALUE_WIDTH_MIN : VALUE_WIDTH,
-				   .name = NAME_WIDTH_MIN };
-	if (report->by) /* with more columns, names get no more room than they need */
-		columns.name = 0;
+	struct columns columns = { .value = VALUE_WIDTH, .name = NAME_WIDTH_MIN };
+	if (report->by) /* with more columns, numbers and names get no more room than they need */
+		columns = (struct columns){ .value = VALUE_WIDTH_MIN };
 	for (size_t i = 0; i < count; i++) {
 		struct line line = { 0 };
 		fill_line(view, report, &rows[i], &line);
@@ -363,7 +366,9 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 /* Cuts to `room` columns; `text` has space for "…" after its end. */
 static void shorten(char *text, int room, bool is_ascii)
 {
-	int kept = room - (is_ascii ? 3 : 1), columns = 0;
+	int kept = room - 1, columns = 0;
+	if (is_ascii)
+		kept = room - 3;
 	if (width(text) <= room || kept < 1)
 		return;
 	char *at = text;
@@ -381,11 +386,11 @@ static void show_heading(struct tally_stat_view *view, const struct tally_stat_r
 	tally_terminal_clean_name(report->target, target, sizeof(report->target));
 	if (report->runs > 1)
 		snprintf(runs, sizeof(runs), ", mean ± σ of %lu runs", report->runs);
+	int room = (int)view->columns - (int)strlen(start) - width(runs);
+	if (view->is_ascii && runs[0]) /* "+- sigma" is wider than "± σ" */
+		room -= 5;
 	if (view->columns)
-		shorten(target, (int)view->columns - (int)strlen(start) - width(runs) -
-				/* "+- sigma" is wider than "± σ" */
-				(view->is_ascii && runs[0] ? 5 : 0),
-			view->is_ascii);
+		shorten(target, room, view->is_ascii);
 	tally_buffer_printf(view->out, "\n%s", start);
 	paint(view, INK_BOLD);
 	tally_buffer_text(view->out, target);
