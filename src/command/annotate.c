@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "command/output_file.h"
 #include "output/pager.h"
@@ -178,7 +179,7 @@ static void say_left_out(const struct tally_command *command, const struct tally
 				  name, sizeof(name));
 	tally_say("tally %s: %zu more cop%s of %s, with %s sample%s, %s not shown; -j has all",
 		  command->name, left_out->count, left_out->count == 1 ? "y" : "ies", name,
-		  tally_number(left_out->samples), left_out->samples == 1 ? "" : "s",
+		  tally_number(left_out->samples), tally_plural(left_out->samples),
 		  left_out->count == 1 ? "is" : "are");
 	*left_out = (struct left_out){ 0 };
 }
@@ -195,18 +196,21 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
 	/* "[object]" names hundreds of places without a symbol */
 	bool is_one = !request->choice.name || request->choice.name[0] == '[';
-	size_t wanted = is_one ? 1 : hot.count;
-	if (request->functions)
-		wanted = request->functions;
+	size_t wanted = request->functions;
+	if (!wanted)
+		wanted = is_one ? 1 : hot.count;
 	struct left_out left_out = { 0 };
 	uint64_t heaviest = 0;
 	for (size_t i = 0, seen = 0, copies = 0; !result && i < hot.count; i++) {
 		const struct tally_annotation_weight *weight = &hot.items[i].weight;
 		struct tally_annotation one;
 		bool is_next = !i || hot.items[i].number != hot.items[i - 1].number;
-		seen += is_next;
-		copies = is_next ? 1 : copies + 1;
-		heaviest = is_next ? weight->period : heaviest;
+		copies++;
+		if (is_next) {
+			seen++;
+			copies = 1;
+			heaviest = weight->period;
+		}
 		if (is_next && i)
 			say_left_out(command, profile, &hot.items[i - 1], &left_out);
 		if (seen > wanted)
@@ -255,7 +259,9 @@ static int write_json(const struct annotations *all, const struct request *reque
 		tally_annotate_json(&all->items[i], request->layout.sources, &json);
 	tally_json_end(&json);
 	tally_json_end(&json);
-	return out->failed ? -ENOMEM : 0;
+	if (out->failed)
+		return -ENOMEM;
+	return 0;
 }
 
 static int write_functions(const struct annotations *all, const struct request *request,
@@ -263,8 +269,9 @@ static int write_functions(const struct annotations *all, const struct request *
 {
 	if (request->html)
 		return tally_annotate_html(all->items, all->count, &request->layout, out);
-	return request->json ? write_json(all, request, out)
-			     : write_text(all, request, out, hottest);
+	if (request->json)
+		return write_json(all, request, out);
+	return write_text(all, request, out, hottest);
 }
 
 /* A reader that closes standard output early is not an error. */
@@ -285,9 +292,9 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 	uint64_t offset_ns;
 	if (recording->counts.last_time && !tally_script_wall_offset(recording, &offset_ns, &err))
 		return (int64_t)(recording->counts.last_time + offset_ns);
-	return strcmp(path, "-") && !stat(path, &status)
-		       ? (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
-		       : 0;
+	if (!strcmp(path, "-") || stat(path, &status) < 0)
+		return 0;
+	return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
 }
 
 static int read_profile(const struct request *request, enum tally_view_stacks stacks,
@@ -308,7 +315,7 @@ static int read_profile(const struct request *request, enum tally_view_stacks st
 
 /* Explains why a function has no samples: they may be in functions that it calls. Only stacks show
  * that, so the recording is read again with them. */
-static void tell_of_callees(const struct request *request, struct tally_error *err)
+static void explain_by_callees(const struct request *request, struct tally_error *err)
 {
 	struct tally_error ignored = TALLY_ERROR_NONE;
 	struct tally_annotation_weight weight, total;
@@ -321,8 +328,9 @@ static void tell_of_callees(const struct request *request, struct tally_error *e
 	    !tally_hot_functions_above(profile, event, &request->choice, &weight) &&
 	    weight.samples) {
 		tally_profile_totals(profile, event, &total.samples, &total.period);
-		double share = total.period ? (double)weight.period / (double)total.period :
-					      (double)weight.samples / (double)total.samples;
+		double share = (double)weight.samples / (double)total.samples;
+		if (total.period)
+			share = (double)weight.period / (double)total.period;
 		tally_error_set(err, -ENOENT,
 				"no samples are in '%s' itself; %.2f%% are in what it calls",
 				request->choice.name, 100 * share);
@@ -349,7 +357,7 @@ static void warn_of_left_out(const struct tally_source_files *sources)
 	tally_terminal_clean_name(sources->left_out, path, sizeof(path));
 	fprintf(stderr, "tally annotate: other users can't read %s", path);
 	if (others)
-		fprintf(stderr, " and %u other file%s", others, others == 1 ? "" : "s");
+		fprintf(stderr, " and %u other file%s", others, tally_plural(others));
 	fprintf(stderr, ": their lines are left out\n"
 			"hint: --source DIR shows the lines of all files below DIR\n");
 }
@@ -368,10 +376,12 @@ static int show(const struct tally_command *command, struct request *request,
 	bool is_text = !request->html && !request->json;
 	request->layout.sources = &sources;
 	tally_filter_text(&request->view.filter, &taken);
-	request->layout.taken = taken.length ? tally_buffer_string(&taken) : NULL;
+	request->layout.taken = NULL;
+	if (taken.length)
+		request->layout.taken = tally_buffer_string(&taken);
 	int result = make_all(command, profile, request, &all, &err);
 	if (result == -ENOENT && request->choice.name)
-		tell_of_callees(request, &err);
+		explain_by_callees(request, &err);
 	bool is_shown = !result && is_text && !request->output;
 	if (is_shown) {
 		tally_pager_measure(&pager);
@@ -402,7 +412,9 @@ static int show(const struct tally_command *command, struct request *request,
 	tally_source_files_release(&sources);
 	tally_buffer_release(&out);
 	tally_buffer_release(&taken);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 static int read_and_show(const struct tally_command *command, struct request *request)

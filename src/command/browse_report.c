@@ -97,8 +97,9 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 	size_t count;
 	uint32_t event = view->options.event;
 	tally_perfdata_events(view->profile->recording->data, &count);
+	size_t step = backwards ? count - 1 : 1;
 	do {
-		event = (uint32_t)((event + (backwards ? count - 1 : 1)) % count);
+		event = (uint32_t)((event + step) % count);
 	} while (!has_samples(view, event) && event != view->options.event);
 	if (event == view->options.event) {
 		snprintf(view->browser.message, sizeof(view->browser.message),
@@ -206,7 +207,9 @@ static void annotate(struct report_browser *view)
 	struct tally_browser *browser = &view->browser;
 	const struct tally_names *names = browser->browse.names;
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
-	uint32_t function = line ? tally_browse_function(&browser->browse, line) : UINT32_MAX;
+	uint32_t function = UINT32_MAX;
+	if (line)
+		function = tally_browse_function(&browser->browse, line);
 	if (function == UINT32_MAX || !has_code(names, function)) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "code without a symbol and a file can't be annotated");

@@ -1,7 +1,9 @@
 /* tally cache: lists and clears the user's cache of data about objects, which saves reading debug
  * information again. */
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "command/command.h"
 #include "object/cache.h"
@@ -42,7 +44,16 @@ static int by_object(const void *a, const void *b)
 {
 	const struct cached *left = a, *right = b;
 	int order = memcmp(&left->id, &right->id, sizeof(left->id));
-	return order ? order : strcmp(left->kind, right->kind);
+	if (order)
+		return order;
+	return strcmp(left->kind, right->kind);
+}
+
+static const char *text_or_dash(const char *text)
+{
+	if (*text)
+		return text;
+	return "-";
 }
 
 static int by_use(const void *a, const void *b)
@@ -59,10 +70,11 @@ static int add(void *context, const struct tally_cache_entry *entry)
 	struct cached row = { .id = entry->id,
 			      .blobs = 1,
 			      .bytes = entry->file_bytes,
-			      .used_s = entry->used_s,
-			      .object_path = strdup(entry->kind[0]
-							    ? entry->object_path
-							    : "damaged, or of another version") };
+			      .used_s = entry->used_s };
+	if (entry->kind[0])
+		row.object_path = strdup(entry->object_path);
+	else
+		row.object_path = strdup("damaged, or of another version");
 	memcpy(row.kind, entry->kind, sizeof(row.kind));
 	listing->blobs++;
 	listing->bytes += entry->file_bytes;
@@ -87,13 +99,13 @@ static void sum_up(struct listing *listing)
 		}
 		rows[kept].blobs += rows[i].blobs;
 		rows[kept].bytes += rows[i].bytes;
-		rows[kept].used_s = rows[i].used_s > rows[kept].used_s ? rows[i].used_s
-								       : rows[kept].used_s;
+		rows[kept].used_s = tally_max_i64(rows[i].used_s, rows[kept].used_s);
 		free(rows[i].object_path);
 	}
-	listing->rows.count = listing->rows.count ? kept + 1 : 0;
-	if (listing->rows.count)
-		qsort(rows, listing->rows.count, sizeof(*rows), by_use);
+	if (!listing->rows.count)
+		return;
+	listing->rows.count = kept + 1;
+	qsort(rows, listing->rows.count, sizeof(*rows), by_use);
 }
 
 static void release(struct listing *listing)
@@ -122,7 +134,7 @@ static void print_row(const struct cached *row, int64_t now)
 	tally_terminal_clean_name(row->object_path, path, sizeof(path));
 	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", tally_size_text(row->bytes, size),
 	       (unsigned long long)row->blobs, age_text(now - row->used_s, age),
-	       TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-", path);
+	       TALLY_CACHE_KIND_MAX, text_or_dash(row->kind), text_or_dash(id), path);
 }
 
 static int list(struct tally_disk_cache *cache, struct tally_error *err)
@@ -153,11 +165,12 @@ static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 	uint64_t files, bytes;
 	char size[TALLY_SIZE_TEXT];
 	int status = tally_cache_clear(cache, &files, &bytes);
-	printf("removed %s blob%s, %s\n", tally_number(files), files == 1 ? "" : "s",
+	printf("removed %s blob%s, %s\n", tally_number(files), tally_plural(files),
 	       tally_size_text(bytes, size));
-	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s",
-					    tally_cache_folder(cache), tally_errno_text(status))
-			  : 0;
+	if (status < 0)
+		return tally_error_set(err, status, "%s can't be cleared: %s",
+				       tally_cache_folder(cache), tally_errno_text(status));
+	return 0;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -181,7 +194,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!status && request.wants_clear)
 		status = clear(cache, &err);
 	tally_cache_close(cache);
-	return status ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (status)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_cache = {

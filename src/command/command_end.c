@@ -42,5 +42,7 @@ int tally_command_end(const struct tally_command *command, int status)
 		tally_command_fail(command, &err);
 		failures++;
 	}
-	return failures && status == TALLY_EXIT_OK ? TALLY_EXIT_FAILURE : status;
+	if (failures && status == TALLY_EXIT_OK)
+		return TALLY_EXIT_FAILURE;
+	return status;
 }

@@ -53,8 +53,8 @@ static int read_side(struct compare *compare, const char *path, struct tally_sav
 {
 	struct tally_buffer text = { .maximum = FILE_MAX_BYTES };
 	bool is_standard = !strcmp(path, "-");
-	int result = tally_buffer_read_file(&text, AT_FDCWD, is_standard ? "/dev/stdin" : path,
-					    FILE_MAX_BYTES);
+	const char *file = is_standard ? "/dev/stdin" : path;
+	int result = tally_buffer_read_file(&text, AT_FDCWD, file, FILE_MAX_BYTES);
 	if (result < 0)
 		tally_error_set(err, result, "%s can't be read: %s", path,
 				tally_errno_text(result));
@@ -72,7 +72,8 @@ static int judge(struct compare *compare, struct tally_error *err)
 		int result = tally_saved_compare_judge(&compare->comparison,
 						       &compare->conditions[i], compare->past_noise,
 						       first < 0 ? NULL : err);
-		first = first < 0 ? first : result;
+		if (first >= 0)
+			first = result;
 	}
 	return first;
 }
@@ -88,8 +89,11 @@ static int show(struct compare *compare, struct tally_error *err)
 		tally_comparison_table(
 			&compare->comparison,
 			!compare->output_path && tally_terminal_colours(STDOUT_FILENO), &text);
-	int result = text.failed ? tally_error_set(err, -ENOMEM, "out of memory") :
-				   tally_output_write(compare->output_path, &text, err);
+	int result;
+	if (text.failed)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	else
+		result = tally_output_write(compare->output_path, &text, err);
 	tally_buffer_release(&text);
 	return result;
 }
@@ -112,7 +116,9 @@ static int compare_files(struct compare *compare, const char *const *paths, stru
 	int judged = judge(compare, err);
 	struct tally_error write_error = TALLY_ERROR_NONE;
 	result = show(compare, judged < 0 ? &write_error : err);
-	return judged < 0 ? judged : result;
+	if (judged < 0)
+		return judged;
+	return result;
 }
 
 /* CI must be able to tell "it got worse" (1) from "it could not be compared" (2). */
@@ -139,7 +145,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (compare.wants_json && compare.wants_markdown)
 		return tally_command_misuse(command, "choose either JSON or Markdown");
 	int result = compare_files(&compare, paths, &err);
-	int status = compare.comparison.has_failed ? TALLY_EXIT_FAILURE : TALLY_EXIT_OK;
+	int status = TALLY_EXIT_OK;
+	if (compare.comparison.has_failed)
+		status = TALLY_EXIT_FAILURE;
 	if (result < 0)
 		status = fail(command, &err);
 	tally_saved_comparison_release(&compare.comparison);

@@ -4,6 +4,7 @@
  * argument like "fp|dwarf|none"; files, events and processes follow from the argument's name. If a
  * command runs a program ("command" in its usage), the rest is completed like a command line.
  */
+#include "base/text.h"
 #include "command/command.h"
 
 #include <ctype.h>
@@ -63,8 +64,10 @@ static void words_of(const struct tally_option *option, char *words, size_t size
 			words[0] = '\0';
 			return;
 		}
-		if (!inside)
-			words[length++] = *c == '|' ? ' ' : *c;
+		if (!inside && *c == '|')
+			words[length++] = ' ';
+		else if (!inside)
+			words[length++] = *c;
 		inside &= *c != ']';
 		words[length] = '\0';
 	}
@@ -77,7 +80,7 @@ static enum argument argument_of(const struct tally_command *command,
 	words_of(option, words, sizeof(words));
 	if (words[0])
 		return ARGUMENT_WORDS;
-	const char *name = option->argument ? option->argument : "";
+	const char *name = tally_text_or(option->argument, "");
 	if (tally_option_takes_path(option))
 		return ARGUMENT_FILES;
 	if (!strcmp(name, "EVENTS"))
@@ -173,8 +176,10 @@ static void print_quoted(const char *text, const char *also, const char *quote)
 	for (; *text && *text != '\n'; text++)
 		if (*text == '\'')
 			printf("%s", quote);
+		else if (strchr(also, *text))
+			printf("\\%c", *text);
 		else
-			printf("%s%c", strchr(also, *text) ? "\\" : "", *text);
+			putchar(*text);
 }
 
 static void zsh_option(const struct tally_command *command, const struct tally_option *option)
@@ -186,7 +191,7 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 	enum argument kind = argument_of(command, option);
 	const char *forms[2] = { NULL, NULL };
 	char letter[3] = { '-', (char)option->letter, '\0' }, name[64], words[WORDS_BYTES_MAX];
-	snprintf(name, sizeof(name), "--%s", option->name ? option->name : "");
+	snprintf(name, sizeof(name), "--%s", tally_text_or(option->name, ""));
 	if (option->letter)
 		forms[0] = letter;
 	if (option->name)
@@ -207,7 +212,7 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 		printf("]");
 		if (option->kind != TALLY_ARGUMENT_NONE) {
 			printf("%s", option->kind == TALLY_ARGUMENT_OPTIONAL ? "::" : ":");
-			print_quoted(option->argument ? option->argument : "VALUE", "\\:", "'\\''");
+			print_quoted(tally_text_or(option->argument, "VALUE"), "\\:", "'\\''");
 			if (kind == ARGUMENT_WORDS)
 				printf(":(%s)", words);
 			else
@@ -274,7 +279,7 @@ static void fish_option(const struct tally_command *command, const struct tally_
 		printf("complete -c tally -n '__tally_in %s; and __tally_behind -%c --%s' -a "
 		       "'%s'\n",
 		       command->name, option->letter ? option->letter : '-',
-		       option->name ? option->name : "", words);
+		       tally_text_or(option->name, ""), words);
 }
 
 /* Prints which options need an argument. */

@@ -320,19 +320,22 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	}
 	if (request.json) { /* programs get all rows */
-		request.diff.percent_min = request.percent_given ? request.diff.percent_min : 0;
+		if (!request.percent_given)
+			request.diff.percent_min = 0;
 		request.diff.noise_limit = SIZE_MAX;
 	}
 	int result = compare(command, &request, &err);
 	release_runs(&request.old);
 	release_runs(&request.new);
-	status = result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	status = TALLY_EXIT_OK;
+	if (result < 0)
+		status = tally_command_fail(command, &err);
 	/* CI must be able to tell "it got worse" (1) from "it could not be compared" (2). */
 	if (request.verdict_count && result < 0)
 		status = TALLY_EXIT_USAGE;
 	for (size_t i = 0; result >= 0 && i < request.verdict_count; i++)
-		status = request.verdicts[i].result == TALLY_CONDITION_TRUE ? TALLY_EXIT_FAILURE
-									    : status;
+		if (request.verdicts[i].result == TALLY_CONDITION_TRUE)
+			status = TALLY_EXIT_FAILURE;
 	free(request.verdicts);
 	return status;
 }

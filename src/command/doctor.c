@@ -50,7 +50,9 @@ static int print_report(const struct tally_command *command,
 	}
 	tally_buffer_release(&text);
 	free(findings);
-	return works && !err.code ? TALLY_EXIT_OK : TALLY_EXIT_FAILURE;
+	if (!works || err.code)
+		return TALLY_EXIT_FAILURE;
+	return TALLY_EXIT_OK;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "base/number_text.h"
 #include "base/output_path.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
 #include "diff/stack_match.h"
@@ -131,10 +132,12 @@ static int record_command(struct flamegraph *graph, char *path, struct tally_err
 {
 	char *cpu[] = { "record", "-q", "-o", path, "--" },
 	     *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
-	char **head = graph->off_cpu ? off_cpu : cpu;
-	int head_count = graph->off_cpu ? sizeof(off_cpu) / sizeof(*off_cpu)
-					: sizeof(cpu) / sizeof(*cpu),
-	    count = 0;
+	char **head = cpu;
+	int head_count = sizeof(cpu) / sizeof(*cpu), count = 0;
+	if (graph->off_cpu) {
+		head = off_cpu;
+		head_count = sizeof(off_cpu) / sizeof(*off_cpu);
+	}
 	while (graph->command[count])
 		count++;
 	char **argv = calloc((size_t)(head_count + count + 1), sizeof(*argv));
@@ -148,7 +151,7 @@ static int record_command(struct flamegraph *graph, char *path, struct tally_err
 	graph->input.view.input = path;
 	/* If recording failed, `record` has printed the reason, and the file is missing or
 	 * empty. */
-	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
+	return stat(path, &recorded) < 0 || !recorded.st_size;
 }
 
 /* Makes up a name in the folder of temporary files. */
@@ -157,8 +160,9 @@ static int name_temporary(struct tally_output_path *path, struct tally_error *er
 	const char *folder = tally_environment("TMPDIR");
 	char text[PATH_MAX], name[NAME_MAX + 1];
 	tally_output_path_random("tally-", "", name);
-	if (snprintf(text, sizeof(text), "%s/%s", folder && *folder ? folder : "/tmp", name) >=
-	    (int)sizeof(text))
+	if (!folder || !*folder)
+		folder = "/tmp";
+	if (snprintf(text, sizeof(text), "%s/%s", folder, name) >= (int)sizeof(text))
 		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
 	int result = tally_output_path_open(path, text, err);
 	if (result < 0)
@@ -220,10 +224,12 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct tally_buffer file = { 0 };
 	char size[TALLY_SIZE_TEXT];
 	struct tally_input_messages messages = { 0 };
-	const char *const inputs[] = { tally_view_path(graph->input.view.input), graph->old, NULL };
+	const char *const files[] = { tally_view_path(graph->input.view.input), graph->old, NULL };
+	const char *const *inputs = files;
 	graph->input.messages = graph->old ? &messages : NULL;
-	int status = tally_output_check(
-		graph->output, graph->command ? (const char *const *)graph->command : inputs, err);
+	if (graph->command)
+		inputs = (const char *const *)graph->command;
+	int status = tally_output_check(graph->output, inputs, err);
 	if (!status)
 		status = load(command, graph, &stacks, err);
 	if (!status && graph->old)
@@ -231,18 +237,22 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	tally_input_messages_print(&messages);
 	if (status)
 		goto out;
-	if (graph->old)
+	const struct tally_stacks *drawn = &stacks;
+	if (graph->old) {
 		graph->drawing.old = &sides.old;
-	status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(
-		graph->old ? &sides.new : &stacks, &graph->drawing, &file, err);
+		drawn = &sides.new;
+	}
+	if (graph->is_html)
+		status = tally_flamegraph_html(drawn, &graph->drawing, &file, err);
+	else
+		status = tally_flamegraph_svg(drawn, &graph->drawing, &file, err);
 	if (status)
 		goto out;
 	status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
 		tally_say("tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser",
 			  graph->output, tally_number(stacks.rows.rows.count),
-			  stacks.rows.rows.count == 1 ? "" : "s",
-			  tally_size_text(file.length, size));
+			  tally_plural(stacks.rows.rows.count), tally_size_text(file.length, size));
 out:
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);

@@ -14,14 +14,20 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 			  const struct tally_header_request *request, struct tally_buffer *out)
 {
 	struct stat status;
-	bool is_stdin = !strcmp(path, "-");
-	bool is_known = is_stdin ? !fstat(STDIN_FILENO, &status) : !stat(path, &status);
+	time_t written = 0;
+	int result;
 	char data[4096];
-	if (is_known && S_ISDIR(status.st_mode)) {
+	if (!strcmp(path, "-"))
+		result = fstat(STDIN_FILENO, &status);
+	else
+		result = stat(path, &status);
+	if (!result && S_ISDIR(status.st_mode)) {
 		snprintf(data, sizeof(data), "%s/data", path);
-		is_known = !stat(data, &status);
+		result = stat(data, &status);
 	}
-	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, out);
+	if (!result)
+		written = status.st_mtime;
+	tally_recording_header(recording->data, written, request->full, out);
 }
 
 int tally_command_header_only(const struct tally_command *command, const char *path,
@@ -45,5 +51,7 @@ int tally_command_header_only(const struct tally_command *command, const char *p
 	tally_buffer_release(&out);
 	tally_view_warn(command->name, recording);
 	tally_recording_close(recording);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }

@@ -2,7 +2,9 @@
  * that begin with a blank are printed as they are. */
 #include "command/help_text.h"
 
+#include "base/extremes.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +22,9 @@ static unsigned help_width(void)
 	unsigned width = tally_terminal_columns(STDOUT_FILENO, WIDTH_MAX);
 	if (width < WIDTH_MIN)
 		return WIDTH_MIN;
-	return width > WIDTH_MAX ? WIDTH_MAX : width;
+	if (width > WIDTH_MAX)
+		return WIDTH_MAX;
+	return width;
 }
 
 static unsigned columns_of(const char *text, size_t length)
@@ -37,9 +41,7 @@ static void print_wrapped(const char *text, size_t length, unsigned margin, unsi
 {
 	unsigned at = margin;
 	for (size_t i = 0; i < length;) {
-		size_t word = strcspn(text + i, " \n"), next;
-		word = word < length - i ? word : length - i;
-		next = i + word;
+		size_t word = tally_min_u64(strcspn(text + i, " \n"), length - i), next = i + word;
 		printf("%.*s", (int)word, text + i);
 		at += columns_of(text + i, word);
 		unsigned gap = next && text[next - 1] == '.' && next < length && text[next] == '\n';
@@ -48,8 +50,7 @@ static void print_wrapped(const char *text, size_t length, unsigned margin, unsi
 		i = next;
 		if (i == length)
 			break;
-		word = strcspn(text + i, " \n");
-		word = word < length - i ? word : length - i;
+		word = tally_min_u64(strcspn(text + i, " \n"), length - i);
 		if (at + gap + columns_of(text + i, word) > width) {
 			printf("\n%*s", (int)margin, "");
 			at = margin;
@@ -66,7 +67,7 @@ static void print_option(const struct tally_option *option, unsigned width)
 	if (!option->help) /* hidden options work but are not in the help */
 		return;
 	char left[64];
-	const char *argument = option->argument ? option->argument : "";
+	const char *argument = tally_text_or(option->argument, "");
 	int n = 0;
 	if (option->letter)
 		n = snprintf(left, sizeof(left), "-%c%s", option->letter, option->name ? ", " : "");

@@ -72,8 +72,9 @@ static bool matches(const char *word, const char *name)
 {
 	if (!name)
 		return false;
-	return strpbrk(word, "*?[") ? !fnmatch(word, name, FNM_CASEFOLD)
-				    : strcasestr(name, word) != NULL;
+	if (strpbrk(word, "*?["))
+		return !fnmatch(word, name, FNM_CASEFOLD);
+	return strcasestr(name, word) != NULL;
 }
 
 static bool is_wanted(const struct listing *listing, const struct tally_listed_event *event)
@@ -89,7 +90,9 @@ static bool is_wanted(const struct listing *listing, const struct tally_listed_e
 
 static void note_nearest(struct listing *listing, const char *name)
 {
-	unsigned distance = name ? tally_edit_distance(listing->words[0], name) : UINT32_MAX;
+	if (!name)
+		return;
+	unsigned distance = tally_edit_distance(listing->words[0], name);
 	if (distance >= listing->distance)
 		return;
 	listing->distance = distance;
@@ -141,8 +144,9 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 		tally_cpu_list_parse(pmu->cpus, &cpus, NULL);
 		int cpu = cpus.count ? (int)cpus.cpus[0] : 0;
 		int code = tally_kernel_probe_available(&parsed.items[0].attr, cpu);
-		reason = code < 0 ? tally_kernel_unavailable_text(&parsed.items[0].attr, code)
-				  : NULL;
+		reason = NULL;
+		if (code < 0)
+			reason = tally_kernel_unavailable_text(&parsed.items[0].attr, code);
 		tally_cpu_list_release(&cpus);
 	} else if (strstr(expression, "?")) {
 		reason = NULL;
@@ -189,12 +193,13 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 	const char *name = tally_arena_printf(arena, "%s/%s=VALUE%s/", pmu->name,
 					      pmu->term_count ? pmu->terms[0].name : "config",
 					      pmu->term_count > 1 ? ",..." : "");
-	return name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_PMU,
-								.name = name,
-								.pmu = pmu,
-								.parent = pmu->name,
-								.is_form = true })
-		    : -ENOMEM;
+	if (!name)
+		return -ENOMEM;
+	return add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_PMU,
+							 .name = name,
+							 .pmu = pmu,
+							 .parent = pmu->name,
+							 .is_form = true });
 }
 
 /* Adds rNNN or mem:…, which stand for many events. */
@@ -217,11 +222,11 @@ static int add_tracepoints(struct listing *listing)
 		const struct tally_tracepoint_name *t = &listing->catalogue.tracepoints[i];
 		const char *name = tally_arena_printf(&listing->catalogue.arena, "%s:%s", t->system,
 						      t->name);
-		code = name ? add(listing,
-				  (struct tally_listed_event){ .kind = TALLY_EVENT_TRACEPOINT,
-							       .name = name,
-							       .parent = t->system })
-			    : -ENOMEM;
+		if (!name)
+			return -ENOMEM;
+		code = add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_TRACEPOINT,
+								 .name = name,
+								 .parent = t->system });
 	}
 	return code;
 }
@@ -252,7 +257,9 @@ static int add_vendor_events(struct listing *listing, struct tally_error *err)
 							.name = names[i].name,
 							.parent = names[i].pmu,
 							.description = names[i].description });
-	return code < 0 ? tally_error_set(err, code, "out of memory") : 0;
+	if (code < 0)
+		return tally_error_set(err, code, "out of memory");
+	return 0;
 }
 
 static int add_fields(struct listing *listing)
@@ -348,9 +355,10 @@ out:
 
 static int nothing(const struct tally_command *command, const struct listing *listing)
 {
-	const struct tally_error *missing = listing->no_tracepoints.code ? &listing->no_tracepoints
-									 : NULL;
+	const struct tally_error *missing = NULL;
 	struct tally_error err;
+	if (listing->no_tracepoints.code)
+		missing = &listing->no_tracepoints;
 	if (!listing->word_count && missing)
 		return tally_command_fail(command, missing);
 	if (!listing->word_count) {
@@ -392,11 +400,9 @@ static int print(const struct tally_command *command, struct listing *listing)
 	struct tally_event_listing found = {
 		.events = listing->events.items,
 		.count = listing->events.count,
-		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT) &&
-							   listing->is_of_machine
-						   ? listing->catalogue.tracepoints_unavailable
-						   : NULL,
 	};
+	if (wants(listing, TALLY_EVENT_TRACEPOINT) && listing->is_of_machine)
+		found.tracepoints_unavailable = listing->catalogue.tracepoints_unavailable;
 	struct tally_event_list_style style = {
 		.terminal = terminal, .colours = tally_terminal_colours(STDOUT_FILENO),
 		.summary = !listing->any_kind && !listing->word_count && !listing->verbose,

@@ -37,10 +37,12 @@ static int finish(const char *name, int status)
 	if (!failed && (!fclose(stdout) || errno == EBADF))
 		return status;
 	fprintf(stderr, "tally %s: writing to standard output failed: %m\n", name);
-	return status ? status : TALLY_EXIT_FAILURE;
+	if (status)
+		return status;
+	return TALLY_EXIT_FAILURE;
 }
 
-static void see_file_limit(int number)
+static void note_file_limit(int number)
 {
 	(void)number;
 }
@@ -50,7 +52,7 @@ static void see_file_limit(int number)
  * programs: execve(2) resets handlers. */
 static void survive_file_limit(void)
 {
-	struct sigaction before, action = { .sa_handler = see_file_limit, .sa_flags = SA_RESTART };
+	struct sigaction before, action = { .sa_handler = note_file_limit, .sa_flags = SA_RESTART };
 	if (!sigaction(SIGXFSZ, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaction(SIGXFSZ, &action, NULL);
 }

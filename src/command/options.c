@@ -7,8 +7,10 @@
 #include "command/command.h"
 #include "command/help_text.h"
 
+#include "base/extremes.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -36,8 +38,10 @@ static enum step option_error(const struct tally_options *options, const char *f
 /* True if the word, up to a comma, is in `choices`. */
 static bool is_choice(const char *choices, const char *word)
 {
-	size_t length = word ? strcspn(word, ",") : 0;
-	while (choices && *choices && length) {
+	if (!word || !*word || *word == ',')
+		return false;
+	size_t length = strcspn(word, ",");
+	while (choices && *choices) {
 		size_t one = strcspn(choices, " ");
 		if (one == length && !strncmp(choices, word, length))
 			return true;
@@ -49,15 +53,25 @@ static bool is_choice(const char *choices, const char *word)
 /* True for "/usr/src", ".", "./src" and "../src". */
 static bool looks_like_a_folder(const char *word)
 {
-	size_t dots = word ? strspn(word, ".") : 0;
-	return word && dots <= 2 && (word[dots] == '/' || (dots && !word[dots]));
+	if (!word)
+		return false;
+	size_t dots = strspn(word, ".");
+	return dots <= 2 && (word[dots] == '/' || (dots && !word[dots]));
+}
+
+/* Returns the next word of argv, or NULL. */
+static const char *next_word(const struct tally_options *options)
+{
+	if (options->index < options->argc)
+		return options->argv[options->index];
+	return NULL;
 }
 
 /* Sets the option's argument: `attached` (after the letter or =), or the next word of argv. */
 static enum step take_argument(struct tally_options *options, const struct tally_option *option,
 			       const char *attached, const char *shown)
 {
-	const char *next = options->index < options->argc ? options->argv[options->index] : NULL;
+	const char *next = next_word(options);
 	options->value = attached;
 	if (option->kind == TALLY_ARGUMENT_NONE && attached)
 		return option_error(options, "option %s takes no argument", shown);
@@ -127,15 +141,20 @@ const struct tally_option *tally_option_next(const struct tally_command *command
 					     const struct tally_option *last)
 {
 	const struct tally_option *perf = tally_perf_options(command->name);
-	const struct tally_option *row = last ? row_that_includes(command, last) : NULL;
-	const struct tally_option *next = last ? last + 1 : command->options;
+	const struct tally_option *next = command->options, *row = NULL;
+	if (last) {
+		next = last + 1;
+		row = row_that_includes(command, last);
+	}
 	if (row && tally_option_is_end(next))
 		next = row + 1;
 	if (next && next->included)
 		return next->included;
 	if (next && tally_option_is_end(next) && perf && next != end_of(perf))
 		next = perf;
-	return next && !tally_option_is_end(next) ? next : NULL;
+	if (!next || tally_option_is_end(next))
+		return NULL;
+	return next;
 }
 
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
@@ -144,7 +163,7 @@ static enum step unknown_option(const struct tally_options *options, const char 
 				const char *typed)
 {
 	struct tally_nearest nearest;
-	tally_nearest_init(&nearest, typed ? typed : "");
+	tally_nearest_init(&nearest, tally_text_or(typed, ""));
 	for (const struct tally_option *o = NULL;
 	     typed && (o = tally_option_next(options->command, o));)
 		if (o->name)
@@ -158,11 +177,11 @@ static enum step unknown_option(const struct tally_options *options, const char 
 static enum step take_long(struct tally_options *options, const char *word)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
-	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	size_t length = strcspn(name, "=");
 	const struct tally_option *found = NULL;
 	unsigned matches = 0;
 	char typed[64], shown[72];
-	snprintf(typed, sizeof(typed), "%.*s", (int)(length < 60 ? length : 60), name);
+	snprintf(typed, sizeof(typed), "%.*s", (int)tally_min_u64(length, 60), name);
 	snprintf(shown, sizeof(shown), "--%s", typed);
 
 	if (!strcmp(typed, "help"))
@@ -178,7 +197,8 @@ static enum step take_long(struct tally_options *options, const char *word)
 		/* an unambiguous prefix is enough */
 		if (!strncmp(o->name, typed, strlen(typed))) {
 			matches += !found || strcmp(found->name, o->name) != 0;
-			found = found ? found : o;
+			if (!found)
+				found = o;
 		}
 	}
 	if (matches == 1)
@@ -219,8 +239,7 @@ static enum step take_step(struct tally_options *options)
 	if (options->cluster) {
 		result = take_letter(options);
 	} else {
-		const char *word = options->index < options->argc ? options->argv[options->index]
-								  : NULL;
+		const char *word = next_word(options);
 		if (!word || options->dashes || word[0] != '-' || !word[1])
 			return STEP_END;
 		options->index++;

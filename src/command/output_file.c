@@ -36,7 +36,9 @@ static int write_in_place(const struct tally_output_path *path, const struct tal
 		result = tally_file_sync(fd);
 	if (close(fd) < 0 && !result)
 		result = -errno;
-	return result < 0 ? failed_to_write(path->path, result, err) : 0;
+	if (result < 0)
+		return failed_to_write(path->path, result, err);
+	return 0;
 }
 
 /* `old`: the file to replace, whose mode is kept, or -1. */
@@ -48,9 +50,14 @@ static int write_anew(const char *path, int old, const struct tally_buffer *text
 	if (!result) {
 		mode_t mask = umask(077);
 		umask(mask);
-		result = fchmod(file.fd, 0666 & ~mask) < 0 ? -errno : write_all(file.fd, text);
-		result = result < 0 ? failed_to_write(path, result, err)
-				    : tally_new_file_keep(&file, old, err);
+		if (fchmod(file.fd, 0666 & ~mask) < 0)
+			result = -errno;
+		else
+			result = write_all(file.fd, text);
+		if (result < 0)
+			failed_to_write(path, result, err);
+		else
+			result = tally_new_file_keep(&file, old, err);
 	}
 	tally_new_file_release(&file);
 	return result;
@@ -66,7 +73,9 @@ static int replace(const struct tally_output_path *path, const struct tally_buff
 				       tally_errno_text(errno));
 	int result = write_anew(path->path, tally_output_is_private() ? -1 : old, text, err);
 	close(old);
-	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
+	if (result == -EACCES || result == -EPERM)
+		return write_in_place(path, text, err);
+	return result;
 }
 
 static int write_file(const char *name, const struct tally_buffer *text, struct tally_error *err)
@@ -79,10 +88,10 @@ static int write_file(const char *name, const struct tally_buffer *text, struct 
 	result = tally_output_path_look(&path, NULL, &there, err);
 	if (!result)
 		result = write_anew(name, -1, text, err);
+	else if (result > 0 && (path.is_open_file || !S_ISREG(there.st_mode)))
+		result = write_in_place(&path, text, err);
 	else if (result > 0)
-		result = path.is_open_file || !S_ISREG(there.st_mode)
-				 ? write_in_place(&path, text, err)
-				 : replace(&path, text, err);
+		result = replace(&path, text, err);
 	tally_output_path_close(&path);
 	return result;
 }
@@ -105,7 +114,11 @@ int tally_output_write(const char *path, const struct tally_buffer *text, struct
 static bool is_same_file(const struct stat *file, const char *input)
 {
 	struct stat other;
-	int result = strcmp(input, "-") ? stat(input, &other) : fstat(STDIN_FILENO, &other);
+	int result;
+	if (strcmp(input, "-"))
+		result = stat(input, &other);
+	else
+		result = fstat(STDIN_FILENO, &other);
 	return !result && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
 }
 
@@ -118,7 +131,9 @@ static const char *worth_keeping(const struct tally_output_path *path, const str
 	for (; *inputs; inputs++)
 		if (is_same_file(file, *inputs))
 			return "also an input";
-	return tally_perfdata_is_file(path->folder, path->name) > 0 ? "a recording" : NULL;
+	if (tally_perfdata_is_file(path->folder, path->name) > 0)
+		return "a recording";
+	return NULL;
 }
 
 int tally_output_check(const char *name, const char *const *inputs, struct tally_error *err)
@@ -131,10 +146,14 @@ int tally_output_check(const char *name, const char *const *inputs, struct tally
 	if (result < 0)
 		return result;
 	result = tally_output_path_look(&path, NULL, &file, err);
-	const char *what = result > 0 ? worth_keeping(&path, &file, inputs) : NULL;
+	const char *what = NULL;
+	if (result > 0)
+		what = worth_keeping(&path, &file, inputs);
 	tally_output_path_close(&path);
+	if (result < 0)
+		return result;
 	if (!what)
-		return result < 0 ? result : 0;
+		return 0;
 	tally_error_set(err, -EEXIST, "%s is %s, and would be overwritten", name, what);
 	tally_error_hint(err, "name another file with -o");
 	return -EEXIST;
@@ -142,7 +161,9 @@ int tally_output_check(const char *name, const char *const *inputs, struct tally
 
 bool tally_output_ends_in(const char *path, const char *const *endings)
 {
-	size_t length = path ? strlen(path) : 0;
+	if (!path)
+		return false;
+	size_t length = strlen(path);
 	for (; *endings; endings++)
 		if (length > strlen(*endings) &&
 		    !strcasecmp(path + length - strlen(*endings), *endings))

@@ -2,6 +2,7 @@
  * and writes the section of names. */
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
 #include "view/pack_section.h"
@@ -65,8 +66,10 @@ static int make_section(const struct tally_command *command, const struct reques
 	tally_view_progress_end(&reading.progress);
 	if (result < 0 || section->length)
 		return result;
-	tally_error_set(err, -ENOENT, *places ? "%s: no sampled place can be named here" :
-						"%s: there is nothing to name", path);
+	if (*places)
+		tally_error_set(err, -ENOENT, "%s: no sampled place can be named here", path);
+	else
+		tally_error_set(err, -ENOENT, "%s: there is nothing to name", path);
 	tally_error_hint(
 		err,
 		"the recorded programs must be here, unchanged; 'tally report' shows which are");
@@ -77,7 +80,7 @@ static int pack(const struct tally_command *command, const struct request *reque
 		struct tally_error *err)
 {
 	struct tally_buffer section = { 0 };
-	const char *output = request->output ? request->output : request->view.input;
+	const char *output = tally_text_or(request->output, request->view.input);
 	size_t places = 0, known = 0;
 	char size[TALLY_SIZE_TEXT];
 	int result = make_section(command, request, &section, &places, &known, err);
@@ -122,13 +125,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
 	if (!request.view.input)
-		request.view.input = access("tally.data", R_OK) && !access("perf.data", R_OK)
-					? "perf.data"
-					: "tally.data";
+		request.view.input = tally_view_default_file();
 	if (check(&request, &err) < 0)
 		return tally_command_misused(command, &err);
-	return pack(command, &request, &err) < 0 ? tally_command_fail(command, &err)
-						 : TALLY_EXIT_OK;
+	if (pack(command, &request, &err) < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_pack = {

@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "command/news.h"
 #include "command/record_request.h"
 #include "machine/limits.h"
@@ -41,18 +42,13 @@ static void say(void *context, const char *line)
 		say_behind_progress(request, line);
 }
 
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void show_progress(void *context, const struct tally_recorder_status *status)
 {
 	char size[TALLY_SIZE_TEXT];
 	(void)context;
 	tally_size_text(status->bytes, size);
 	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %s sample%s, %s", status->seconds,
-		tally_number(status->samples), plural(status->samples), size);
+		tally_number(status->samples), tally_plural(status->samples), size);
 	if (status->lost)
 		fprintf(stderr, ", %s lost", tally_number(status->lost));
 	fflush(stderr);
@@ -61,9 +57,10 @@ static void show_progress(void *context, const struct tally_recorder_status *sta
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
 		      const struct tally_buffer *notes)
 {
-	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
-	const char *path = tally_environment_of_caller("PATH");
+	const char *graph = NULL, *path = tally_environment_of_caller("PATH");
 	char **words = request->target.command;
+	if (recorder)
+		graph = tally_recorder_call_graph_text(recorder);
 	if (request->quiet || (words && !tally_program_is_there(path, words[0])))
 		return;
 	/* A fact about the machine is told once; that an event is an estimate, always. */
@@ -110,7 +107,9 @@ static void say_used_too_little(const struct run *run, double seconds)
 	double frequency = run->request->record.frequency, sampled_s, used_s;
 	pid_t survivor = tally_recorder_survivor(run->recorder, name);
 	bool is_known = tally_recorder_coverage(run->recorder, &sampled_s, &used_s);
-	double rate = is_known ? sufficient_rate(used_s) : 0;
+	double rate = 0;
+	if (is_known)
+		rate = sufficient_rate(used_s);
 	if (survivor)
 		tally_say(
 			"hint: nothing was sampled: the command ended after %.2f s; '%s', which it "
@@ -136,8 +135,9 @@ static void say_nothing_sampled(const struct run *run, double seconds)
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
 	struct tally_provider *provider = request->provider;
-	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider)
-							 : NULL;
+	const char *uncounted = NULL;
+	if (provider->ops->uncounted)
+		uncounted = provider->ops->uncounted(provider);
 	if (uncounted)
 		tally_say("hint: nothing was sampled: %s", uncounted);
 	else if (request->off_cpu)
@@ -169,11 +169,10 @@ static void say_incomplete(const struct tally_recorder *recorder,
 {
 	enum { WORTH_SAYING = 20 /* one in this many */, COPY_BYTES_MAX = 64512 };
 	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
-	const char *why =
-		tally_recorder_copy_bytes(recorder) < COPY_BYTES_MAX
-			? "a lower rate (-F) or --call-graph dwarf,64512 copies more"
-			: "they exceed the largest copies (64,512 bytes), and change before "
-			  "the rest is read";
+	const char *why = "they exceed the largest copies (64,512 bytes), and change before the "
+			  "rest is read";
+	if (tally_recorder_copy_bytes(recorder) < COPY_BYTES_MAX)
+		why = "a lower rate (-F) or --call-graph dwarf,64512 copies more";
 	if (incomplete <= status->stacks / WORTH_SAYING)
 		return;
 	if (status->stacks_lost * 2 > incomplete)
@@ -198,7 +197,7 @@ static void say_warnings(const struct record_request *request,
 	if (status->throttled)
 		tally_say("tally record: warning: the kernel throttled the sampling %s time%s; a "
 			  "lower rate (-F) avoids it",
-			  tally_number(status->throttled), plural(status->throttled));
+			  tally_number(status->throttled), tally_plural(status->throttled));
 	if (request->quiet)
 		return;
 	if (status->stacks_completed && request->is_verbose)
@@ -232,7 +231,7 @@ void record_say_file(const struct record_request *request,
 	char size[TALLY_SIZE_TEXT], line[4096 + 128];
 	tally_size_text(status->bytes, size);
 	snprintf(line, sizeof(line), "%s sample%s, %s in %s", tally_number(status->file_samples),
-		 plural(status->file_samples), size, name);
+		 tally_plural(status->file_samples), size, name);
 	say((void *)(uintptr_t)request, line);
 }
 
@@ -254,7 +253,7 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 			snprintf(names, sizeof(names), ", %.3f s for the names", names_cpu_s);
 		tally_say(
 			"tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU%s%s",
-			tally_number(status->samples), plural(status->samples), status->seconds,
+			tally_number(status->samples), tally_plural(status->samples), status->seconds,
 			size, request->pipe ? "the pipe" : file, status->own_cpu_s, each, names);
 	}
 	if (!status->samples && !request->quiet)
@@ -279,9 +278,9 @@ static void say_notes_of_provider(const struct run *run, int signal)
 	struct tally_provider *provider = run->request->provider;
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	const char *notes[8];
-	size_t count = provider->ops->notes
-			       ? provider->ops->notes(provider, signal, &arena, notes, 8)
-			       : 0;
+	size_t count = 0;
+	if (provider->ops->notes)
+		count = provider->ops->notes(provider, signal, &arena, notes, 8);
 	for (size_t i = 0; i < count; i++)
 		tally_say("tally record: warning: %s", notes[i]);
 	tally_arena_release(&arena);
@@ -292,7 +291,10 @@ static int await_command(struct run *run, enum tally_recorder_end end)
 {
 	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
 	bool has_ended = tally_recorder_command_ended(run->recorder, &status);
-	say_notes_of_provider(run, has_ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	int signal = 0;
+	if (has_ended && WIFSIGNALED(status))
+		signal = WTERMSIG(status);
+	say_notes_of_provider(run, signal);
 	if (has_ended) {
 		/* Reaching a requested time limit is not a failure of the command, as with stat. */
 		bool stopped_by_us = end == TALLY_RECORDER_END_DURATION && WIFSIGNALED(status) &&
@@ -301,7 +303,9 @@ static int await_command(struct run *run, enum tally_recorder_end end)
 		    !run->request->quiet)
 			tally_say("tally: the command was ended by signal %d (%s)",
 				  WTERMSIG(status), strsignal(WTERMSIG(status)));
-		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
+		if (stopped_by_us)
+			return TALLY_EXIT_OK;
+		return tally_spawn_exit_status(status);
 	}
 	if (ended == -EINTR) {
 		fprintf(stderr, "tally: the command is still running\n");
@@ -359,7 +363,9 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 	if (*hint && !run->request->quiet)
 		tally_say("%s", hint);
 	int exit_status = await_command(run, end);
-	return failed ? TALLY_EXIT_FAILURE : exit_status;
+	if (failed)
+		return TALLY_EXIT_FAILURE;
+	return exit_status;
 }
 
 static int record_into(struct run *run, int fd)
@@ -381,8 +387,9 @@ static int record_into(struct run *run, int fd)
 				    &err);
 	if (result < 0) {
 		tally_command_fail(run->command, &err);
-		return request->target.command ? tally_spawn_failure_status(result)
-					       : TALLY_EXIT_FAILURE;
+		if (request->target.command)
+			return tally_spawn_failure_status(result);
+		return TALLY_EXIT_FAILURE;
 	}
 	run->began = true;
 	return finish(run, end, &err);
@@ -421,12 +428,12 @@ static int check_files(const struct record_request *request, struct tally_error 
 	struct stat there;
 	bool is_file = !request->pipe && !fstat(request->output_fd, &there) &&
 		       S_ISREG(there.st_mode);
+	const char *what = "--switch-output and --timestamp-filename";
+	if (options->overwrite)
+		what = "snapshots";
 	if (!is_file &&
 	    (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
-		return tally_error_set(err, -EINVAL, "%s need a file, not %s",
-				       options->overwrite
-					       ? "snapshots"
-					       : "--switch-output and --timestamp-filename",
+		return tally_error_set(err, -EINVAL, "%s need a file, not %s", what,
 				       request->pipe ? "a pipe" : request->output);
 	return 0;
 }
@@ -458,22 +465,27 @@ static int record(const struct tally_command *command, struct record_request *re
 		tally_signals_release(&run.signals);
 		return tally_command_fail(command, &err);
 	}
-	int started = argv ? tally_spawn_command(provider, argv, &argv, &err) : 0;
-	int fd = started < 0 ? -1 : record_output_open(request, &run.signals.before, &err),
-	    status = TALLY_EXIT_FAILURE;
+	int started = 0, fd = -1, status = TALLY_EXIT_FAILURE;
+	if (argv)
+		started = tally_spawn_command(provider, argv, &argv, &err);
+	if (started >= 0)
+		fd = record_output_open(request, &run.signals.before, &err);
 	request->output_fd = fd;
 	if (fd < 0 || check_files(request, &err) < 0 ||
 	    (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
-		status = started < 0 ? tally_spawn_failure_status(started) : status;
+		if (started < 0)
+			status = tally_spawn_failure_status(started);
 	} else {
 		/* After the fork, so that the command keeps its own priorities. While the rings are
 		 * drained the recorder has a higher priority (machine/latency.h); this one is for
 		 * naming, while other programs run. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err)
-						     : record_into(&run, fd);
+		if (go_first(request, &err) < 0)
+			status = tally_command_fail(command, &err);
+		else
+			status = record_into(&run, fd);
 	}
 	tally_spawn_release(&run.spawn);
 	record_output_close(request, run.began);
@@ -502,8 +514,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = record_parse_arguments(command, argc, argv, &request);
-	if (status < 0)
-		status = request.is_dry_run ? TALLY_EXIT_OK : record(command, &request);
+	if (status < 0 && request.is_dry_run)
+		status = TALLY_EXIT_OK;
+	else if (status < 0)
+		status = record(command, &request);
 	record_request_release(&request);
 	return status;
 }

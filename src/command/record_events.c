@@ -28,19 +28,23 @@ static int choose_default_event(struct record_request *request, struct tally_err
 		return tally_event_parse(provider->ops->default_event, &request->catalogue,
 					 &request->arena, &request->events, err);
 	}
+	const char *event = "cpu-clock";
 	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
-	if (handle >= 0)
+	bool is_refused = handle == -EPERM || handle == -EACCES || handle == -ENOSYS;
+	if (handle >= 0) {
 		provider->ops->close(provider, handle);
-	else if (handle != -EPERM && handle != -EACCES &&
-		 handle != -ENOSYS) /* then nothing can be sampled; reported later */
+		event = "cycles";
+	} else if (!is_refused) { /* otherwise nothing can be sampled; reported later */
 		request->default_event_note =
-			request->target.command && !*tally_simulated_lack()
-				? "this machine has no hardware cycle counter: sampling cpu-clock "
-				  "(--provider simulated samples instructions and "
-				  "misses: " TALLY_SIMULATED_COST ")"
-				: "this machine has no hardware cycle counter: sampling cpu-clock";
-	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue,
-				 &request->arena, &request->events, err);
+			"this machine has no hardware cycle counter: sampling cpu-clock";
+		if (request->target.command && !*tally_simulated_lack())
+			request->default_event_note =
+				"this machine has no hardware cycle counter: sampling cpu-clock "
+				"(--provider simulated samples instructions and "
+				"misses: " TALLY_SIMULATED_COST ")";
+	}
+	return tally_event_parse(event, &request->catalogue, &request->arena, &request->events,
+				 err);
 }
 
 static int choose_provider(struct record_request *request, struct tally_error *err)
@@ -143,7 +147,9 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	int result = choose_provider(request, &err);
 	if (result < 0) {
 		tally_command_fail(command, &err);
-		return result == -EINVAL ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+		if (result == -EINVAL)
+			return TALLY_EXIT_USAGE;
+		return TALLY_EXIT_FAILURE;
 	}
 	result = parse_expressions(request, &err);
 	if (result >= 0 && request->switch_event)
@@ -162,7 +168,9 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	}
 	if (result >= 0 && request->off_cpu)
 		result = add_off_cpu(request, &err);
-	return result < 0 ? tally_command_fail(command, &err) : -1;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return -1;
 }
 
 void record_request_release(struct record_request *request)

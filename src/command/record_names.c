@@ -79,7 +79,9 @@ static int open_descriptors(struct naming *naming, int fd)
 	if (naming->fd < 0)
 		return -errno;
 	naming->done_fd = eventfd(0, EFD_CLOEXEC);
-	return naming->done_fd < 0 ? -errno : 0;
+	if (naming->done_fd < 0)
+		return -errno;
+	return 0;
 }
 
 static int naming_new(struct tally_recorder *recorder, int fd, const char *name, pthread_t *thread,
@@ -169,8 +171,10 @@ static int name_files(const struct record_request *request, struct tally_recorde
 
 static void take_hint(const struct naming *naming, char *out, size_t size)
 {
-	const char *hint = naming->hint.length && !naming->hint.failed ? naming->hint.bytes : "";
+	const char *hint = "";
 	char line[512];
+	if (naming->hint.length && !naming->hint.failed)
+		hint = naming->hint.bytes;
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(hint, "\n"), hint);
 	tally_terminal_clean_name(line, out, size);
 }
@@ -208,7 +212,9 @@ static int add_names(const struct record_request *request, struct tally_recorder
 		result = name_files(request, recorder, signals, naming, err);
 	take_hint(naming, hint, hint_size);
 	naming_free(naming);
-	return result < 0 ? result : named;
+	if (result < 0)
+		return result;
+	return named;
 }
 
 int record_add_names(const struct record_request *request, struct tally_recorder *recorder,
@@ -234,5 +240,7 @@ int record_add_names(const struct record_request *request, struct tally_recorder
 	}
 	if (result > 0)
 		*cpu_s = cpu_seconds() - before;
-	return result == -EINTR || result > 0 ? 0 : result;
+	if (result == -EINTR || result > 0)
+		return 0;
+	return result;
 }

@@ -48,7 +48,9 @@ static int take_filter(void *taker, const struct tally_option *option, const cha
 	struct record_request *request = taker;
 	struct record_expression *last = last_expression(request, "--filter", err);
 	(void)option;
-	return last ? tally_event_filter_add(&request->arena, &last->filter, value, err) : -EINVAL;
+	if (!last)
+		return -EINVAL;
+	return tally_event_filter_add(&request->arena, &last->filter, value, err);
 }
 
 static int take_exclude_perf(void *taker, const struct tally_option *option, const char *value,
@@ -60,8 +62,9 @@ static int take_exclude_perf(void *taker, const struct tally_option *option, con
 	if (!last)
 		return -EINVAL;
 	value = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
-	return value ? tally_event_filter_add(&request->arena, &last->filter, value, err)
-		     : tally_error_set(err, -ENOMEM, "out of memory");
+	if (!value)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return tally_event_filter_add(&request->arena, &last->filter, value, err);
 }
 
 static int take_cgroups(void *taker, const struct tally_option *option, const char *value,
@@ -72,10 +75,12 @@ static int take_cgroups(void *taker, const struct tally_option *option, const ch
 	(void)option;
 	if (!last)
 		return -EINVAL;
-	last->cgroups = last->cgroups
-				? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value)
-				: value;
-	return last->cgroups ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+	if (last->cgroups)
+		value = tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value);
+	last->cgroups = value;
+	if (!value)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
 int record_take_target(void *taker, const struct tally_option *option, const char *value,
@@ -120,9 +125,9 @@ static int take_rate(void *taker, const struct tally_option *option, const char 
 	unsigned long long hertz = 1000;
 	(void)option;
 	request->wants_max_rate = !strcmp(value, "max");
-	int result = request->wants_max_rate
-			     ? 0
-			     : tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
+	int result = 0;
+	if (!request->wants_max_rate)
+		result = tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
 	request->record.frequency = (double)hertz;
 	request->record.rate_given = true;
 	return result;
@@ -243,8 +248,9 @@ int record_take_ring(void *taker, const struct tally_option *option, const char 
 	if (result < 0)
 		return result;
 	bool is_pages = !strpbrk(value, "KMGTkmgtBb");
-	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE)
-					       : bytes);
+	if (is_pages)
+		bytes *= (unsigned long long)sysconf(_SC_PAGESIZE);
+	record->ring_bytes = (size_t)bytes;
 	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
 		return tally_error_set(err, -EINVAL, "-m: a ring has between one page and 2 GiB");
 	return 0;
@@ -354,7 +360,9 @@ static int take_branches(void *taker, const struct tally_option *option, const c
 				(int)length, word);
 		bits |= names[i].bit;
 	}
-	request->record.branches |= bits & ~whose ? bits : bits | TALLY_BRANCH_ANY;
+	if (!(bits & ~whose))
+		bits |= TALLY_BRANCH_ANY;
+	request->record.branches |= bits;
 	return 0;
 }
 
@@ -644,6 +652,7 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 				request->expressions[i].cgroups);
 	complete(request);
 	message = conflict(request);
-	return message ? tally_command_misuse(command, "%s", message)
-		       : record_parse_events(command, request);
+	if (message)
+		return tally_command_misuse(command, "%s", message);
+	return record_parse_events(command, request);
 }

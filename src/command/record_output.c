@@ -39,7 +39,9 @@ static int open_pipe(struct tally_error *err)
 static int rename_in(const struct record_request *request, const char *from, const char *to)
 {
 	int folder = request->place.folder;
-	return renameat(folder, from, folder, to) < 0 ? -errno : 0;
+	if (renameat(folder, from, folder, to) < 0)
+		return -errno;
+	return 0;
 }
 
 static void remove_in(const struct record_request *request, const char *name)
@@ -52,7 +54,9 @@ static const char *path_of(const struct record_request *request, const char *nam
 			   char path[PATH_MAX + NAME_MAX])
 {
 	const char *slash = strrchr(request->output, '/');
-	int length = slash ? (int)(slash + 1 - request->output) : 0;
+	int length = 0;
+	if (slash)
+		length = (int)(slash + 1 - request->output);
 	snprintf(path, PATH_MAX + NAME_MAX, "%.*s%s", length, request->output, name);
 	return path;
 }
@@ -65,8 +69,10 @@ static int check_replaced(const struct record_request *request, const char *name
 	char path[PATH_MAX + NAME_MAX];
 	struct stat there;
 	int found = tally_output_path_look(&request->place, name, &there, err);
-	if (found <= 0 || S_ISLNK(there.st_mode))
-		return found < 0 ? found : 0;
+	if (found < 0)
+		return found;
+	if (!found || S_ISLNK(there.st_mode))
+		return 0;
 	if (!S_ISREG(there.st_mode)) {
 		tally_error_set(err, -EEXIST,
 				"the old %s can't be kept as %s, which is not a regular file",
@@ -121,7 +127,9 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 				path_of(request, old, path), tally_errno_text(code));
 	*old = '\0';
 	/* the directory is not writable, but the file may be */
-	return code == -EACCES || code == -EPERM ? 0 : code;
+	if (code == -EACCES || code == -EPERM)
+		return 0;
+	return code;
 }
 
 /* Waits for a FIFO's reader, as a shell does. Signals that the recording handles must still end
@@ -165,8 +173,12 @@ static int open_named(struct record_request *request, const sigset_t *signals_be
 	if (!request->place.is_open_file && (!found || S_ISREG(there.st_mode)))
 		request->output = request->place.path;
 	bool is_kept = found && S_ISREG(there.st_mode) && there.st_size;
-	int result = is_kept && !request->place.is_open_file ? keep_old(request, err) : 0;
-	return result < 0 ? result : open_file(request, err);
+	if (is_kept && !request->place.is_open_file) {
+		int result = keep_old(request, err);
+		if (result < 0)
+			return result;
+	}
+	return open_file(request, err);
 }
 
 int record_output_open(struct record_request *request, const sigset_t *signals_before,
@@ -301,15 +313,19 @@ const char *record_output_file(const struct record_request *request, size_t i,
 
 const char *record_output_path(const struct record_request *request)
 {
-	return *request->named_output ? request->named_output : request->output;
+	if (*request->named_output)
+		return request->named_output;
+	return request->output;
 }
 
 /* A file that was moved meanwhile is synced where it is, or not at all. */
 static int sync_file(int folder, const char *name)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return -errno;
 	int result = tally_file_sync(fd);
 	close(fd);
 	return result;
@@ -321,7 +337,9 @@ int record_output_sync(const struct record_request *request, struct tally_error 
 	char other[PATH_MAX + NAME_MAX];
 	if (request->pipe)
 		return 0;
-	int result = request->output_fd >= 0 ? tally_file_sync(request->output_fd) : 0;
+	int result = 0;
+	if (request->output_fd >= 0)
+		result = tally_file_sync(request->output_fd);
 	for (size_t i = 0; !result && i < request->files.count; i++) {
 		path = record_output_file(request, i, other);
 		result = sync_file(request->place.folder, request->files.items[i]);

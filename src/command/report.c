@@ -92,8 +92,10 @@ static int take_quantum(void *taker, const struct tally_option *option, const ch
 		return tally_error_set(
 			err, -ERANGE,
 			"option --time-quantum: '%s' is not between a nanosecond and a day", value);
-	request->quantum_ns = result ? 0 : (uint64_t)(seconds * second + 0.5);
-	return result;
+	if (result)
+		return result;
+	request->quantum_ns = (uint64_t)(seconds * second + 0.5);
+	return 0;
 }
 
 static int take_limit(void *taker, const struct tally_option *option, const char *value,
@@ -344,7 +346,9 @@ static int show(const struct tally_command *command, struct request *request,
 	if (!result && request->shows_functions && request->json)
 		tally_view_jit_hint(NULL, profile);
 	tally_buffer_release(&out);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 /* Returns -1 if ncurses is missing and --tui was not given; the report is then shown as text. */
@@ -358,7 +362,9 @@ static int browse(const struct tally_command *command, struct request *request,
 		return tally_command_fail(command, &err);
 	if (tally_curses_screen_open(&screen, &err) < 0) {
 		int status = tally_command_fail(command, &err);
-		return request->interface == INTERFACE_BROWSER ? status : -1;
+		if (request->interface == INTERFACE_BROWSER)
+			return status;
+		return -1;
 	}
 	request->report.event = event;
 	request->browsing.view = &request->view;

@@ -3,6 +3,7 @@
 #include "command/report_sort.h"
 
 #include "base/suggest.h"
+#include "base/text.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>
@@ -135,7 +136,7 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 	if (branches && sort->of_memory)
 		return tally_error_set(err, -EINVAL,
 				       "--mem-mode is for samples, and %s%s for branches",
-				       asks ? "--sort " : "-b is", asks ? asks : "");
+				       asks ? "--sort " : "-b is", tally_text_or(asks, ""));
 	if (asks && !branches)
 		return tally_error_set(
 			err, -EINVAL,
@@ -144,7 +145,7 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 		return tally_error_set(
 			err, -EINVAL,
 			"branches have no call trees: -g and --children exclude %s%s",
-			asks ? "--sort " : "-b", asks ? asks : "");
+			asks ? "--sort " : "-b", tally_text_or(asks, ""));
 	if (!sort->given && sort->of_memory)
 		sort_by_memory(sort);
 	else if (!sort->given)
@@ -152,7 +153,8 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 	sort->of_branches = branches;
 	sort->facts = 0;
 	for (unsigned key = TALLY_SORT_BRANCHES_START; key < TALLY_SORT_FRAMES_START; key++)
-		sort->facts |= sort->by[key] ? TALLY_SORT_BIT(key) : 0;
+		if (sort->by[key])
+			sort->facts |= TALLY_SORT_BIT(key);
 	return 0;
 }
 
@@ -175,12 +177,15 @@ int tally_report_sort_check(const struct tally_report_sort *sort,
 		need = tally_sort_keys_lack(TALLY_SORT_BIT(TALLY_SORT_WEIGHT), false, recording);
 	if (!need) {
 		need = tally_sort_keys_lack(sort->facts, sort->of_branches, recording);
-		key = need ? key_of_need(sort, need) : NULL;
+		if (need)
+			key = key_of_need(sort, need);
 	}
 	if (!need)
 		return 0;
-	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", key ? "--sort " : option,
-			key ? key : "", need->lacks);
+	if (key)
+		option = "--sort ";
+	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", option,
+			tally_text_or(key, ""), need->lacks);
 	tally_error_hint(err, "%s", need->hint);
 	return -ENODATA;
 }

@@ -5,7 +5,7 @@
 #include "recording/recording.h"
 #include "report/report_model.h"
 
-enum tally_branch_wish {
+enum tally_branch_choice {
 	TALLY_BRANCHES_IF_RECORDED,
 	TALLY_BRANCHES_WANTED,
 	TALLY_BRANCHES_UNWANTED
@@ -14,7 +14,7 @@ enum tally_branch_wish {
 struct tally_report_sort {
 	bool by[TALLY_SORT_KEYS];
 	bool given;
-	enum tally_branch_wish branches;
+	enum tally_branch_choice branches;
 	bool of_memory; /* --mem-mode: weigh by the cost of accesses */
 	/* Set by tally_report_sort_choose(): */
 	bool of_branches; /* rows are branches */

@@ -112,9 +112,11 @@ static const struct tally_option options[] = {
 
 static int flush(struct tally_buffer *out)
 {
-	bool gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
+	bool is_gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
 	tally_buffer_clear(out);
-	return gone ? -1 : 0;
+	if (is_gone)
+		return -1;
+	return 0;
 }
 
 /* Writes metadata that a pipe has in its stream. */
@@ -141,9 +143,11 @@ static bool leaf_passes(struct tally_recording *recording, const struct tally_re
 		return false;
 	struct tally_place place = tally_place_of(&recording->tasks, space.pid, space.kernel,
 						  sample->ip);
-	uint32_t function = filter->symbols
-				    ? tally_names_source_function(&recording->names, &place)
-				    : tally_names_function(&recording->names, &place, NULL);
+	uint32_t function;
+	if (filter->symbols)
+		function = tally_names_source_function(&recording->names, &place);
+	else
+		function = tally_names_function(&recording->names, &place, NULL);
 	return tally_function_passes(filter, &recording->names, function);
 }
 
@@ -156,9 +160,11 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	struct tally_raw_record raw;
 	struct tally_record record;
 	struct tally_view_progress progress;
-	int result = request->layout == TALLY_SCRIPT_TEXT ?
-			     tally_script_new(recording, &request->fields, &script, err) :
-			     tally_script_json_new(recording, &request->fields, &json, err);
+	int result;
+	if (request->layout == TALLY_SCRIPT_TEXT)
+		result = tally_script_new(recording, &request->fields, &script, err);
+	else
+		result = tally_script_json_new(recording, &request->fields, &json, err);
 	if (result < 0)
 		return result;
 	if (json)
@@ -194,7 +200,9 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	tally_script_free(script);
 	tally_script_json_free(json);
 	tally_buffer_release(&out);
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 static int check_clock(const struct request *request, struct tally_error *err)
@@ -281,7 +289,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_error_hint(&err, "record again with tally record");
 	}
 	tally_recording_close(recording);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_script = {

@@ -1,6 +1,8 @@
 /* tally sim: plays a scenario's imaginary machine, and measures it with tally's engine. */
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "stat/stat_view.h"
 #include "simulation/simulation.h"
@@ -35,7 +37,7 @@ static const struct tally_option options[] = {
 
 /* --- results -------------------------------------------------------------- */
 
-static void tell(void *context, uint64_t ns, const char *text)
+static void print_step(void *context, uint64_t ns, const char *text)
 {
 	char clean[600];
 	(void)context;
@@ -76,7 +78,7 @@ static void show_samples(const struct tally_simulation_result *result)
 	printf("\n Samples of %s: %s, %s %s\n\n", result->target, clean, number[0],
 	       result->samples == 1 ? "sample" : "samples");
 	printf("   a ring of %u page%s on each CPU, read %s\n", part->pages,
-	       part->pages == 1 ? "" : "s", read);
+	       tally_plural(part->pages), read);
 	if (result->lost)
 		printf("   %s lost, as the events themselves count: %s in all\n", number[1],
 		       number[2]);
@@ -87,7 +89,7 @@ static void show_samples(const struct tally_simulation_result *result)
 	if (result->throttled)
 		printf("   throttled %s time%s: more interrupts in a tick than "
 		       "perf_event_max_sample_rate allows\n",
-		       tally_number(result->throttled), result->throttled == 1 ? "" : "s");
+		       tally_number(result->throttled), tally_plural(result->throttled));
 	putchar('\n');
 }
 
@@ -112,13 +114,13 @@ static void show(void *context, const struct tally_simulation_result *result)
 static void show_end(const struct sim *sim, const struct tally_simulation_summary *summary)
 {
 	printf("%u task%s, %.3f ms of simulated time", summary->tasks,
-	       summary->tasks == 1 ? "" : "s", summary->elapsed_ns / 1e6);
+	       tally_plural(summary->tasks), summary->elapsed_ns / 1e6);
 	if (summary->tasks_left)
 		printf("; %u still ran when it was over ('stop after' sets the time)",
 		       summary->tasks_left);
 	if (summary->forks_refused)
 		printf("; %u fork%s failed", summary->forks_refused,
-		       summary->forks_refused == 1 ? "" : "s");
+		       tally_plural(summary->forks_refused));
 	putchar('\n');
 	if (!sim->output)
 		return;
@@ -138,9 +140,10 @@ static int read_source(struct sim *sim, struct tally_error *err)
 	if (code == -EFBIG)
 		return tally_error_set(err, code, "%s is too large: a scenario has at most 1 MiB",
 				       sim->path);
-	return code < 0 ? tally_error_set(err, code, "%s can't be read: %s", sim->path,
-					  tally_errno_text(code))
-			: 0;
+	if (code < 0)
+		return tally_error_set(err, code, "%s can't be read: %s", sim->path,
+				       tally_errno_text(code));
+	return 0;
 }
 
 /* Writes the line, with a caret below the column. A tab becomes one blank. */
@@ -151,13 +154,15 @@ static void point_at(const char *text, struct scenario_place place, char *out, s
 		line = strchr(line, '\n');
 		line += line != NULL;
 	}
-	size_t length = line ? strcspn(line, "\n") : 0,
-	       column = place.column ? place.column - 1 : 0;
-	size_t from = column > LINE_SHOWN_MAX / 2 ? column - LINE_SHOWN_MAX / 2 : 0;
-	if (length > from + LINE_SHOWN_MAX)
-		length = from + LINE_SHOWN_MAX;
-	int used = snprintf(out, size, "\n    %.*s\n    %*s^",
-			    (int)(length > from ? length - from : 0), line ? line + from : "",
+	size_t column = tally_saturating_sub_u64(place.column, 1);
+	size_t from = tally_saturating_sub_u64(column, LINE_SHOWN_MAX / 2), length = 0;
+	const char *shown = "";
+	if (line) {
+		size_t whole = tally_min_u64(strcspn(line, "\n"), from + LINE_SHOWN_MAX);
+		length = tally_saturating_sub_u64(whole, from);
+		shown = line + from;
+	}
+	int used = snprintf(out, size, "\n    %.*s\n    %*s^", (int)length, shown,
 			    (int)(column - from), "");
 	for (int i = 1; i < used && (size_t)i < size; i++)
 		if (out[i] == '\t' || out[i] == '\r')
@@ -196,7 +201,7 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 			.output_path = sim->output,
 			.argc = argc,
 			.argv = argv,
-			.tell = sim->explains ? tell : NULL,
+			.tell = sim->explains ? print_step : NULL,
 			.result = show,
 			.context = sim,
 		};
@@ -235,11 +240,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_options_take_file(&walk, &sim.path, 1, "");
 	if (walk.status >= 0)
 		return walk.status;
-	if (!sim.path || walk.index < argc)
+	if (!sim.path)
 		return tally_command_misuse(command,
-					    sim.path ? "only one scenario can be played"
-						     : "name a scenario, such as "
-						       "examples/tour.sim");
+					    "name a scenario, such as examples/tour.sim");
+	if (walk.index < argc)
+		return tally_command_misuse(command, "only one scenario can be played");
 	if (sim.output && is_standard_stream(sim.output))
 		return tally_command_misuse(
 			command, "-o %s: other output goes there; name another file",
@@ -254,8 +259,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_command_fail(command, &err);
 	if (!code)
 		return TALLY_EXIT_OK;
-	return sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE
-								    : TALLY_EXIT_FAILURE;
+	if (sim.was_read && (code == -EINVAL || code == -ENOENT))
+		return TALLY_EXIT_USAGE;
+	return TALLY_EXIT_FAILURE;
 }
 
 const struct tally_command tally_command_sim = {

@@ -2,6 +2,7 @@
 #include "command/output_file.h"
 #include "base/safe_file.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "command/stat_command.h"
 #include "session/event_filter.h"
 
@@ -77,7 +78,9 @@ static int take_target(void *taker, const struct tally_option *option, const cha
 		result = tally_target_add_threads(target, value, &why);
 	else
 		result = tally_target_set_cpus(target, value, &why);
-	return result < 0 ? tally_error_set(err, result, "option -%c: %s", letter, why.message) : 0;
+	if (result < 0)
+		return tally_error_set(err, result, "option -%c: %s", letter, why.message);
+	return 0;
 }
 
 static int take_container(void *taker, const struct tally_option *option, const char *value,
@@ -125,9 +128,12 @@ static int take_each_cgroup(void *taker, const struct tally_option *option, cons
 	struct stat_command *stat = taker;
 	const char *before = stat->each_cgroup;
 	(void)option;
-	stat->each_cgroup = before ? tally_arena_printf(&stat->arena, "%s,%s", before, value)
-				   : value;
-	return stat->each_cgroup ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+	if (before)
+		value = tally_arena_printf(&stat->arena, "%s,%s", before, value);
+	stat->each_cgroup = value;
+	if (!value)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
 static int take_parts(void *taker, const struct tally_option *option, const char *value,
@@ -327,7 +333,9 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 		stat->target.every_thread = stat->view.hides_zero = true;
 		stat->target.all = false;
 	}
-	return message ? tally_command_misuse(stat->command, "%s", message) : -1;
+	if (message)
+		return tally_command_misuse(stat->command, "%s", message);
+	return -1;
 }
 
 /* --- the command ---------------------------------------------------------- */
@@ -479,7 +487,7 @@ static int count(struct stat_command *stat)
 		status = TALLY_EXIT_USAGE;
 	if (result >= 0 && stat->write_error) {
 		tally_error_set(&err, stat->write_error, "writing the counts to %s failed: %s",
-				stat->output_path ? stat->output_path : "stderr",
+				tally_text_or(stat->output_path, "stderr"),
 				tally_errno_text(stat->write_error));
 		status = tally_command_fail(stat->command, &err);
 	}
@@ -498,8 +506,14 @@ static void drop_if_empty(const struct stat_command *stat)
 /* Closes the file when its bytes are on disk.  Returns 0 or -errno. */
 static int close_output(FILE *output)
 {
-	int result = fflush(output) ? -errno : tally_file_sync(fileno(output));
-	return fclose(output) && !result ? -errno : result;
+	int result;
+	if (fflush(output))
+		result = -errno;
+	else
+		result = tally_file_sync(fileno(output));
+	if (fclose(output) && !result)
+		return -errno;
+	return result;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -516,7 +530,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		status = count(&stat);
 	if (stat.write_error && stat.output != stderr)
 		drop_if_empty(&stat);
-	int closed = stat.output && stat.output != stderr ? close_output(stat.output) : 0;
+	int closed = 0;
+	if (stat.output && stat.output != stderr)
+		closed = close_output(stat.output);
 	if (closed < 0 && !stat.write_error) {
 		struct tally_error err = TALLY_ERROR_NONE;
 		tally_error_set(&err, closed, "%s: %s", stat.output_path, tally_errno_text(closed));

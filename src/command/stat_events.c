@@ -60,9 +60,10 @@ static int add_presets(struct stat_command *stat, const struct preset *presets, 
 					     .unit = "",
 					     .scale = 1,
 					     .attr = { .type = p->type, .config = p->config },
-					     .group = p->group < 0 ? TALLY_EVENT_NO_GROUP
-								   : first_group + p->group,
+					     .group = TALLY_EVENT_NO_GROUP,
 					     .weak_group = p->group >= 0 };
+		if (p->group >= 0)
+			event.group = first_group + p->group;
 		if (p->kind != TALLY_EVENT_SOFTWARE) /* as for parsed names */
 			event.attr.flags = TALLY_ATTR_EXCLUDE_GUEST;
 		/* Whole CPUs are measured by the CPU's clock: a CPU runs all the time, a task does

@@ -2,6 +2,7 @@
  * text or as trace events. */
 #include "base/buffer.h"
 #include "base/number_text.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
 #include "output/pager.h"
@@ -95,11 +96,15 @@ static int show(struct request *request, const struct tally_activity *activity,
 	if (!request->output)
 		tally_pager_start(&pager, !request->no_pager);
 	if (!view->columns)
-		view->columns = pager.columns ? pager.columns : WIDTH_IN_FILES;
+		view->columns = pager.columns;
+	if (!view->columns)
+		view->columns = WIDTH_IN_FILES;
 	view->colours = pager.colours;
 	view->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	result = is_json(request->output) ? tally_timeline_trace(activity, &out)
-					  : tally_timeline_text(activity, view, &out);
+	if (is_json(request->output))
+		result = tally_timeline_trace(activity, &out);
+	else
+		result = tally_timeline_text(activity, view, &out);
 	if (result < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	else if (request->output)
@@ -146,7 +151,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	if (!result && activity->source == TALLY_ACTIVITY_SAMPLES && activity->idle_samples)
 		tally_say("tally timeline: %s sample%s of the idle task %s not drawn",
 			  tally_number(activity->idle_samples),
-			  activity->idle_samples == 1 ? "" : "s",
+			  tally_plural(activity->idle_samples),
 			  activity->idle_samples == 1 ? "is" : "are");
 	/* a timeline shows neither stacks nor functions: no warnings about them */
 	const struct tally_recording_counts all = recording->counts;

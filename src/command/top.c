@@ -1,7 +1,9 @@
 /* `tally top`: the functions that run now, updated repeatedly: browsed on a terminal, else as
  * text. */
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "browse/browse.h"
 #include "command/record_request.h"
 #include "output/fit_text.h"
@@ -72,9 +74,10 @@ static int take_call_graph(void *taker, const struct tally_option *option, const
 	struct top_request *top = taker;
 	enum tally_call_graph *call_graph = &top->request.record.call_graph;
 	int result = 0;
+	if (value && !strncmp(value, "fp,", 3))
+		value = "fp";
 	if (value && *value)
-		result = record_take_call_graph(&top->request, option,
-						strncmp(value, "fp,", 3) ? value : "fp", err);
+		result = record_take_call_graph(&top->request, option, value, err);
 	else
 		*call_graph = TALLY_CALL_GRAPH_AUTO;
 	top->stacks = *call_graph != TALLY_CALL_GRAPH_NONE;
@@ -215,10 +218,10 @@ static int take_sample(void *context, size_t event, const struct tally_record *s
 {
 	struct top_request *top = context;
 	top->taken += event == top->options.event;
-	return top->is_paused ? 0
-			      : tally_live_sums_add(
-					&top->sums, (uint32_t)event,
-					has_skid(&top->request.events.items[event].attr), sample);
+	if (top->is_paused)
+		return 0;
+	return tally_live_sums_add(&top->sums, (uint32_t)event,
+				   has_skid(&top->request.events.items[event].attr), sample);
 }
 
 /* Callback tally_recorder_options.say: prints to the terminal's last line, or to standard error. */
@@ -259,7 +262,7 @@ static void describe(const struct top_request *top, char *out, size_t size)
 	if (top->is_paused)
 		state = ", paused";
 	snprintf(out, size, "%s sample%s of %s in %.1f s%s%s, %s%s", tally_number(samples),
-		 samples == 1 ? "" : "s", event, top->status.seconds - top->before.seconds, idle,
+		 tally_plural(samples), event, top->status.seconds - top->before.seconds, idle,
 		 lost, target, state);
 }
 
@@ -302,16 +305,19 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 	const struct tally_browse *browse = &top->browser.browse;
 	struct tally_buffer line = { 0 };
 	char cell[TALLY_REPORT_CELL_BYTES];
-	double whole = top->report.period ? (double)top->report.period : 1;
+	double whole = (double)tally_max_u64(top->report.period, 1);
 	if (top->options.children)
 		tally_buffer_printf(&line, "%7.2f%%", 100.0 * (double)entry->total / whole);
 	tally_buffer_printf(&line, "%7.2f%%  ", 100.0 * (double)entry->self / whole);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		bool last = i + 1 == browse->column_count;
+		bool is_last = i + 1 == browse->column_count;
+		int width = is_last ? 0 : widths[i], padding = 0;
 		tally_report_cell(&top->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		int used = tally_fit_text(&line, cell, last ? 0 : widths[i],
+		int used = tally_fit_text(&line, cell, width,
 					  strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
-		tally_buffer_printf(&line, "%*s", last ? 0 : widths[i] + 2 - used, "");
+		if (!is_last)
+			padding = width + 2 - used;
+		tally_buffer_printf(&line, "%*s", padding, "");
 	}
 	printf("%s\n", tally_buffer_string(&line));
 	tally_buffer_release(&line);
@@ -353,7 +359,9 @@ static int hint(struct top_request *top)
 {
 	struct tally_buffer text = { 0 };
 	char clean[TALLY_BROWSER_TEXT_BYTES];
-	int result = top->is_hinted ? 0 : tally_live_jit_hint(&top->sums, &text);
+	int result = 0;
+	if (!top->is_hinted)
+		result = tally_live_jit_hint(&top->sums, &text);
 	if (!result && text.length) {
 		text.bytes[strcspn(text.bytes, "\n")] = '\0'; /* the first line */
 		tally_terminal_clean_name(text.bytes, clean, sizeof(clean));
@@ -395,7 +403,8 @@ static int show_view(struct top_request *top, struct loop *loop)
 	return result;
 }
 
-static int grant(struct top_request *top, enum tally_browser_wish wish, struct loop *loop)
+/* Does what a key requests. */
+static int act(struct top_request *top, enum tally_browser_wish wish, struct loop *loop)
 {
 	struct tally_browser *browser = &top->browser;
 	switch (wish) {
@@ -404,9 +413,8 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	case TALLY_WISH_NEXT_EVENT:
 	case TALLY_WISH_PREVIOUS_EVENT: {
 		uint32_t count = (uint32_t)top->request.events.count;
-		top->options.event = (top->options.event +
-				      (wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1)) %
-				     count;
+		uint32_t step = wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1;
+		top->options.event = (top->options.event + step) % count;
 		return build(top);
 	}
 	case TALLY_WISH_PAUSE:
@@ -416,7 +424,9 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 		return 0;
 	case TALLY_WISH_RESET: {
 		int result = tally_live_sums_decay(&top->sums, 0);
-		return result ? result : build(top);
+		if (result)
+			return result;
+		return build(top);
 	}
 	case TALLY_WISH_QUIT:
 		loop->leave = true;
@@ -442,8 +452,8 @@ static int wait_a_little(struct top_request *top, struct loop *loop)
 	}
 	struct tally_screen *screen = top->browser.screen;
 	tally_browser_draw(&top->browser);
-	return grant(top, tally_browser_key(&top->browser, screen->ops->key(screen, timeout_ms)),
-		     loop);
+	return act(top, tally_browser_key(&top->browser, screen->ops->key(screen, timeout_ms)),
+		   loop);
 }
 
 static int sample_and_show(struct top_request *top, struct tally_error *err)
@@ -468,7 +478,9 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 		if (!result && !loop.leave)
 			result = wait_a_little(top, &loop);
 	}
-	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	return 0;
 }
 
 static void set_up(struct top_request *top)
@@ -481,15 +493,18 @@ static void set_up(struct top_request *top)
 					      .with_stacks = top->stacks,
 					      .joins_runtimes = top->view.joins_runtimes,
 					      .frames_max = top->view.filter.frames_max };
-	size_t rows = top->stdio ? TEXT_ROWS : 0;
+	size_t rows = top->limit;
+	enum tally_tree_order tree = TALLY_TREE_NONE;
+	if (!rows && top->stdio)
+		rows = TEXT_ROWS;
+	if (top->stacks && !top->stdio)
+		tree = TALLY_TREE_CALLEE;
 	top->options = (struct tally_report_options){ .by_self = true,
 						      .percent_min = top->percent_min,
 						      .leaves_out_idle = !top->view.shows_idle,
-						      .limit = top->limit ? top->limit : rows,
+						      .limit = rows,
 						      .children = top->stacks && !top->no_totals,
-						      .tree = top->stacks && !top->stdio
-								      ? TALLY_TREE_CALLEE
-								      : TALLY_TREE_NONE,
+						      .tree = tree,
 						      .tree_percent_min = top->percent_min };
 	memcpy(top->options.by, top->by, sizeof(top->by));
 	top->browser = (struct tally_browser){ .options = &top->options,
@@ -510,7 +525,8 @@ static int sample(struct top_request *top, struct tally_error *err)
 			return err->code;
 		fprintf(stderr, "tally top: %s\nhint: %s\n", err->message, err->hint);
 		top->stdio = true;
-		top->options.limit = top->limit ? top->limit : TEXT_ROWS;
+		if (!top->limit)
+			top->options.limit = TEXT_ROWS;
 	}
 	top->browser.screen = screen;
 	int result = sample_and_show(top, err);
@@ -562,7 +578,9 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
 	tally_buffer_release(&notes);
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 static int show(const struct tally_command *command, struct top_request *top)
@@ -585,7 +603,9 @@ static int show(const struct tally_command *command, struct top_request *top)
 	tally_recorder_free(top->recorder);
 	tally_signals_release(&top->signals);
 	close(fd);
-	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	if (result < 0)
+		return tally_command_fail(command, &err);
+	return TALLY_EXIT_OK;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)

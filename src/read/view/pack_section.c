@@ -223,13 +223,17 @@ int tally_pack_write(const char *path, const char *output, const struct tally_bu
 	if (is_directory && snprintf(data, sizeof(data), "%s/data", path) >= (int)sizeof(data))
 		return tally_error_set(err, -ENAMETOOLONG, "%s can't be read: its name is too long",
 				       path);
-	/* O_NONBLOCK: `data` may be a FIFO now */
-	int from = open(is_directory ? data : path,
-			O_RDONLY | O_CLOEXEC | (is_directory ? O_NONBLOCK : 0));
+	const char *input = path;
+	int flags = O_RDONLY | O_CLOEXEC;
+	if (is_directory) {
+		input = output = data;
+		flags |= O_NONBLOCK; /* `data` may be a FIFO now */
+	}
+	int from = open(input, flags);
 	if (from < 0)
 		return tally_error_set(err, -errno, "%s can't be read: %s", path,
 				       tally_errno_text(errno));
-	int result = tally_new_file_open(&file, is_directory ? data : output, err);
+	int result = tally_new_file_open(&file, output, err);
 	if (!result)
 		result = write_file(path, is_directory, &file, from, section, err);
 	if (!result)

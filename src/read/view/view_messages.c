@@ -3,6 +3,7 @@
 #include "view/view_messages.h"
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "profile/idle.h"
 
@@ -73,7 +74,9 @@ void tally_input_messages_print(struct tally_input_messages *messages)
 			fprintf(stderr, " (likewise %s", tally_buffer_string(&message->others));
 		if (message->other_count > NAMED_MAX)
 			fprintf(stderr, " and %zu more", message->other_count - NAMED_MAX);
-		fputs(message->other_count ? ")\n" : "\n", stderr);
+		if (message->other_count)
+			fputc(')', stderr);
+		fputc('\n', stderr);
 		free(message->line);
 		tally_buffer_release(&message->others);
 	}
@@ -123,7 +126,7 @@ bool tally_view_say_idle(const char *command, const char *path, const struct tal
 	tally_idle_text(idle, period, &text);
 	bool is_said = text.length;
 	if (is_said)
-		tally_say("tally %s: %s%s%s", command, path ? path : "", path ? ": " : "",
+		tally_say("tally %s: %s%s%s", command, tally_text_or(path, ""), path ? ": " : "",
 			  tally_buffer_string(&text));
 	tally_buffer_release(&text);
 	return is_said;

@@ -25,6 +25,11 @@ const char *tally_view_path(const char *given)
 		return given;
 	if (standard_input_is_fed())
 		return "-";
+	return tally_view_default_file();
+}
+
+const char *tally_view_default_file(void)
+{
 	if (access("tally.data", R_OK) && !access("perf.data", R_OK))
 		return "perf.data";
 	return "tally.data";

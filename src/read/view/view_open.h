@@ -5,9 +5,10 @@
 #include "profile/profile.h"
 #include "view/view_options.h"
 
-/* Returns `given`; or "-" if standard input is a pipe or a file, as in perf; or "tally.data", or
- * "perf.data" if only that exists in the working directory. */
+/* Returns `given`; or "-" if standard input is a pipe or a file, as in perf; or the default file. */
 const char *tally_view_path(const char *given);
+/* Returns "tally.data", or "perf.data" if only that exists in the working directory. */
+const char *tally_view_default_file(void);
 
 /* Opens the recording, and prepares its names.  The options and their texts must outlive it.
  * Returns 0, or -errno with a message. */

@@ -8,6 +8,7 @@
 #include "base/number_text.h"
 #include "base/output_path.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/unpack.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
@@ -30,8 +31,9 @@ static const char *unit_of(const struct tally_recording *recording,
 	const struct tally_attr *attr = &event->attr;
 	if (tally_recording_tells_time(recording, event))
 		return "ns";
-	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles"
-											: "events";
+	if (attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES)
+		return "cycles";
+	return "events";
 }
 
 /* Counts the samples of events that were not chosen. */
@@ -92,15 +94,24 @@ static int take_profile(const char *command, const char *path, const char *name,
 	count_others(profile, event, stacks);
 	say_left_out(command, path, profile, event);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
-	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+	if (result < 0)
+		return tally_error_set(err, result, "out of memory");
+	return 0;
+}
+
+/* Returns how messages call an input. */
+static const char *shown_name(const char *path)
+{
+	if (strcmp(path, "-"))
+		return path;
+	return "standard input";
 }
 
 /* Prefixes the error with the recording's name, for commands that read several. */
 static void name_recording(const char *path, struct tally_error *err)
 {
 	struct tally_error told = *err;
-	tally_error_set(err, told.code, "%s: %s", strcmp(path, "-") ? path : "standard input",
-			told.message);
+	tally_error_set(err, told.code, "%s: %s", shown_name(path), told.message);
 	if (told.hint[0])
 		tally_error_hint(err, "%s", told.hint);
 }
@@ -151,10 +162,10 @@ static int check_length(const struct tally_buffer *text, struct tally_error *err
 	bool is_recording = tally_perfdata_begins(text->bytes, text->length);
 	enum tally_input input = is_recording ? TALLY_INPUT_RECORDING : TALLY_INPUT_TEXT;
 	uint64_t most = tally_input_limit(input);
-	return text->length <= most ? 0
-				    : tally_input_refuse(err, input, most,
-							 "it must fit into memory, and it is "
-							 "larger than");
+	if (text->length <= most)
+		return 0;
+	return tally_input_refuse(err, input, most,
+				  "it must fit into memory, and it is larger than");
 }
 
 /* Returns 0 at the end of the file, with everything in `text`, or 1 for a recording; -EFBIG with a
@@ -173,8 +184,10 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text,
 		ssize_t got = read(fd, room, CHUNK_BYTES);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : tally_perfdata_begins(text->bytes, text->length);
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return tally_perfdata_begins(text->bytes, text->length);
 		text->length += (size_t)got;
 		if (!whole_recording && tally_perfdata_begins(text->bytes, text->length))
 			return 1;
@@ -193,7 +206,7 @@ static void warn_of_skipped(const char *command,
 				    "line %" PRIu64,
 				    tally_number(stacks->lines_skipped),
 				    tally_number(stacks->lines_read),
-				    stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
+				    tally_plural(stacks->lines_read), stacks->first_line_skipped);
 		tally_view_warn_text(command, messages, tally_buffer_string(&text));
 	}
 	tally_buffer_clear(&text);
@@ -205,7 +218,7 @@ static void warn_of_skipped(const char *command,
 			&text,
 			"left out %s sample%s of other events than '%s'; "
 			"--event %s chooses another",
-			tally_number(stacks->other_samples), stacks->other_samples == 1 ? "" : "s",
+			tally_number(stacks->other_samples), tally_plural(stacks->other_samples),
 			event, other);
 		tally_view_warn_text(command, messages, tally_buffer_string(&text));
 	}
@@ -214,8 +227,7 @@ static void warn_of_skipped(const char *command,
 
 static int cannot_read(const char *path, int code, struct tally_error *err)
 {
-	tally_error_set(err, code, "%s can't be read: %s",
-			strcmp(path, "-") ? path : "standard input", tally_errno_text(code));
+	tally_error_set(err, code, "%s can't be read: %s", shown_name(path), tally_errno_text(code));
 	if (code == -ENOENT)
 		tally_error_hint(
 			err, "'tally record -- COMMAND' writes tally.data; text can be piped in: "
@@ -225,9 +237,8 @@ static int cannot_read(const char *path, int code, struct tally_error *err)
 
 static int is_empty(const char *path, struct tally_error *err)
 {
-	bool is_stdin = !strcmp(path, "-");
-	tally_error_set(err, -ENODATA, "%s is empty", is_stdin ? "standard input" : path);
-	if (is_stdin)
+	tally_error_set(err, -ENODATA, "%s is empty", shown_name(path));
+	if (!strcmp(path, "-"))
 		tally_error_hint(err, "name a file to read instead");
 	return -ENODATA;
 }
@@ -235,7 +246,7 @@ static int is_empty(const char *path, struct tally_error *err)
 static int no_filter_for_text(const char *path, const struct tally_profile_filter *filter,
 			      struct tally_error *err)
 {
-	const char *name = strcmp(path, "-") ? path : "standard input";
+	const char *name = shown_name(path);
 	if (tally_filter_is_set(filter)) {
 		tally_error_set(
 			err, -EINVAL,
@@ -313,9 +324,9 @@ static int load_text(const char *command, const char *path,
 	int result = tally_stacks_read_text(stacks, text->bytes, text->length, err);
 	if (!result && stacks->weights_cut)
 		warn_of_saturation(command, input, stacks);
-	const char *kind = result == -EINVAL && !stacks->other_samples
-				   ? tally_perfdata_foreign_kind(text->bytes, text->length)
-				   : NULL;
+	const char *kind = NULL;
+	if (result == -EINVAL && !stacks->other_samples)
+		kind = tally_perfdata_foreign_kind(text->bytes, text->length);
 	if (kind && strcmp(kind, "text") != 0) {
 		tally_error_set(err, result, "neither a recording nor text of stacks: it is %s",
 				kind);
@@ -330,7 +341,9 @@ int tally_load_stacks(const char *command, const struct tally_stacks_input *inpu
 	const char *path = tally_view_path(input->view.input);
 	bool is_stdin = !strcmp(path, "-");
 	struct tally_buffer text = { .maximum = SIZE_MAX / 2 }; /* check_length() limits it */
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = STDIN_FILENO;
+	if (!is_stdin)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (input->messages)
 		input->messages->path = path;
 	if (fd < 0)
