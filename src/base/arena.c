@@ -107,7 +107,9 @@ char *tally_arena_printf(struct tally_arena *arena, const char *format, ...)
 	va_copy(again, args);
 	int length = vsnprintf(NULL, 0, format, args);
 	va_end(args);
-	char *text = length < 0 ? NULL : tally_arena_alloc(arena, (size_t)length + 1);
+	char *text = NULL;
+	if (length >= 0)
+		text = tally_arena_alloc(arena, (size_t)length + 1);
 	if (text)
 		vsnprintf(text, (size_t)length + 1, format, again);
 	va_end(again);

@@ -140,7 +140,9 @@ static bool find_home_of_root(char *out, size_t size)
 	struct passwd *entry = NULL;
 	while (file && (entry = fgetpwent(file)) && entry->pw_uid)
 		;
-	int length = entry ? snprintf(out, size, "HOME=%s", entry->pw_dir) : 0;
+	int length = 0;
+	if (entry)
+		length = snprintf(out, size, "HOME=%s", entry->pw_dir);
 	if (file)
 		fclose(file);
 	return length > 0 && length < (int)size;

@@ -2,6 +2,8 @@
  * read; the other pages of the copy are never touched. */
 #include "base/file_copy.h"
 
+#include "base/extremes.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,12 +37,14 @@ static bool next_data(int fd, uint64_t at, uint64_t size, uint64_t *start, uint6
 	off_t from = lseek(fd, (off_t)at, SEEK_DATA);
 	if (from < 0 && errno == ENXIO)
 		return false;
-	/* EINVAL: the file system knows no holes */
-	off_t to = -1;
-	if (from >= 0)
-		to = lseek(fd, from, SEEK_HOLE);
-	*start = from < 0 ? at : (uint64_t)from;
-	*end = to <= from || (uint64_t)to > size ? size : (uint64_t)to;
+	*start = at;
+	*end = size;
+	if (from < 0) /* EINVAL: the file system knows no holes */
+		return *start < size;
+	off_t to = lseek(fd, from, SEEK_HOLE);
+	*start = (uint64_t)from;
+	if (to > from && (uint64_t)to < size)
+		*end = (uint64_t)to;
 	return *start < size;
 }
 
@@ -68,7 +72,7 @@ static int copy_data(int fd, size_t size, uint64_t data_max, uint8_t *out, uint6
 int tally_file_copy(int fd, size_t size, uint64_t data_max, uint8_t **out, uint64_t *data)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	uint8_t *copy = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, flags, -1, 0);
+	uint8_t *copy = mmap(NULL, tally_max_u64(size, 1), PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (copy == MAP_FAILED)
 		return -ENOMEM;
 	int result = copy_data(fd, size, data_max, copy, data);
@@ -82,5 +86,5 @@ int tally_file_copy(int fd, size_t size, uint64_t data_max, uint8_t **out, uint6
 void tally_file_copy_free(uint8_t *copy, size_t size)
 {
 	if (copy)
-		munmap(copy, size ? size : 1);
+		munmap(copy, tally_max_u64(size, 1));
 }

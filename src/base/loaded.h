@@ -28,7 +28,9 @@ int tally_loaded_refuse(struct tally_error *err, int code, const char *text, con
  * has none, or if `handle` is NULL (no library). */
 static inline bool tally_loaded_find(void *handle, const char *name, void *function)
 {
-	void *address = handle ? dlsym(handle, name) : NULL;
+	void *address = NULL;
+	if (handle)
+		address = dlsym(handle, name);
 	/* C has no cast between the two kinds of pointers */
 	memcpy(function, &address, sizeof(address));
 	return address;

@@ -18,7 +18,7 @@
 /* Signals are the process's, and so is this. */
 static struct {
 	atomic_size_t count;
-	atomic_bool is_told;
+	atomic_bool is_reported;
 	size_t page_bytes;
 	char path[PATH_MAX];
 } lost;
@@ -100,7 +100,7 @@ void tally_lost_pages_survive(void)
 
 bool tally_lost_pages_tell(void)
 {
-	return !atomic_exchange(&lost.is_told, true);
+	return !atomic_exchange(&lost.is_reported, true);
 }
 
 size_t tally_lost_pages(const char **path)

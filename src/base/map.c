@@ -2,6 +2,7 @@
  * Removal moves later slots back into the gap, so no slot has to be marked as deleted. */
 #include "base/map.h"
 
+#include "base/extremes.h"
 #include "base/huge.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ uint64_t *tally_map_get(const struct tally_map *map, uint64_t key)
 
 static bool grow(struct tally_map *map)
 {
-	size_t capacity = map->capacity ? map->capacity * 2 : 64;
+	size_t capacity = tally_max_u64(map->capacity * 2, 64);
 	struct tally_map_slot *slots = tally_huge_calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return false;

@@ -46,11 +46,14 @@ bool tally_size_parse(const char *text, size_t length, uint64_t *bytes)
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(text[at] - '0'), &value))
 			return false;
-	const char *unit = NULL;
-	if (at && at + 1 == length)
-		unit = memchr(units, text[at], 6);
-	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - units) / 2) : 0;
-	if (!at || at + (unit != NULL) != length || value > UINT64_MAX >> shift)
+	unsigned shift = 0;
+	if (at && at + 1 == length) {
+		const char *unit = memchr(units, text[at++], 6);
+		if (!unit)
+			return false;
+		shift = 10 * (1 + (unsigned)(unit - units) / 2);
+	}
+	if (!at || at != length || value > UINT64_MAX >> shift)
 		return false;
 	*bytes = value << shift;
 	return true;

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
 #include "base/map.h"
 #include "base/vector.h"
 
@@ -38,7 +39,7 @@ static uint32_t *find(const struct tally_strings *strings, uint32_t *slots, size
 
 static int grow(struct tally_strings *strings)
 {
-	size_t capacity = strings->slots_capacity ? strings->slots_capacity * 2 : 256;
+	size_t capacity = tally_max_u64(strings->slots_capacity * 2, 256);
 	uint32_t *slots = calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -1;

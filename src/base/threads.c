@@ -16,7 +16,9 @@ unsigned tally_cpus_allowed(void)
 {
 	cpu_set_t set;
 	/* Fails if there are more CPUs than the set has room for: then there are many. */
-	return sched_getaffinity(0, sizeof(set), &set) ? CPU_SETSIZE : (unsigned)CPU_COUNT(&set);
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return CPU_SETSIZE;
+	return (unsigned)CPU_COUNT(&set);
 }
 
 /* Signals that an instruction of the thread raises.  If it blocks them, they end the process, in spite

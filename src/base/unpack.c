@@ -2,6 +2,7 @@
  * is too small, it is replaced by a larger one, and decoding starts again. */
 #include "base/unpack.h"
 
+#include "base/extremes.h"
 #include "base/loaded.h"
 
 #include <dlfcn.h>
@@ -159,9 +160,11 @@ static int unpack_into(struct unpacking rest, const uint8_t *magic, size_t magic
 static int run(const struct unpacking *unpacking, const uint8_t *magic, size_t magic_length,
 	       size_t size_max, uint8_t **out, size_t *out_size)
 {
-	size_t room = unpacking->size < size_max / 8 ? 8 * unpacking->size : size_max;
+	size_t room = size_max;
+	if (unpacking->size < size_max / 8)
+		room = 8 * unpacking->size;
 	for (;;) {
-		uint8_t *bytes = malloc(room ? room : 1);
+		uint8_t *bytes = malloc(tally_max_u64(room, 1));
 		if (!bytes)
 			return -ENOMEM;
 		int rc = unpack_into(*unpacking, magic, magic_length, bytes, room, out_size);

@@ -87,7 +87,7 @@ static struct evidence gather(const struct tally_count_table *table)
 	return e;
 }
 
-static int say_pipeline(const struct evidence *e, char *out, size_t size)
+static int pipeline_verdict(const struct evidence *e, char *out, size_t size)
 {
 	if (e->ipc < 1 && e->llc >= 5)
 		return snprintf(
@@ -140,7 +140,7 @@ static int say_pipeline(const struct evidence *e, char *out, size_t size)
 	return 0;
 }
 
-static int say_system(const struct evidence *e, double elapsed_ns, char *out, size_t size)
+static int system_verdict(const struct evidence *e, double elapsed_ns, char *out, size_t size)
 {
 	bool waiting = e->utilized >= 0 && e->utilized < 0.5 && elapsed_ns >= 50e6;
 	if (waiting && e->preemptions > 0)
@@ -170,8 +170,8 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 
 /* The simulation has no pipeline, so there are no cycles.  The kinds of misses are weighted by
  * their cost on usual machines. */
-static bool say_simulated(const struct tally_count_table *table, const struct evidence *e,
-			  char *out, size_t size)
+static bool simulated_verdict(const struct tally_count_table *table, const struct evidence *e,
+			      char *out, size_t size)
 {
 	enum { SHORTEST_RUN = 5000000 };
 	const char *cache_bound = "cache bound: %.0f L1-dcache misses per 1000 instructions";
@@ -221,11 +221,11 @@ bool tally_count_verdict(const struct tally_count_table *table, char *out, size_
 		work_ns = clock_ns;
 	struct evidence e = gather(table);
 	if (table->is_simulated)
-		return say_simulated(table, &e, out, size);
+		return simulated_verdict(table, &e, out, size);
 	bool waiting = e.utilized >= 0 && e.utilized < 0.5 && table->elapsed_ns >= 50e6;
 	if (work_ns < SHORTEST_NS && !waiting)
 		return false;
-	if (!waiting && e.ipc > 0 && say_pipeline(&e, out, size))
+	if (!waiting && e.ipc > 0 && pipeline_verdict(&e, out, size))
 		return true;
-	return say_system(&e, table->elapsed_ns, out, size) > 0;
+	return system_verdict(&e, table->elapsed_ns, out, size) > 0;
 }

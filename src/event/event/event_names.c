@@ -111,7 +111,7 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 
 /* Returns the name that perf prints: for two hardware events the alias ("cycles", "branches"), for
  * all others the first name. */
-static const char *said_name(const struct tally_named_event *event)
+static const char *printed_name(const struct tally_named_event *event)
 {
 	bool second = event->kind == TALLY_EVENT_HARDWARE &&
 		      (event->config == TALLY_HW_CPU_CYCLES ||
@@ -141,7 +141,7 @@ const char *tally_event_name_of(const struct tally_attr *attr,
 		return cache;
 	for (size_t i = 0; i < FIXED; i++)
 		if (fixed[i].type == attr->type && fixed[i].config == attr->config)
-			return said_name(&fixed[i]);
+			return printed_name(&fixed[i]);
 	for (size_t i = 0;
 	     catalogue && attr->type == TALLY_TYPE_TRACEPOINT && i < catalogue->tracepoint_count;
 	     i++)

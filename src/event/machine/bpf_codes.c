@@ -227,11 +227,11 @@ static int read_program(int fd, struct tally_bpf_codes *out)
 {
 	struct program program = { 0 };
 	int result = get_info(fd, &program.info, sizeof(program.info));
-	bool is_told = result >= 0 && has_code(&program);
+	bool has_info = result >= 0 && has_code(&program);
 	size_t count = program.count;
-	if (is_told)
+	if (has_info)
 		result = read_functions(fd, &program);
-	if (is_told && result >= 0 && has_code(&program) && program.count == count) {
+	if (has_info && result >= 0 && has_code(&program) && program.count == count) {
 		result = find_names(&program);
 		if (!result)
 			result = put_codes(&program, out);

@@ -18,7 +18,7 @@ struct scheduling {
 
 enum { RESET_ON_FORK = 1, SHORTEST_SLICE_NS = 100000 };
 
-static bool ask(uint32_t policy, int nice, uint64_t slice_ns, uint64_t flags)
+static bool set_scheduling(uint32_t policy, int nice, uint64_t slice_ns, uint64_t flags)
 {
 	struct scheduling wanted = { .size = sizeof(wanted),
 				     .policy = policy,
@@ -36,14 +36,14 @@ void tally_latency_begin(struct tally_latency *before)
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) < 0 || now.policy != SCHED_OTHER)
 		return;
 	before->nice = now.nice;
-	before->is_raised = ask(SCHED_FIFO, now.nice, 0, RESET_ON_FORK);
+	before->is_raised = set_scheduling(SCHED_FIFO, now.nice, 0, RESET_ON_FORK);
 	if (!before->is_raised)
-		ask(SCHED_OTHER, now.nice, SHORTEST_SLICE_NS, now.flags);
+		set_scheduling(SCHED_OTHER, now.nice, SHORTEST_SLICE_NS, now.flags);
 }
 
 void tally_latency_end(const struct tally_latency *before)
 {
 	/* Without the privilege, a thread with reset-on-fork may not clear that flag. */
-	if (before->is_raised && !ask(SCHED_OTHER, before->nice, 0, 0))
-		ask(SCHED_OTHER, before->nice, 0, RESET_ON_FORK);
+	if (before->is_raised && !set_scheduling(SCHED_OTHER, before->nice, 0, 0))
+		set_scheduling(SCHED_OTHER, before->nice, 0, RESET_ON_FORK);
 }

@@ -22,7 +22,7 @@ enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
 
 /* /proc returns ENOENT before a task's directory is opened and ESRCH afterwards: both mean that the
  * task has ended. */
-static int gone(int code)
+static int task_error(int code)
 {
 	if (code == -ENOENT)
 		return -ESRCH;
@@ -122,7 +122,7 @@ static int read_task(struct tally_buffer *text, pid_t pid, const char *name, siz
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return gone(tally_buffer_read_file(text, AT_FDCWD, path, maximum));
+	return task_error(tally_buffer_read_file(text, AT_FDCWD, path, maximum));
 }
 
 /* A task that has ended has no executable: the kernel has taken its memory away. */
@@ -263,7 +263,7 @@ static int read_numbers(const char *path, struct tally_pid_list *out)
 	*out = (struct tally_pid_list){ 0 };
 	DIR *directory = opendir(path);
 	if (!directory)
-		return gone(-errno);
+		return task_error(-errno);
 	while (!code && (entry = readdir(directory)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			code = tally_vector_push(out, (pid_t)atoi(entry->d_name));

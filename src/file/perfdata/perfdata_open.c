@@ -307,7 +307,7 @@ int tally_perfdata_is_file(int directory_fd, const char *path)
 /* Checks the magic number and sets the byte order.  The second format's magic number tells the
  * order.  The first format's is a string; there the header's size tells it, which is never 4 GiB or
  * more. */
-static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
+static bool check_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
 {
 	bool is_first = !memcmp(&header->magic, TALLY_PERFDATA_MAGIC_1, sizeof(header->magic));
 	data->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED ||
@@ -398,7 +398,7 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 	if (!bytes)
 		return not_a_recording(tally_source_peek(&data->source, left), left, err);
 	memcpy(&header, bytes, sizeof(header));
-	if (!see_magic(data, &header))
+	if (!check_magic(data, &header))
 		return not_a_recording(bytes, sizeof(header), err);
 	if (header.size == sizeof(header))
 		return read_pipe_head(data);
@@ -490,12 +490,13 @@ static struct tally_perfdata *new_reader(struct tally_error *err)
 
 int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct tally_error *err)
 {
-	struct tally_error unseen;
+	struct tally_error ignored;
 	struct tally_perfdata *data = new_reader(err);
 	*out = NULL;
 	if (!data)
 		return -ENOMEM;
-	err = err ? err : &unseen;
+	if (!err)
+		err = &ignored;
 	int result = open_source(data, path, err);
 	if (!result)
 		result = read_any_head(data, err);
@@ -512,12 +513,13 @@ int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct ta
 int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out,
 			       struct tally_error *err)
 {
-	struct tally_error unseen;
+	struct tally_error ignored;
 	struct tally_perfdata *data = new_reader(err);
 	*out = NULL;
 	if (!data)
 		return -ENOMEM;
-	err = err ? err : &unseen;
+	if (!err)
+		err = &ignored;
 	data->source.memory = bytes ? bytes : (const void *)"";
 	data->source.memory_size = size;
 	int result = read_any_head(data, err);

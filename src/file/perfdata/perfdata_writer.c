@@ -156,7 +156,7 @@ static int put_records(struct tally_perfdata_writer *writer, const void *bytes, 
 /* The parts before the data: header, ids, attributes. */
 
 /* Returns how many of the event's ids its section in the attributes has. */
-static size_t told_ids(const struct tally_perfdata_writer *writer, size_t event)
+static size_t ids_in_section(const struct tally_perfdata_writer *writer, size_t event)
 {
 	if (writer->late_ids_at)
 		return writer->events[event].id_count;
@@ -193,7 +193,7 @@ static int put_head(struct tally_perfdata_writer *writer, const uint64_t *featur
 	uint64_t ids_at = writer->late_ids_at ? writer->late_ids_at : sizeof(header);
 	for (size_t i = 0; i < writer->event_count; i++) {
 		struct tally_attr attr = writer->events[i].attr;
-		struct tally_disk_section section = { ids_at, 8 * told_ids(writer, i) };
+		struct tally_disk_section section = { ids_at, 8 * ids_in_section(writer, i) };
 		attr.size = writer->attr_size;
 		ids_at += section.size;
 		tally_buffer_append(&head, &attr, writer->attr_size);

@@ -16,13 +16,13 @@ static const char *state_text(enum tally_count_state state)
 }
 
 /* Writes a number, or null. */
-static void maybe(struct tally_json *json, const char *name, bool is_there, double value)
+static void number_or_null(struct tally_json *json, const char *name, bool is_there, double value)
 {
 	tally_json_double(json, name, is_there ? value : NAN);
 }
 
 /* Writes a text, or null. */
-static void maybe_text(struct tally_json *json, const char *name, bool is_there, const char *text)
+static void text_or_null(struct tally_json *json, const char *name, bool is_there, const char *text)
 {
 	tally_json_text(json, name, is_there ? text : NULL);
 }
@@ -68,25 +68,25 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 	if (row->cgroup)
 		tally_json_text(json, "cgroup", row->cgroup);
 	tally_json_text(json, "state", state_text(row->state));
-	maybe(json, "value", is_counted, row->value);
+	number_or_null(json, "value", is_counted, row->value);
 	tally_json_text(json, "unit", row->unit);
-	maybe(json, "sigma", has_spread, tally_spread_sigma(&row->spread));
-	maybe(json, "minimum", has_spread, row->spread.minimum);
-	maybe(json, "maximum", has_spread, row->spread.maximum);
+	number_or_null(json, "sigma", has_spread, tally_spread_sigma(&row->spread));
+	number_or_null(json, "minimum", has_spread, row->spread.minimum);
+	number_or_null(json, "maximum", has_spread, row->spread.maximum);
 	if (is_counted)
 		tally_json_u64(json, "raw", row->raw);
 	else
 		tally_json_null(json, "raw");
-	maybe(json, "enabled_ns", has_times, (double)row->enabled_ns);
-	maybe(json, "running_ns", has_times, (double)row->running_ns);
+	number_or_null(json, "enabled_ns", has_times, (double)row->enabled_ns);
+	number_or_null(json, "running_ns", has_times, (double)row->running_ns);
 	tally_json_bool(json, "scaled", is_counted && row->was_scaled);
 	tally_json_bool(json, "user_only", row->excludes & TALLY_ATTR_EXCLUDE_KERNEL);
 	if (row->group >= 0)
 		tally_json_i64(json, "group", row->group);
 	else
 		tally_json_null(json, "group");
-	maybe_text(json, "source", is_counted, row->source);
-	maybe_text(json, "quality", is_counted, row->quality);
+	text_or_null(json, "source", is_counted, row->source);
+	text_or_null(json, "quality", is_counted, row->quality);
 	tally_json_bool(json, "substitute", row->is_substitute);
 	tally_json_text(json, "note", row->reason);
 	show_metrics(json, &shown->table, shown->index);
@@ -113,14 +113,14 @@ static void show_times(struct tally_json *json, const struct tally_stat_report *
 	else
 		tally_json_null(json, "interval_end_ns");
 	tally_json_double(json, "elapsed_ns", table->elapsed_ns);
-	maybe(json, "elapsed_sigma_ns", report->elapsed.count > 1 && !report->is_interval,
-	      tally_spread_sigma(&report->elapsed));
-	maybe(json, "user_ns", table->has_cpu_times, table->user_ns);
-	maybe(json, "user_sigma_ns", table->has_cpu_times && report->user.count > 1,
-	      tally_spread_sigma(&report->user));
-	maybe(json, "system_ns", table->has_cpu_times, table->system_ns);
-	maybe(json, "system_sigma_ns", table->has_cpu_times && report->system.count > 1,
-	      tally_spread_sigma(&report->system));
+	number_or_null(json, "elapsed_sigma_ns", report->elapsed.count > 1 && !report->is_interval,
+		       tally_spread_sigma(&report->elapsed));
+	number_or_null(json, "user_ns", table->has_cpu_times, table->user_ns);
+	number_or_null(json, "user_sigma_ns", table->has_cpu_times && report->user.count > 1,
+		       tally_spread_sigma(&report->user));
+	number_or_null(json, "system_ns", table->has_cpu_times, table->system_ns);
+	number_or_null(json, "system_sigma_ns", table->has_cpu_times && report->system.count > 1,
+		       tally_spread_sigma(&report->system));
 }
 
 static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
@@ -151,7 +151,7 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	tally_json_end(&json);
 	bool has_verdict = !report->by &&
 			   tally_count_verdict(&report->table, verdict, sizeof(verdict));
-	maybe_text(&json, "reading", has_verdict, verdict);
+	text_or_null(&json, "reading", has_verdict, verdict);
 	tally_json_array(&json, "notes");
 	for (size_t i = 0; i < report->note_count; i++)
 		tally_json_text(&json, NULL, report->notes[i]);
