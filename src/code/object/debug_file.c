@@ -228,12 +228,11 @@ static struct tally_object *open_debugdata(const struct tally_object *object, in
 		rc = tally_object_open_memory(tally_object_path(object), bytes, size, &found, NULL);
 		free(bytes);
 	}
-	if (!rc)
-		tally_object_identify_by(found, object);
 	if (rc == -ENOPKG || rc == -ENOMEM)
 		*lack = rc;
 	if (rc < 0)
 		return NULL;
+	tally_object_identify_by(found, object);
 	return found;
 }
 

@@ -308,11 +308,11 @@ static int open_file(int fd, const char *path, bool copies, struct tally_object 
 	if (rc < 0)
 		return tally_error_set(err, rc, "can't read %s: %s", path, tally_errno_text(rc));
 	rc = open_image(path, image, size, true, out, err); /* a copy is a mapping, too */
-	if (!rc) {
-		(*out)->file = file_of(fd, &status);
-		identify(*out, is_mappable(&status, path) && !(status.st_mode & S_IWOTH));
-	}
-	return rc;
+	if (rc)
+		return rc;
+	(*out)->file = file_of(fd, &status);
+	identify(*out, is_mappable(&status, path) && !(status.st_mode & S_IWOTH));
+	return 0;
 }
 
 int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,

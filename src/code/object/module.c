@@ -47,12 +47,26 @@ static int read_packed(const char *path, size_t maximum, struct tally_buffer *ou
 	return result;
 }
 
+/* Unpacks a compressed file.  The caller frees *bytes. */
+static int unpack_file(const char *path, size_t most, uint8_t **bytes, size_t *size)
+{
+	struct tally_buffer packed = { .maximum = most / 4 + TALLY_BUFFER_READ_ROOM };
+	int result = read_packed(path, most / 4, &packed);
+	if (result)
+		goto out;
+	result = -ENOEXEC;
+	if (tally_is_packed(packed.bytes ? packed.bytes : "", packed.length))
+		result = tally_unpack(packed.bytes, packed.length, most, bytes, size);
+out:
+	tally_buffer_release(&packed);
+	return result;
+}
+
 int tally_module_open(const struct tally_object_search *search, const char *path,
 		      struct tally_object **out)
 {
 	const size_t most = (size_t)tally_input_limit(TALLY_INPUT_MODULE);
 	char below[PATH_MAX];
-	struct tally_buffer packed = { .maximum = most / 4 + TALLY_BUFFER_READ_ROOM };
 	uint8_t *bytes = NULL;
 	size_t size;
 	int result = tally_search_open(search, path, out);
@@ -61,17 +75,13 @@ int tally_module_open(const struct tally_object_search *search, const char *path
 	if (snprintf(below, sizeof(below), "%s%s", search->root ? search->root : "", path) >=
 	    PATH_MAX)
 		return -ENAMETOOLONG;
-	result = read_packed(below, most / 4, &packed);
-	if (!result && !tally_is_packed(packed.bytes ? packed.bytes : "", packed.length))
-		result = -ENOEXEC;
-	if (!result)
-		result = tally_unpack(packed.bytes, packed.length, most, &bytes, &size);
+	result = unpack_file(below, most, &bytes, &size);
 	if (result == -EFBIG)
 		tally_input_note(TALLY_INPUT_MODULE, path);
-	if (!result)
-		result = tally_object_open_memory(path, bytes, size, out, NULL);
+	if (result)
+		return result;
+	result = tally_object_open_memory(path, bytes, size, out, NULL);
 	free(bytes);
-	tally_buffer_release(&packed);
 	return result;
 }
 

@@ -167,14 +167,10 @@ static int try_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *
 	return 0;
 }
 
-int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
-			   const struct tally_dwarf_unit *skeleton,
-			   struct tally_dwarf_package *package, const char *object_path)
+/* Looks for a skeleton's .dwo file.  Returns 0 or -ENOMEM. */
+static int find_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
+		    const struct tally_dwarf_unit *skeleton, const char *object_path)
 {
-	*split = (struct tally_dwarf_split){ 0 };
-	find_in_package(split, scratch, skeleton, package);
-	if (scratch->out_of_memory)
-		return -ENOMEM;
 	const char *name = skeleton->dwo_name, *directory = skeleton->directory;
 	const char *slash = strrchr(object_path, '/');
 	size_t beside = 0;
@@ -186,15 +182,29 @@ int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_s
 	else
 		last = name;
 	char path[PATH_MAX];
-	int rc = 0;
-	if (!split->unit &&
-	    join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name))
-		rc = try_dwo(split, scratch, skeleton, path);
+	if (join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name) &&
+	    try_dwo(split, scratch, skeleton, path) < 0)
+		return -ENOMEM;
 	/* The program and its .dwo files may have been moved together. */
-	if (rc == 0 && !split->unit && name[0] != '/' && join(path, object_path, beside, name))
-		rc = try_dwo(split, scratch, skeleton, path);
-	if (rc == 0 && !split->unit && last != name && join(path, object_path, beside, last))
-		rc = try_dwo(split, scratch, skeleton, path);
+	if (!split->unit && name[0] != '/' && join(path, object_path, beside, name) &&
+	    try_dwo(split, scratch, skeleton, path) < 0)
+		return -ENOMEM;
+	if (!split->unit && last != name && join(path, object_path, beside, last))
+		return try_dwo(split, scratch, skeleton, path);
+	return 0;
+}
+
+int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
+			   const struct tally_dwarf_unit *skeleton,
+			   struct tally_dwarf_package *package, const char *object_path)
+{
+	*split = (struct tally_dwarf_split){ 0 };
+	find_in_package(split, scratch, skeleton, package);
+	if (scratch->out_of_memory)
+		return -ENOMEM;
+	if (split->unit)
+		return 0;
+	int rc = find_dwo(split, scratch, skeleton, object_path);
 	if (rc < 0)
 		tally_dwarf_split_release(split, scratch);
 	return rc;

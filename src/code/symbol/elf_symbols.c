@@ -186,7 +186,7 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 	int rc = 0;
 	if (!places)
 		return -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < table.count; i++) {
+	for (size_t i = 0; i < table.count; i++) {
 		Elf64_Sym symbol;
 		tally_symtab_entry(&table, i, &symbol);
 		struct place segment = segment_of(object, place_count ? 0 : symbol.st_value);
@@ -220,6 +220,8 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 					 .is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
 					 .is_label = is_label(&symbol),
 				 });
+		if (rc < 0)
+			break;
 	}
 	free(places);
 	if (rc < 0)
@@ -335,6 +337,28 @@ static uint64_t image_bytes(const struct tally_object *object)
 	return size;
 }
 
+/* Adds the symbols of .symtab (without one, of Go's table), of .dynsym and of the PLT.  Returns a
+ * negative errno on failure. */
+static int add_symbols(struct tally_symbols_builder *builder, const struct tally_object *object,
+		       const struct tally_object *debug, symbol_filter *is_wanted)
+{
+	int rc = 0;
+	if (debug)
+		rc = add_table(builder, debug, ".symtab", is_wanted);
+	if (rc == 0)
+		rc = add_table(builder, object, ".symtab", is_wanted);
+	if (rc == 0 && is_wanted == is_function)
+		rc = add_go_functions(builder, object);
+	if (rc < 0)
+		return rc;
+	rc = add_table(builder, object, ".dynsym", is_wanted);
+	if (rc < 0)
+		return rc;
+	if (is_wanted != is_function)
+		return 0;
+	return tally_symbols_add_plt(builder, object);
+}
+
 static int read_symbols(const struct tally_object *object, const struct tally_object *debug,
 			symbol_filter *is_wanted, struct tally_symbols **out,
 			struct tally_error *err)
@@ -343,17 +367,7 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 							      debug ? hold(debug) : NULL } };
 	enum { NAME_TIMES = 8 }; /* two tables may have a name, and two more the name of its slot */
 	builder.name_bytes_max = NAME_TIMES * (image_bytes(object) + image_bytes(debug));
-	int rc = 0;
-	if (debug)
-		rc = add_table(&builder, debug, ".symtab", is_wanted);
-	if (rc == 0)
-		rc = add_table(&builder, object, ".symtab", is_wanted);
-	if (rc == 0 && is_wanted == is_function)
-		rc = add_go_functions(&builder, object);
-	if (rc >= 0)
-		rc = add_table(&builder, object, ".dynsym", is_wanted);
-	if (rc >= 0 && is_wanted == is_function)
-		rc = tally_symbols_add_plt(&builder, object);
+	int rc = add_symbols(&builder, object, debug, is_wanted);
 	if (rc < 0) {
 		const char *path = tally_object_path(object);
 		tally_symbols_abandon(&builder);

@@ -733,14 +733,15 @@ int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbo
 {
 	struct tally_symbol *list;
 	int result = tally_symbols_new(dump->functions.count, &list, out);
-	for (size_t i = 0; !result && i < dump->functions.count; i++) {
+	if (result)
+		return result;
+	for (size_t i = 0; i < dump->functions.count; i++) {
 		const struct tally_jit_function *function = &dump->functions.items[i];
 		list[i] = (struct tally_symbol){ function->base, function->base + function->size,
 						 function->name };
 	}
-	if (!result)
-		tally_symbols_nest(*out);
-	return result;
+	tally_symbols_nest(*out);
+	return 0;
 }
 
 /* A dump that grows is read like a whole one, but its bytes are dropped as soon as they are read.

@@ -520,13 +520,14 @@ static int find_units(struct tally_lines *lines)
 		return make_slots(lines, 0);
 	lines->name_bytes_left = tally_lines_names_max(source_size(lines));
 	int rc = take_from_cache(lines);
-	if (rc == 0)
-		rc = lines_open(lines);
-	if (rc == 0)
-		rc = make_slots(lines, lines->file.units.count);
 	if (rc < 0)
 		return rc;
-	return 0;
+	if (rc > 0)
+		return 0;
+	rc = lines_open(lines);
+	if (rc < 0)
+		return rc;
+	return make_slots(lines, lines->file.units.count);
 }
 
 /* Opens the file, for units that the cache lacks.  Returns -EAGAIN when the cache was made from

@@ -75,12 +75,14 @@ static int flatten(const struct tally_symbols_builder *in, struct tally_symbols_
 	int rc = 0;
 	if (!heap.items)
 		return -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+	for (size_t i = 0; i < in->count; i++) {
 		heap_push(&heap, &in->entries[i]);
 		uint64_t next = UINT64_MAX;
 		if (i + 1 < in->count)
 			next = in->entries[i + 1].start;
 		rc = show(&heap, in->entries[i].start, next, out);
+		if (rc)
+			break;
 	}
 	free(heap.items);
 	return rc;

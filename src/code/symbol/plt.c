@@ -213,8 +213,7 @@ static int read_slots(struct plt *plt, const char *section_name)
 	bool is_x86 = tally_object_machine(plt->object) == EM_X86_64;
 	bool is_packed = strcmp(section_name, ".plt.got") == 0; /* slots of 8 bytes */
 	size_t step = is_x86 ? 8 : 4, header = 0;
-	int rc = 0;
-	for (size_t at = 0, next; rc == 0 && at < section.size; at = next) {
+	for (size_t at = 0, next; at < section.size; at = next) {
 		const uint8_t *bytes = section.bytes + at;
 		struct slot slot;
 		next = at + step;
@@ -229,8 +228,11 @@ static int read_slots(struct plt *plt, const char *section_name)
 		const struct got_entry *got = find_got(plt, &slot);
 		if (!got)
 			continue;
+		int rc = 0;
 		if (header == 0 && at > 0)
 			rc = add(plt, section.address, section.address + at, section_name);
+		if (rc)
+			return rc;
 		header = 1;
 		if (is_x86 && !is_packed)
 			slot.size = 16;
@@ -238,16 +240,18 @@ static int read_slots(struct plt *plt, const char *section_name)
 			slot.size = left;
 		next = at + slot.size;
 		const char *name = NULL;
-		if (rc == 0)
-			rc = slot_name(plt, got, &name);
-		if (rc == 0 && name)
+		rc = slot_name(plt, got, &name);
+		if (!rc && name)
 			rc = add(plt, section.address + at, section.address + next, name);
+		if (rc)
+			return rc;
 	}
-	return rc;
+	return 0;
 }
 
 int tally_symbols_add_plt(struct tally_symbols_builder *builder, const struct tally_object *object)
 {
+	static const char *const SECTIONS[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	uint16_t machine = tally_object_machine(object);
 	if ((machine != EM_X86_64 && machine != EM_AARCH64) || !tally_object_is_64bit(object) ||
 	    tally_object_is_swapped(object))
@@ -256,14 +260,18 @@ int tally_symbols_add_plt(struct tally_symbols_builder *builder, const struct ta
 	struct plt plt = { .builder = builder, .function_count = builder->count, .object = object };
 	plt.has_dynsym = tally_symtab_open(object, ".dynsym", &plt.dynsym);
 	int rc = read_relocations(&plt, ".rela.plt", true);
-	if (rc == 0)
-		rc = read_relocations(&plt, ".rela.dyn", false);
-	if (rc == 0 && plt.sorted.count) {
-		qsort(plt.sorted.items, plt.sorted.count, sizeof(*plt.sorted.items), compare_got);
-		static const char *const SECTIONS[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
-		for (size_t i = 0; rc == 0 && i < sizeof(SECTIONS) / sizeof(SECTIONS[0]); i++)
-			rc = read_slots(&plt, SECTIONS[i]);
+	if (rc)
+		goto out;
+	rc = read_relocations(&plt, ".rela.dyn", false);
+	if (rc || !plt.sorted.count)
+		goto out;
+	qsort(plt.sorted.items, plt.sorted.count, sizeof(*plt.sorted.items), compare_got);
+	for (size_t i = 0; i < sizeof(SECTIONS) / sizeof(SECTIONS[0]); i++) {
+		rc = read_slots(&plt, SECTIONS[i]);
+		if (rc)
+			goto out;
 	}
+out:
 	tally_vector_release(&plt.lazy);
 	tally_vector_release(&plt.sorted);
 	tally_map_release(&plt.resolvers);

@@ -522,27 +522,27 @@ int tally_symbols_unpack(const void *bytes, size_t size, uint64_t base, struct t
 	if (head.name_bytes ? names[head.name_bytes - 1] != '\0' : head.count > 0)
 		return -EBADMSG;
 	struct tally_symbol *list;
+	*out = NULL;
 	int result = tally_symbols_new(head.count, &list, out);
+	if (result)
+		return result;
 	uint64_t least = 0;
-	for (uint32_t i = 0; !result && i < head.count; i++) {
+	for (uint32_t i = 0; i < head.count; i++) {
 		struct packed packed;
 		memcpy(&packed, entries + (size_t)i * sizeof(packed), sizeof(packed));
 		uint64_t start = base + packed.start;
 		uint32_t name = packed.name & NAME_OFFSET;
-		if (name >= head.name_bytes || start < least || start + packed.size < start)
-			result = -EBADMSG;
+		if (name >= head.name_bytes || start < least || start + packed.size < start) {
+			tally_symbols_free(*out);
+			*out = NULL;
+			return -EBADMSG;
+		}
 		list[i] = (struct tally_symbol){ start, start + packed.size,
-						 names + name % head.name_bytes,
+						 names + name,
 						 packed.name & NAME_IS_SIZED,
 						 packed.name & NAME_IS_LABEL };
 		least = start;
 	}
-	if (!result) {
-		tally_symbols_nest(*out);
-		return 0;
-	}
-	if (result != -ENOMEM)
-		tally_symbols_free(*out);
-	*out = NULL;
-	return result;
+	tally_symbols_nest(*out);
+	return 0;
 }

@@ -372,12 +372,14 @@ int tally_objects_hand_over(struct tally_objects *from, const struct tally_tasks
 			    struct tally_objects *to)
 {
 	int result = 0;
-	for (uint32_t i = 0; !result && i < from->entries.count; i++) {
+	for (uint32_t i = 0; i < from->entries.count; i++) {
 		struct tally_object_entry *entry = &from->entries.items[i];
 		const char *path = tally_tasks_path(tasks, i);
 		if (path[0] == '/' && (entry->object || entry->held.path))
 			result = hand_over_entry(entry, &tasks->files.items[i], path, to);
 		close_entry(from, entry);
+		if (result)
+			break;
 	}
 	from->open.count = 0;
 	return result;
