@@ -82,8 +82,8 @@ static void show_samples(const struct tally_simulation_result *result)
 	if (result->lost)
 		printf("   %s lost, as the events themselves count: %s in all\n", number[1],
 		       number[2]);
-	if (result->lost_told) {
-		tally_stat_number((double)result->lost_told, 0, number[1], sizeof(number[1]));
+	if (result->lost_reported) {
+		tally_stat_number((double)result->lost_reported, 0, number[1], sizeof(number[1]));
 		printf("   %s of them told by LOST records\n", number[1]);
 	}
 	if (result->throttled)
@@ -201,7 +201,7 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 			.output_path = sim->output,
 			.argc = argc,
 			.argv = argv,
-			.tell = sim->explains ? print_step : NULL,
+			.on_message = sim->explains ? print_step : NULL,
 			.result = show,
 			.context = sim,
 		};

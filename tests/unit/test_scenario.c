@@ -263,7 +263,7 @@ static void registered_tracepoints_are_sorted_and_found(void **state)
 struct results {
 	struct tally_event_count rows[8];
 	unsigned count;
-	uint64_t samples, lost, lost_told;
+	uint64_t samples, lost, lost_reported;
 	unsigned told;
 };
 
@@ -274,7 +274,7 @@ static void take(void *context, const struct tally_simulation_result *result)
 		results->rows[results->count++] = result->rows[i];
 	results->samples += result->samples;
 	results->lost += result->lost;
-	results->lost_told += result->lost_told;
+	results->lost_reported += result->lost_reported;
 }
 
 static void hear(void *context, uint64_t ns, const char *text)
@@ -293,7 +293,7 @@ static struct results simulate(const char *text, bool explains)
 	const struct tally_simulation_options options = { .scenario = scenario,
 							  .scenario_name = "test",
 							  .result = take,
-							  .tell = explains ? hear : NULL,
+							  .on_message = explains ? hear : NULL,
 							  .context = &results };
 	int code = tally_simulation_run(&options, &summary, &error);
 	if (code)
@@ -336,7 +336,7 @@ static void kept_and_lost_are_all(void **state)
 		struct results r = simulate(text, false);
 		assert_int_equal(r.rows[0].raw, 3000);
 		assert_int_equal(r.samples + r.lost, 3000);
-		assert_true(r.lost_told <= r.lost);
+		assert_true(r.lost_reported <= r.lost);
 	}
 }
 

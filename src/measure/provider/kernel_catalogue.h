@@ -8,8 +8,8 @@
 struct tally_catalogue;
 
 /* Adds the machine's PMUs and tracepoints to a catalogue made by tally_catalogue_init(), or to a
- * zeroed one, which it then makes.  Reads nothing yet: PMUs and tracepoints are looked up when an
- * expression names them.  Returns 0 or -errno. */
+ * zeroed one, which it then makes.  Reads nothing yet: each PMU and tracepoint is looked up when
+ * an expression names it.  Returns 0 or -errno. */
 int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error *err);
 
 /* Tries to open such an event.  Returns 0 or -errno.  Tries it on this process, then on `cpu` (-1:

@@ -42,7 +42,7 @@ struct tally_provider {
 	const struct tally_provider_ops *ops;
 };
 
-/* What a provider can do.  Callers ask for a capability, never for one provider. */
+/* Capabilities of providers.  Callers ask for a capability, never for one provider. */
 enum tally_provider_capability {
 	TALLY_PROVIDER_SAMPLES = 1 << 0,        /* has rings: `record` can use it */
 	TALLY_PROVIDER_CATALOGUE = 1 << 1,      /* its catalogue is complete: `list` shows it */
@@ -70,8 +70,8 @@ struct tally_provider_ops {
 	const char *name;
 	unsigned capabilities;  /* bits of enum tally_provider_capability */
 
-	/* Makes a provider, which release() frees.  What `choice` points to must outlive it.
-	 * Returns 0 or -errno.  NULL: the user can't choose it. */
+	/* Makes a provider, which release() frees.  The strings and options in `choice` must outlive
+	 * the provider.  Returns 0 or -errno.  NULL: the user can't choose it. */
 	int (*make)(const struct tally_provider_choice *choice, struct tally_provider **out,
 		    struct tally_error *err);
 	/* Adds the provider's events to a catalogue made by tally_catalogue_init(), or to a zeroed
@@ -145,7 +145,7 @@ struct tally_provider_ops {
 	const char *standard_events, *detailed_events;
 	unsigned max_rate_hz;   /* of samples; 0: the kernel's limit */
 	bool takes_argument;    /* its name is "NAME:ARGUMENT" */
-	/* what it does to a command, for messages of those without ANY_TARGET: "simulated" */
+	/* for messages of a provider without ANY_TARGET: its command is "simulated" */
 	const char *treatment;
 	/* the message that refuses options for samples by the kernel (--overwrite, -d, …) */
 	const char *no_kernel_samples;

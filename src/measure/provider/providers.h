@@ -20,8 +20,8 @@
 	extern const struct tally_provider_ops tally_provider_##name##_ops;
 TALLY_PROVIDERS(TALLY_PROVIDER_DECLARE)
 
-/* Finds a provider by what the user typed: "NAME", "NAME:ARGUMENT", or NULL for the default.
- * `needs`: capabilities that the caller can't do without, or 0.  Returns NULL if there is none. */
+/* Finds a provider by the argument of --provider: "NAME", "NAME:ARGUMENT", or NULL for the default.
+ * It has all capabilities in `needs` (bits, or 0).  Returns NULL if there is none. */
 const struct tally_provider_ops *tally_provider_find(const char *text, unsigned needs);
 
 /* Sets an error that lists the providers.  Returns -EINVAL. */

@@ -27,8 +27,8 @@
 
 #include "provider/provider.h"
 
-/* Makes a provider from a script's text.
- * Returns 0, or -EINVAL with the line's number for an invalid line.  `ops->release` frees it. */
+/* Makes a provider from a script's text.  Returns 0, or -EINVAL with the line's number for an
+ * invalid line.  `ops->release` frees it. */
 int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
 				  struct tally_error *err);
 

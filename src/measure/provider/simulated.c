@@ -315,7 +315,7 @@ static int simulated_ioctl(struct tally_provider *provider, int handle, enum tal
 	return result;
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- texts for the user ------------------------------------------------- */
 
 static const char *simulated_reason(struct tally_provider *provider, const struct tally_attr *attr,
 				    int code, const char **hint)

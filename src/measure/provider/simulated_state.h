@@ -30,7 +30,7 @@ struct simulated_plan {
 	int fd;
 	struct vsim_plan *shared; /* NULL: there is no plan */
 	uint8_t *rings;           /* NULL: no event records */
-	/* our own tails; those in the rings' pages are for their writers */
+	/* our own tails; the ones in the rings' pages are for their writers */
 	uint64_t tails[VSIM_RINGS];
 	uint32_t news;            /* value of the plan's `news` that we have handled */
 	bool has_leftovers;       /* records stayed behind, since our rings were full */

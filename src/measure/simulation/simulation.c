@@ -113,15 +113,15 @@ static void explain_refusals(struct simulation_stage *stage, const struct simula
 {
 	for (size_t i = 0; i < part->events.count; i++)
 		if (part->counting.handles.events[i].refusal == TALLY_REFUSED_GROUP)
-			simulation_tell(
-				stage,
-				"%s is refused in its group of %s: together they "
-				"would never fit on the counters",
-				part->events.items[i].name, part->target_text);
+			simulation_report(stage,
+					  "%s is refused in its group of %s: together they "
+					  "would never fit on the counters",
+					  part->events.items[i].name, part->target_text);
 		else if (part->counting.handles.events[i].refusal < 0)
-			simulation_tell(stage, "%s of %s is refused: %s",
-					part->events.items[i].name, part->target_text,
-					tally_errno_text(part->counting.handles.events[i].refusal));
+			simulation_report(
+				stage, "%s of %s is refused: %s", part->events.items[i].name,
+				part->target_text,
+				tally_errno_text(part->counting.handles.events[i].refusal));
 }
 
 static int watch_part(struct simulation *simulation, struct simulation_part *part)
@@ -369,7 +369,7 @@ static void give_results(struct simulation *simulation)
 			.events = event_names(stage, part),
 			.samples = part->samples,
 			.lost = part->lost,
-			.lost_told = part->lost_told,
+			.lost_reported = part->lost_reported,
 			.throttled = part->throttled,
 		};
 		if (part->is_counting) {
@@ -380,9 +380,9 @@ static void give_results(struct simulation *simulation)
 	}
 }
 
-static void tell_watched(void *context, const char *text)
+static void report_watched(void *context, const char *text)
 {
-	simulation_tell(context, "%s", text);
+	simulation_report(context, "%s", text);
 }
 
 static void on_begin(void *context, struct scenario_instance *instance)
@@ -398,8 +398,8 @@ static int make_machine(struct simulation *simulation)
 		return code;
 	stage->play.on_begin = on_begin;
 	stage->play.context = &simulation->recording;
-	if (stage->options->tell &&
-	    !(simulation->watch = sim_watch_new(stage->machine, tell_watched, stage)))
+	if (stage->options->on_message &&
+	    !(simulation->watch = sim_watch_new(stage->machine, report_watched, stage)))
 		return simulation_out_of_memory(stage);
 	return 0;
 }

@@ -19,7 +19,7 @@ struct tally_simulation_result {
 	size_t row_count;
 	const char *events;                 /* for samples: the events' names */
 	uint64_t samples, lost, throttled;  /* lost: as the events counted */
-	uint64_t lost_told;                 /* lost according to LOST records */
+	uint64_t lost_reported;                 /* lost according to LOST records */
 };
 
 struct tally_simulation_options {
@@ -29,7 +29,7 @@ struct tally_simulation_options {
 	int argc;                  /* argc, argv: the command line, for the recording */
 	char **argv;
 	/* Optional: called for each message, with the ns since the start. */
-	void (*tell)(void *context, uint64_t ns, const char *text);
+	void (*on_message)(void *context, uint64_t ns, const char *text);
 	/* Called for each part, in the scenario's order, when all is over; SCENARIO_SAY parts
 	 * included. */
 	void (*result)(void *context, const struct tally_simulation_result *result);

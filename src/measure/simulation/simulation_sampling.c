@@ -199,31 +199,31 @@ int simulation_open_side_band(struct simulation_stage *stage,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void see_record(struct simulation_stage *stage, struct simulation_part *part,
-		       const void *bytes, size_t size)
+static void take_record(struct simulation_stage *stage, struct simulation_part *part,
+			const void *bytes, size_t size)
 {
 	struct tally_record record;
 	if (tally_record_decode(&part->sources[0].written, bytes, size, &record) < 0)
 		return;
 	if (record.header.type == TALLY_RECORD_LOST) {
-		part->lost_told += record.lost.lost;
-		simulation_tell(
-			stage,
-			"the ring of %s on cpu %u was full: a record "
-			"says that %llu were lost, %llu so far",
-			part->target_text, record.sample_id.cpu,
-			(unsigned long long)record.lost.lost, (unsigned long long)part->lost_told);
+		part->lost_reported += record.lost.lost;
+		simulation_report(stage,
+				  "the ring of %s on cpu %u was full: a record "
+				  "says that %llu were lost, %llu so far",
+				  part->target_text, record.sample_id.cpu,
+				  (unsigned long long)record.lost.lost,
+				  (unsigned long long)part->lost_reported);
 	} else if (record.header.type == TALLY_RECORD_THROTTLE) {
 		part->throttled++;
-		simulation_tell(stage,
-				"sampling of %s was throttled: too many interrupts in a tick",
-				part->target_text);
+		simulation_report(stage,
+				  "sampling of %s was throttled: too many interrupts in a tick",
+				  part->target_text);
 	}
 }
 
 /* Every sample begins with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
-static void see_sample(struct simulation_recording *recording, struct simulation_part *part,
-		       const void *bytes)
+static void take_sample(struct simulation_recording *recording, struct simulation_part *part,
+			const void *bytes)
 {
 	uint64_t time;
 	memcpy(&time, (const uint8_t *)bytes + 32, sizeof(time));
@@ -245,9 +245,9 @@ static int drain_ring(struct simulation_stage *stage, struct simulation_part *pa
 		struct tally_record_header header;
 		memcpy(&header, bytes, sizeof(header));
 		if (part && header.type == TALLY_RECORD_SAMPLE)
-			see_sample(recording, part, bytes);
+			take_sample(recording, part, bytes);
 		else if (part)
-			see_record(stage, part, bytes, size);
+			take_record(stage, part, bytes, size);
 		code = simulation_recording_write(recording, bytes, size);
 	}
 	tally_ring_release_read(ring);

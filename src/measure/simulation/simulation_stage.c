@@ -1,6 +1,7 @@
 /* The simulated machine, the scenario that plays on it, and the provider of its events. */
 #include "simulation/simulation_state.h"
 
+#include "base/extremes.h"
 #include "provider/engine_provider.h"
 
 #include <errno.h>
@@ -36,17 +37,19 @@ void simulation_stage_release(struct simulation_stage *stage)
 	tally_arena_release(&stage->arena);
 }
 
-void simulation_tell(struct simulation_stage *stage, const char *format, ...)
+void simulation_report(struct simulation_stage *stage, const char *format, ...)
 {
 	char text[512];
 	va_list args;
-	if (!stage->options->tell)
+	if (!stage->options->on_message)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	uint64_t start = stage->play.start_ns, now = sim_now(stage->machine);
-	stage->options->tell(stage->options->context, start && now > start ? now - start : 0, text);
+	uint64_t start = stage->play.start_ns, since_start = 0;
+	if (start)
+		since_start = tally_saturating_sub_u64(sim_now(stage->machine), start);
+	stage->options->on_message(stage->options->context, since_start, text);
 }
 
 int simulation_out_of_memory(struct simulation_stage *stage)

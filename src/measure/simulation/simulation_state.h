@@ -31,7 +31,7 @@ struct simulation_part {
 	/* For samples. */
 	struct simulation_source *sources;
 	struct tally_ring *rings; /* by CPU; page NULL: none */
-	uint64_t next_read_ns, samples, lost, lost_told, throttled;
+	uint64_t next_read_ns, samples, lost, lost_reported, throttled;
 };
 
 /* The machine and what all parts share. */
@@ -109,7 +109,7 @@ void simulation_recording_map(struct simulation_recording *recording,
 /* Makes the machine of `scenario`, and its provider. */
 int simulation_stage_init(struct simulation_stage *stage);
 void simulation_stage_release(struct simulation_stage *stage);
-void simulation_tell(struct simulation_stage *stage, const char *format, ...)
+void simulation_report(struct simulation_stage *stage, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int simulation_out_of_memory(struct simulation_stage *stage);
 
