@@ -36,8 +36,8 @@ static inline int tally_error_of(int result)
 	return result < 0 ? result : 0;
 }
 
-/* Returns -ENOMEM if that is the result; 0 for success and all other errors, which the caller does
- * without. */
+/* Returns -ENOMEM if that is the result, and 0 for success and every other error: for callers that
+ * go on without the result. */
 static inline int tally_only_enomem(int result)
 {
 	return result == -ENOMEM ? result : 0;

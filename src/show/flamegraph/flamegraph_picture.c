@@ -252,7 +252,10 @@ static void draw_note(struct picture *picture, double y)
 	if (!picture->hidden_frames)
 		return;
 	tally_buffer_text(&text, tally_number(picture->hidden_frames));
-	tally_buffer_text(&text, picture->hidden_frames == 1 ? " frame is" : " frames are");
+	if (picture->hidden_frames == 1)
+		tally_buffer_text(&text, " frame is");
+	else
+		tally_buffer_text(&text, " frames are");
 	tally_buffer_text(&text, " too narrow or too deep to be drawn here: ");
 	append_percent(&text, (double)picture->hidden_weight, (double)picture->total);
 	tally_buffer_text(&text, " of the weight");

@@ -305,24 +305,24 @@ static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *
 {
 	size_t count = stacks->threads.count;
 	struct candidate *threads = calloc(count + 1, sizeof(*threads));
-	int status = threads ? 0 : -ENOMEM;
-	for (size_t i = 0; threads && i < count; i++) {
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
 		const struct tally_thread_label *label = &stacks->threads.items[i];
 		threads[i] = (struct candidate){ .stacks = stacks,
 						 .thread = (uint32_t)i,
 						 .slot = { label->comm, label->pid, label->tid,
 							   0 } };
 	}
-	for (size_t i = 0; threads && i < stacks->rows.rows.count; i++) {
+	for (size_t i = 0; i < stacks->rows.rows.count; i++) {
 		struct candidate *thread = &threads[stacks->rows.rows.items[i].class];
 		thread->weight += weight_of(&stacks->rows.rows.items[i], by_samples);
 	}
-	if (threads)
-		qsort(threads, count, sizeof(*threads), compare_weights);
-	for (size_t i = by_thread ? TALLY_FLAME_THREADS_MAX : 0; threads && i < count; i++)
+	qsort(threads, count, sizeof(*threads), compare_weights);
+	for (size_t i = by_thread ? TALLY_FLAME_THREADS_MAX : 0; i < count; i++)
 		threads[i].slot.pid = threads[i].slot.tid = 0;
-	if (threads)
-		qsort(threads, count, sizeof(*threads), compare_candidates);
+	qsort(threads, count, sizeof(*threads), compare_candidates);
+	int status = 0;
 	for (size_t i = 0; !status && i < count; i++) {
 		size_t last = tree->slots.count;
 		if (!last || compare_slots(stacks, &tree->slots.items[last - 1], &threads[i].slot))
