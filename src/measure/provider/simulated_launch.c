@@ -218,10 +218,12 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
 	struct simulated *simulated = simulated_of(provider);
 	int result = check_program(path, 0, err);
-	if (!result)
-		result = check_surroundings(err);
-	if (!result)
-		result = simulated_plan_make(simulated, err);
+	if (result < 0)
+		return result;
+	result = check_surroundings(err);
+	if (result < 0)
+		return result;
+	result = simulated_plan_make(simulated, err);
 	if (result < 0)
 		return result;
 	size_t count = 0, used = 0;

@@ -220,15 +220,17 @@ static void finish_counts(struct simulation_stage *stage, struct simulation_part
 
 static int open_parts(struct simulation *simulation)
 {
-	int code = 0;
-	for (unsigned i = 0; !code && i < simulation->stage.scenario->part_count; i++) {
+	for (unsigned i = 0; i < simulation->stage.scenario->part_count; i++) {
 		struct simulation_part *part = &simulation->parts[i];
+		int code = 0;
 		if (part->line->kind == SCENARIO_COUNT)
 			code = open_counts(simulation, part);
 		else if (part->line->kind == SCENARIO_SAMPLE)
 			code = simulation_open_samples(&simulation->stage, part);
+		if (code)
+			return code;
 	}
-	return code;
+	return 0;
 }
 
 static uint64_t next_due(const struct simulation *simulation)
@@ -273,22 +275,23 @@ static int drain_due(struct simulation *simulation, bool is_last)
 	return simulation_drain_side_band(stage, &simulation->recording);
 }
 
-static int watch_them(struct simulation *simulation)
+static int watch_play(struct simulation *simulation)
 {
 	struct simulation_stage *stage = &simulation->stage;
 	struct sim_machine *machine = stage->machine;
 	uint64_t end = stage->play.start_ns + stage->scenario->stop_ns;
-	int code = 0;
-	while (!code && stage->play.live && sim_now(machine) < end) {
+	while (stage->play.live && sim_now(machine) < end) {
 		uint64_t due = next_due(simulation), now = sim_now(machine);
 		if (due > now)
 			sim_do(machine, &(struct sim_phase){ .kind = SIM_SLEEP, .ns = due - now });
-		if (stage->play.live) {
-			scenario_play_happenings(&stage->play);
-			code = drain_due(simulation, false);
-		}
+		if (!stage->play.live)
+			break;
+		scenario_play_happenings(&stage->play);
+		int code = drain_due(simulation, false);
+		if (code)
+			return code;
 	}
-	return code;
+	return 0;
 }
 
 static int observe(struct simulation *simulation)
@@ -305,7 +308,7 @@ static int observe(struct simulation *simulation)
 	code = simulation_recording_start(&simulation->recording, simulation->parts);
 	if (code)
 		return code;
-	code = watch_them(simulation);
+	code = watch_play(simulation);
 	if (code)
 		return code;
 	simulation->end_ns = sim_now(stage->machine);

@@ -345,12 +345,13 @@ static int put_texts(struct simulation_recording *recording, struct tally_buffer
 		{ TALLY_FEATURE_VERSION, "tally " TALLY_VERSION },
 		{ TALLY_FEATURE_CPUDESC, model },
 	};
-	int code = 0;
-	for (size_t i = 0; !code && i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		tally_feature_string(bytes, texts[i].text);
-		code = put(recording, texts[i].feature, bytes);
+		int code = put(recording, texts[i].feature, bytes);
+		if (code)
+			return code;
 	}
-	return code;
+	return 0;
 }
 
 static int put_command(struct simulation_recording *recording, struct tally_buffer *bytes)
@@ -372,18 +373,18 @@ static int put_numbers(struct simulation_recording *recording, struct tally_buff
 	unsigned cpus = recording->stage->scenario->machine.cpus;
 	tally_feature_nrcpus(bytes, cpus, cpus);
 	int code = put(recording, TALLY_FEATURE_NRCPUS, bytes);
+	if (code)
+		return code;
 	tally_feature_event_desc(bytes, recording->recorded, recording->recorded_count);
-	if (!code)
-		code = put(recording, TALLY_FEATURE_EVENT_DESC, bytes);
+	code = put(recording, TALLY_FEATURE_EVENT_DESC, bytes);
+	if (code)
+		return code;
 	tally_feature_u64(bytes, 1);
-	if (!code)
-		code = put(recording, TALLY_FEATURE_CLOCKID, bytes);
-	if (!code && recording->last_sample_ns) {
-		tally_feature_sample_time(bytes, recording->first_sample_ns,
-					  recording->last_sample_ns);
-		code = put(recording, TALLY_FEATURE_SAMPLE_TIME, bytes);
-	}
-	return code;
+	code = put(recording, TALLY_FEATURE_CLOCKID, bytes);
+	if (code || !recording->last_sample_ns)
+		return code;
+	tally_feature_sample_time(bytes, recording->first_sample_ns, recording->last_sample_ns);
+	return put(recording, TALLY_FEATURE_SAMPLE_TIME, bytes);
 }
 
 static bool is_recorded(const struct simulation_recording *recording,
@@ -434,17 +435,25 @@ int simulation_recording_finish(struct simulation_recording *recording)
 	if (!recording->writer)
 		return 0;
 	int code = put_texts(recording, &bytes);
-	if (!code)
-		code = put_command(recording, &bytes);
-	if (!code)
-		code = put_numbers(recording, &bytes);
-	if (!code)
-		code = put_tracepoints(recording, &bytes);
-	if (!code)
-		code = tally_perfdata_finish(recording->writer, recording->stage->err);
-	if (!code && (code = tally_file_sync(recording->fd)) < 0)
+	if (code)
+		goto out;
+	code = put_command(recording, &bytes);
+	if (code)
+		goto out;
+	code = put_numbers(recording, &bytes);
+	if (code)
+		goto out;
+	code = put_tracepoints(recording, &bytes);
+	if (code)
+		goto out;
+	code = tally_perfdata_finish(recording->writer, recording->stage->err);
+	if (code)
+		goto out;
+	code = tally_file_sync(recording->fd);
+	if (code < 0)
 		tally_error_set(recording->stage->err, code, "%s is not safe on the disk: %s",
 				recording->stage->options->output_path, tally_errno_text(code));
+out:
 	tally_buffer_release(&bytes);
 	return code;
 }

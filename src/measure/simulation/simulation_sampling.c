@@ -145,20 +145,23 @@ int simulation_open_samples(struct simulation_stage *stage, struct simulation_pa
 	struct tally_ring *rings = tally_arena_array(&stage->arena, cpus_of(stage), sizeof(*rings));
 	if (!part->sources || !rings)
 		return simulation_out_of_memory(stage);
-	int code = 0;
-	for (size_t i = 0; !code && i < count; i++) /* closing looks at all of them */
-		code = make_source(stage, &part->sources[i]);
-	if (!code)
-		part->rings = rings;
-	for (size_t i = 0; !code && i < count; i++) {
+	for (size_t i = 0; i < count; i++) { /* closing looks at all of them */
+		int code = make_source(stage, &part->sources[i]);
+		if (code)
+			return code;
+	}
+	part->rings = rings;
+	for (size_t i = 0; i < count; i++) {
 		part->sources[i].event = &part->events.items[i];
 		make_attr(part, &part->sources[i]);
-		code = open_source(stage, part, &part->sources[i]);
+		int code = open_source(stage, part, &part->sources[i]);
+		if (code)
+			return code;
 	}
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		enable(stage, &part->sources[i]);
 	set_next_read(stage, part);
-	return code;
+	return 0;
 }
 
 int simulation_open_side_band(struct simulation_stage *stage,
@@ -268,11 +271,14 @@ int simulation_drain(struct simulation_stage *stage, struct simulation_part *par
 int simulation_drain_side_band(struct simulation_stage *stage,
 			       struct simulation_recording *recording)
 {
-	int code = 0;
-	for (unsigned cpu = 0; recording->side_rings && !code && cpu < cpus_of(stage); cpu++)
-		if (recording->side_rings[cpu].page)
-			code = drain_ring(stage, NULL, recording, &recording->side_rings[cpu]);
-	return code;
+	for (unsigned cpu = 0; recording->side_rings && cpu < cpus_of(stage); cpu++) {
+		if (!recording->side_rings[cpu].page)
+			continue;
+		int code = drain_ring(stage, NULL, recording, &recording->side_rings[cpu]);
+		if (code)
+			return code;
+	}
+	return 0;
 }
 
 void simulation_read_lost(struct simulation_stage *stage, struct simulation_part *part)
