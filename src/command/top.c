@@ -486,7 +486,7 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
-	top->names.no_inlines = top->view.no_inlines;
+	top->names.options.no_inlines = top->view.no_inlines;
 	tally_names_use_cache(&top->names);
 	tally_names_use_sources(&top->names, &top->view.names);
 	top->sums = (struct tally_live_sums){ .names = &top->names,

@@ -34,7 +34,7 @@ struct tally_data *tally_data_open(const char *path, char *error, size_t error_s
 		tally_library_fail(result, &err, error, error_size);
 		return NULL;
 	}
-	data->recording->names.real_paths = true;
+	data->recording->names.options.real_paths = true;
 	tally_names_use_cache(&data->recording->names);
 	return data;
 }

@@ -602,7 +602,7 @@ static void look_at_profile(const struct folder *folder)
 	uint32_t event;
 	if (tally_recording_open(recording_path, &recording, NULL) < 0)
 		return;
-	recording->names.kernel_tried = true; /* without the names of this machine's kernel */
+	tally_names_omit_kernel(&recording->names); /* without the names of this machine's kernel */
 	recording->names.sources.search.root = directory;
 	/* If the data has an odd size, rows are made for everything that samples contain. */
 	const struct tally_profile_options options = {

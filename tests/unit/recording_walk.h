@@ -26,8 +26,8 @@ struct recording_walk {
  * tests cover them. */
 static inline void recording_walk_spare_names(struct tally_recording *recording)
 {
-	recording->names.kernel_tried = true;
-	recording->names.no_inlines = true;
+	tally_names_omit_kernel(&recording->names);
+	recording->names.options.no_inlines = true;
 }
 
 /* Runs `tally script`, or `tally script --records`. */

@@ -272,11 +272,11 @@ static void names_from_the_cache_are_the_same(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		out[i] = calloc(PLACES, sizeof(*out[i]));
 		tally_names_init(&names[i], &tasks);
-		names[i].cache = i ? tally_cache_open_at(folder, 1 << 30) : NULL;
+		names[i].tables.cache = i ? tally_cache_open_at(folder, 1 << 30) : NULL;
 		assert_int_equal(tally_names_resolve(&names[i], places, PLACES, out[i]), 0);
 	}
 	if (text)
-		assert_true(names[2].kernel->is_partial || names[2].kernel->kept);
+		assert_true(names[2].kernel.table->is_partial || names[2].kernel.table->kept);
 	for (size_t i = 0; i < PLACES; i++)
 		for (size_t other = 1; other < 3; other++) {
 			assert_int_equal(out[other][i].count, out[0][i].count);
@@ -291,7 +291,7 @@ static void names_from_the_cache_are_the_same(void **state)
 				assert_int_equal(a->line, b->line);
 			}
 		}
-	tally_cache_clear(names[1].cache, &files, &bytes);
+	tally_cache_clear(names[1].tables.cache, &files, &bytes);
 	assert_true(!text || files > 0);
 	for (size_t i = 0; i < 3; i++) {
 		tally_names_release(&names[i]);
@@ -314,7 +314,7 @@ static void code_that_the_kernel_announces_has_its_name_while_it_is_there(void *
 	feed_mmap(&tasks, UINT32_MAX, 0xffffffff81000000u, 0x1000000, 0, "[kernel.kallsyms]_text");
 	feed_ksymbol(&tasks, 0xffffffffc0001000u, 0x80, false, "bpf_prog_1");
 	tally_names_init(&names, &tasks);
-	names.kernel_tried = true;
+	tally_names_omit_kernel(&names);
 	struct tally_place place = tally_place_of(&tasks, 7, true, 0xffffffffc0001024u), outside;
 	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &place, &offset)),
 			    "bpf_prog_1");

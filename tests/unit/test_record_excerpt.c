@@ -190,7 +190,7 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture,
 	assert_int_equal(
 		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
 	/* names don't matter, so don't read the kernel's */
-	recording->names.foreign_machine = true;
+	tally_names_set_kernel(&recording->names, NULL, true);
 	if (records)
 		tally_perfdata_replace_data(recording->data, records->bytes, records->length);
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);

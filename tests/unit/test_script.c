@@ -250,7 +250,7 @@ static void lines_are_bounded(void **state)
 	struct tally_names names;
 	struct tally_frame_lines lines;
 	tally_names_init(&names, &tasks);
-	names.no_inlines = true;
+	names.options.no_inlines = true;
 	assert_int_equal(tally_frame_lines_init(&lines, &names,
 						TALLY_FRAME_SYMBOL | TALLY_FRAME_OFFSET |
 							TALLY_FRAME_OBJECT),

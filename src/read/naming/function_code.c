@@ -64,11 +64,11 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 	struct tally_build_id running;
 	const char *symbol;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
-	if (names->foreign_machine || (names->kernel_build_id.size &&
+	if (names->kernel.is_foreign || (names->kernel.build_id.size &&
 				       (!tally_kernel_running_build_id(&running) ||
-					!tally_build_id_equal(&running, &names->kernel_build_id))))
+					!tally_build_id_equal(&running, &names->kernel.build_id))))
 		return false;
-	*above = (uint64_t)names->kernel_shift;
+	*above = (uint64_t)names->kernel.shift;
 	if (reference) /* after a reboot it may be at another address */
 		*above += tally_kernel_running_address(symbol) - reference->file_offset;
 	return true;
@@ -122,7 +122,7 @@ static void say_missing(const struct tally_names *names, const char *module, int
 			struct tally_function_code *code)
 {
 	const char *kcore = kcore_lack(why);
-	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
+	const char *release = names->kernel.release ? names->kernel.release : "RELEASE";
 	if (module) {
 		code_because(
 			code,
@@ -160,7 +160,7 @@ static void kernel_code_machine(const struct tally_names *names, struct tally_fu
 static int kernel_code_find(struct tally_names *names, struct tally_name_table *table,
 			    const struct tally_symbol *symbol, struct tally_function_code *code)
 {
-	code->shown = (uint64_t)names->kernel_shift;
+	code->shown = (uint64_t)names->kernel.shift;
 	kernel_code_machine(names, code);
 	if (!symbol) {
 		code_because(code, "no kernel symbol gives its bounds");
@@ -183,7 +183,7 @@ static int kernel_code_find(struct tally_names *names, struct tally_name_table *
 			code_of_object(code, object, code->start, code->end - code->start);
 	} else {
 		const struct tally_object_entry *entry = tally_kernel_object(names);
-		uint64_t to_file = (uint64_t)(names->kernel_shift - names->vmlinux_shift);
+		uint64_t to_file = (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift);
 		if (entry)
 			code_of_object(code, entry->object, code->start + to_file,
 				       code->end - code->start);
@@ -241,7 +241,7 @@ static const struct tally_symbol *symbol_at(struct tally_names *names, const str
 								    address, end);
 	if (!known->table->is_kernel)
 		return symbol;
-	const struct tally_place place = { .address = address + (uint64_t)names->kernel_shift };
+	const struct tally_place place = { .address = address + (uint64_t)names->kernel.shift };
 	symbol = tally_kernel_module_symbol(names, known->table, &place, symbol);
 	if (symbol && end)
 		*end = symbol->end;
@@ -271,7 +271,7 @@ const char *tally_function_code_symbol(struct tally_names *names,
 	*offset = 0;
 	if (code->packed) {
 		const struct tally_packed_code_target *target =
-			tally_packed_code_target(names->packed_codes, code->packed, address);
+			tally_packed_code_target(names->carried.codes, code->packed, address);
 		*offset = target ? target->offset : 0;
 		return target ? target->name : NULL;
 	}
@@ -301,7 +301,7 @@ static int module_lines(struct tally_names *names, struct tally_name_table *tabl
 static void packed_lines(const struct tally_names *names, const struct tally_function_code *code,
 			 const uint64_t *addresses, size_t count, struct tally_line_answer *answers)
 {
-	const struct tally_packed_codes *codes = names->packed_codes;
+	const struct tally_packed_codes *codes = names->carried.codes;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_packed_code_row *row = tally_packed_code_row(
 			codes, code->packed, addresses[i] - code->start);
@@ -344,7 +344,7 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 	if (!known.table->lines)
 		return 0;
 	uint64_t moved = known.table->is_kernel
-				 ? (uint64_t)(names->kernel_shift - names->vmlinux_shift)
+				 ? (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift)
 				 : 0;
 	uint64_t *there = malloc((count + 1) * sizeof(*there));
 	for (size_t i = 0; there && i < count; i++)
@@ -424,13 +424,14 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 	code_because(out, place->file == TALLY_FILE_NONE
 				  ? "no file was mapped there"
 				  : "the kernel generated it (BPF) and has no file of it");
-	if (!size || !names->text_pokes ||
-	    tally_text_pokes_apply(names->text_pokes, file->symbol_start, NULL, size) != size)
+	const struct tally_text_pokes *pokes = names->kernel.text_pokes;
+	if (!size || !pokes ||
+	    tally_text_pokes_apply(pokes, file->symbol_start, NULL, size) != size)
 		return 0;
 	out->kept = malloc(size);
 	if (!out->kept)
 		return -ENOMEM;
-	tally_text_pokes_apply(names->text_pokes, file->symbol_start, out->kept, size);
+	tally_text_pokes_apply(pokes, file->symbol_start, out->kept, size);
 	out->bytes = out->kept;
 	out->size = size;
 	out->start = file->symbol_start;
@@ -503,8 +504,8 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 static int write_pokes(const struct tally_names *names, struct tally_function_code *code)
 {
 	uint64_t address = code->start + code->shown;
-	code->poked = names->text_pokes
-			      ? tally_text_pokes_apply(names->text_pokes, address, NULL, code->size)
+	code->poked = names->kernel.text_pokes
+			      ? tally_text_pokes_apply(names->kernel.text_pokes, address, NULL, code->size)
 			      : 0;
 	if (!code->poked)
 		return 0;
@@ -516,7 +517,7 @@ static int write_pokes(const struct tally_names *names, struct tally_function_co
 		memcpy(code->kept, code->bytes, code->size);
 		code->bytes = code->kept;
 	}
-	tally_text_pokes_apply(names->text_pokes, address, code->kept, code->size);
+	tally_text_pokes_apply(names->kernel.text_pokes, address, code->kept, code->size);
 	return 0;
 }
 

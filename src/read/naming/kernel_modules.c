@@ -5,7 +5,7 @@
  *
  * A module's file isn't linked (object/module.h). /sys/module tells where its sections are, as long
  * as the same kernel runs; otherwise that is computed from the recorded start of the module.  All
- * addresses are in the terms of the kernel's table: names->kernel_shift is subtracted.
+ * addresses are in the terms of the kernel's table: names->kernel.shift is subtracted.
  */
 #include "naming/kernel_modules.h"
 
@@ -70,7 +70,7 @@ static bool find_wanted(const struct tally_names *names, uint64_t raw, const cha
 	    tally_module_name(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
 		wanted->path = tally_tasks_path(names->tasks, mapping->file);
 		wanted->file = file;
-		wanted->start = mapping->start - (uint64_t)names->kernel_shift;
+		wanted->start = mapping->start - (uint64_t)names->kernel.shift;
 		return true;
 	}
 	if (name)
@@ -95,7 +95,7 @@ static struct tally_build_id id_of(const struct tally_names *names, const struct
 	struct tally_build_id id = { 0 };
 	if (wanted->file && wanted->file->build_id.size)
 		return wanted->file->build_id;
-	if (!names->foreign_machine)
+	if (!names->kernel.is_foreign)
 		tally_module_loaded_build_id(wanted->name, &id);
 	return id;
 }
@@ -191,7 +191,7 @@ static struct tally_object *link_object(const struct tally_names *names,
 	size_t count;
 	uint64_t *addresses = tally_module_addresses(object, &count);
 	snprintf(folder, sizeof(folder), "/sys/module/%s/sections", module->name);
-	bool is_running = !names->foreign_machine && !names->kernel_shift;
+	bool is_running = !names->kernel.is_foreign && !names->kernel.shift;
 	bool is_placed = addresses && is_running &&
 			 tally_module_place_by(object, folder, addresses, count) &&
 			 (!module->start || lowest(addresses, count) == module->start);
@@ -271,7 +271,7 @@ static const char *told_module(const struct tally_names *names,
 	const char *own = symbol ? tally_kernel_module_name(table->modules, symbol) : NULL;
 	const char *name = symbol && !own ? tally_symbol_module(table->symbols, symbol) : own;
 	*is_kernel = symbol && !name;
-	return names->kernel_shift ? NULL : name; /* the module has moved since */
+	return names->kernel.shift ? NULL : name; /* the module has moved since */
 }
 
 const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names,
@@ -280,7 +280,7 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 						      const struct tally_symbol *symbol)
 {
 	bool is_kernel;
-	uint64_t address = place->address - (uint64_t)names->kernel_shift;
+	uint64_t address = place->address - (uint64_t)names->kernel.shift;
 	const char *name = told_module(names, table, symbol, &is_kernel);
 	if (is_kernel || (name && !names->sources.modules))
 		return symbol;
@@ -300,7 +300,7 @@ const struct tally_object *tally_kernel_module_object(const struct tally_names *
 	const struct module *module = is_kernel ? NULL
 						: module_of(names, table,
 							    symbol->start +
-								    (uint64_t)names->kernel_shift,
+								    (uint64_t)names->kernel.shift,
 							    name);
 	return module ? module->object : NULL;
 }
@@ -312,7 +312,7 @@ int tally_kernel_module_lines(const struct tally_names *names, struct tally_name
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_kernel;
 		const char *name = told_module(names, table, symbols[first], &is_kernel);
-		uint64_t raw = addresses[first] + (uint64_t)names->kernel_shift;
+		uint64_t raw = addresses[first] + (uint64_t)names->kernel.shift;
 		struct module *module = is_kernel ? NULL : module_of(names, table, raw, name);
 		end = first + 1;
 		if (!module)

@@ -128,13 +128,12 @@ static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, 
 static bool make_key(const struct tally_names *names, const char *reference,
 		     struct tally_cache_key *key)
 {
-	*key = (struct tally_cache_key){ .id = names->kernel_build_id,
-					 .kind = "kallsyms",
+	bool is_start = !strcmp(reference, "_stext");
+	*key = (struct tally_cache_key){ .kind = "kallsyms",
 					 .version = KALLSYMS_VERSION,
-					 .part = !strcmp(reference, "_stext") };
-	return names->cache && (!strcmp(reference, "_text") || !strcmp(reference, "_stext")) &&
-	       (key->id.size ||
-		(!names->foreign_machine && tally_kernel_running_build_id(&key->id)));
+					 .part = is_start };
+	return names->tables.cache && (!strcmp(reference, "_text") || is_start) &&
+	       tally_kernel_build_id(names, &key->id);
 }
 
 static bool read_kept(struct tally_names *names, struct tally_name_table *table)
@@ -143,7 +142,7 @@ static bool read_kept(struct tally_names *names, struct tally_name_table *table)
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
 	struct tally_cache_key key;
 	if (!reference || !make_key(names, symbol, &key) ||
-	    !tally_cache_get(names->cache, &key, &table->blob))
+	    !tally_cache_get(names->tables.cache, &key, &table->blob))
 		return false;
 	if (!tally_symbols_unpack(table->blob.bytes, table->blob.size, reference->file_offset,
 				  &table->symbols))
@@ -173,10 +172,10 @@ static void see_reference(struct tally_names *names, const struct tally_name_tab
 	uint64_t now;
 	if (!reference || !find_in_kallsyms(kallsyms, symbol, &now))
 		return;
-	names->kernel_shift = (int64_t)(reference->file_offset - now);
+	names->kernel.shift = (int64_t)(reference->file_offset - now);
 	if (!table->kept && make_key(names, symbol, &key) && may_keep(&key, path) &&
 	    !tally_symbols_pack(table->symbols, now, &packed))
-		tally_cache_put(names->cache, &key, "[kernel.kallsyms]", packed.bytes,
+		tally_cache_put(names->tables.cache, &key, "[kernel.kallsyms]", packed.bytes,
 				packed.length);
 	tally_buffer_release(&packed);
 }
@@ -187,9 +186,9 @@ static const char *kallsyms_path(const struct tally_names *names, char *path)
 {
 	if (names->sources.kallsyms)
 		return names->sources.kallsyms;
-	if (!names->foreign_machine && running_kernel_is(&names->kernel_build_id))
+	if (!names->kernel.is_foreign && running_kernel_is(&names->kernel.build_id))
 		return running_kallsyms;
-	return tally_search_kept_path(&names->objects.search, &names->kernel_build_id, "kallsyms",
+	return tally_search_kept_path(&names->objects.search, &names->kernel.build_id, "kallsyms",
 				      path)
 		       ? path
 		       : NULL;
@@ -212,7 +211,7 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 	} else {
 		table->kept = table->symbols;
 		table->symbols = symbols;
-		names->kernel_shift = 0;
+		names->kernel.shift = 0;
 		see_reference(names, table, path, &text);
 	}
 	tally_buffer_release(&text);
@@ -223,8 +222,8 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 static int read_vmlinux(struct tally_names *names, struct tally_name_table *table)
 {
 	size_t count = 0;
-	if (names->vmlinux.object &&
-	    tally_name_table_read_object(names, table, &names->vmlinux) < 0)
+	if (names->kernel.vmlinux.object &&
+	    tally_name_table_read_object(names, table, &names->kernel.vmlinux) < 0)
 		return -ENOMEM;
 	if (table->symbols)
 		tally_symbols_list(table->symbols, &count);
@@ -233,7 +232,7 @@ static int read_vmlinux(struct tally_names *names, struct tally_name_table *tabl
 		table->symbols = NULL;
 		return 0;
 	}
-	names->kernel_shift = names->vmlinux_shift;
+	names->kernel.shift = names->kernel.vmlinux_shift;
 	table->differs = table->hidden = false;
 	return 1;
 }
@@ -262,7 +261,7 @@ void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table
 	const struct tally_symbol *list = table->is_partial
 						  ? tally_symbols_list(table->symbols, &count)
 						  : NULL;
-	address -= (uint64_t)names->kernel_shift;
+	address -= (uint64_t)names->kernel.shift;
 	if (!list || (count && address >= list[0].start && address < list[count - 1].end))
 		return;
 	table->is_partial = false;
@@ -290,6 +289,14 @@ bool tally_kernel_running_build_id(struct tally_build_id *id)
 	return found;
 }
 
+bool tally_kernel_build_id(const struct tally_names *names, struct tally_build_id *id)
+{
+	*id = names->kernel.build_id;
+	if (id->size)
+		return true;
+	return !names->kernel.is_foreign && tally_kernel_running_build_id(id);
+}
+
 const struct tally_mapping *tally_kernel_reference(const struct tally_names *names,
 						   const char **symbol)
 {
@@ -310,9 +317,9 @@ const char *tally_kernel_release(const struct tally_names *names,
 				 char release[TALLY_KERNEL_RELEASE_BYTES])
 {
 	struct utsname here;
-	bool is_here = !names->kernel_release && !names->foreign_machine && !uname(&here);
+	bool is_here = !names->kernel.release && !names->kernel.is_foreign && !uname(&here);
 	snprintf(release, TALLY_KERNEL_RELEASE_BYTES, "%s", is_here ? here.release : "");
-	return names->kernel_release ? names->kernel_release : release;
+	return names->kernel.release ? names->kernel.release : release;
 }
 
 static struct tally_object *if_of(struct tally_object *object, const struct tally_build_id *id)
@@ -349,7 +356,7 @@ static struct tally_object *find_by_release(const struct tally_names *names, con
 
 static struct tally_object *find(struct tally_names *names)
 {
-	struct tally_build_id id = names->kernel_build_id;
+	struct tally_build_id id = names->kernel.build_id;
 	struct tally_object *found = NULL;
 	if (names->sources.vmlinux) {
 		if (tally_object_open(AT_FDCWD, names->sources.vmlinux, &found, NULL) < 0)
@@ -358,8 +365,7 @@ static struct tally_object *find(struct tally_names *names)
 								 tally_object_build_id(found), &id);
 		return found;
 	}
-	if (!id.size && !names->foreign_machine)
-		tally_kernel_running_build_id(&id);
+	tally_kernel_build_id(names, &id);
 	const struct tally_fetched_object *fetched = tally_objects_fetched(&names->objects, &id);
 	if (fetched && fetched->debug)
 		return tally_object_ref(fetched->debug);
@@ -371,7 +377,7 @@ static struct tally_object *find(struct tally_names *names)
 
 void tally_kernel_object_use(struct tally_names *names, struct tally_object *object)
 {
-	struct tally_object_entry *entry = &names->vmlinux;
+	struct tally_object_entry *entry = &names->kernel.vmlinux;
 	const char *symbol;
 	uint64_t linked;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
@@ -381,12 +387,12 @@ void tally_kernel_object_use(struct tally_names *names, struct tally_object *obj
 	if (object && reference &&
 	    (tally_symbols_value_in(object, symbol, &linked) ||
 	     (tally_objects_debug(entry) && tally_symbols_value_in(entry->debug, symbol, &linked))))
-		names->vmlinux_shift = (int64_t)(reference->file_offset - linked);
+		names->kernel.vmlinux_shift = (int64_t)(reference->file_offset - linked);
 }
 
 struct tally_object_entry *tally_kernel_object(struct tally_names *names)
 {
-	if (names->vmlinux.state == TALLY_OBJECT_UNTRIED)
+	if (names->kernel.vmlinux.state == TALLY_OBJECT_UNTRIED)
 		tally_kernel_object_use(names, find(names));
-	return names->vmlinux.object ? &names->vmlinux : NULL;
+	return names->kernel.vmlinux.object ? &names->kernel.vmlinux : NULL;
 }

@@ -55,7 +55,7 @@ struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t f
 /* True if names need debug information, and not only symbols. */
 static inline bool tally_names_reads_lines(const struct tally_names *names)
 {
-	return !names->no_inlines || names->wants_lines;
+	return !names->options.no_inlines || names->options.wants_lines;
 }
 
 /* In names_resolve.c: tally_names_resolve() for places that the recording has no names for. */

@@ -40,12 +40,14 @@ enum { LINE_BYTES_MIN = 32 /* of honest maps, on average */ };
 static bool may_be_its_map(const struct tally_names *names, uint32_t pid)
 {
 	uint64_t start_ns = tally_process_start_ns(pid);
-	if (names->perf_maps)
+	if (names->carried.perf_maps)
 		return true; /* it is being recorded */
-	if (names->foreign_machine)
+	if (names->kernel.is_foreign)
 		return false;
-	return start_ns ? !names->recorded_until_ns || start_ns <= names->recorded_until_ns
-			: !names->packed_section.bytes;
+	uint64_t until_ns = names->objects.times.until_ns;
+	if (start_ns)
+		return !until_ns || start_ns <= until_ns;
+	return !names->carried.section.bytes;
 }
 
 /* Reads the map's file, of at most `most` bytes.  Returns 1; 0 if there is none that can be read;
@@ -55,7 +57,8 @@ static int read_where_it_lies(struct tally_names *names, uint32_t pid, size_t mo
 {
 	if (!may_be_its_map(names, pid))
 		return 0;
-	int fd = tally_perf_map_open(pid, names->perf_maps ? names->perf_maps->began_ns : 0);
+	const struct tally_perf_maps *held = names->carried.perf_maps;
+	int fd = tally_perf_map_open(pid, held ? held->began_ns : 0);
 	names->gaps.distrusted_maps += fd == -EPERM;
 	if (fd < 0)
 		return 0;
@@ -64,13 +67,17 @@ static int read_where_it_lies(struct tally_names *names, uint32_t pid, size_t mo
 	return result == -EFBIG ? result : !result;
 }
 
-/* Appends the text of a process's perf map: of those held while recording (names->perf_maps), else
- * of the file where it is now.  Returns 1, 0 if there is none that can be trusted, or -errno. */
+/* Appends the text of a process's perf map: of those held while recording, else of the file where it
+ * is now.  Returns 1, 0 if there is none that can be trusted, or -errno. */
 static int perf_map_text(struct tally_names *names, uint32_t pid, size_t most,
 			 struct tally_buffer *text)
 {
-	int found = names->perf_maps ? tally_perf_maps_text(names->perf_maps, pid, text, most) : 0;
-	return found ? found : read_where_it_lies(names, pid, most, text);
+	if (names->carried.perf_maps) {
+		int found = tally_perf_maps_text(names->carried.perf_maps, pid, text, most);
+		if (found)
+			return found;
+	}
+	return read_where_it_lies(names, pid, most, text);
 }
 
 /* Appends the texts of a file's process and of the processes that it was copied from by forks, the
@@ -117,14 +124,14 @@ static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t f
 {
 	const uint64_t one = tally_input_limit(TALLY_INPUT_PERF_MAP),
 		       all = tally_input_limit(TALLY_INPUT_PERF_MAPS),
-		       left = all > names->perf_map_bytes ? all - names->perf_map_bytes : 0;
+		       used = names->carried.perf_map_bytes, left = all > used ? all - used : 0;
 	const size_t most = (size_t)(one < left ? one : left);
 	struct tally_buffer text = { .maximum = most + TALLY_BUFFER_READ_ROOM };
 	struct tally_symbols *symbols = NULL;
 	size_t skipped = 0;
 	char path[32];
 	int found = perf_map_texts(names, file, most, &text);
-	names->perf_map_bytes += text.length;
+	names->carried.perf_map_bytes += text.length;
 	const bool is_of_all = found == -EFBIG && left < one;
 	if (found == -EFBIG || (found > 0 && has_too_many_lines(&text, (size_t)one))) {
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map",
@@ -150,7 +157,8 @@ static bool find(const struct tally_names *names, const char *path,
 		 struct tally_simpleperf_file *out)
 {
 	size_t at = 0;
-	while (tally_simpleperf_next(names->listed.bytes, names->listed.size, &at, out) > 0)
+	while (tally_simpleperf_next(names->carried.listed.bytes, names->carried.listed.size, &at,
+				     out) > 0)
 		if (!strcmp(out->path, path))
 			return true;
 	return false;
@@ -165,7 +173,7 @@ static int listed_names_fill(struct tally_names *names, struct tally_name_table 
 	bool is_kernel = file == TALLY_FILE_KERNEL;
 	const char *path = is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(names->tasks, file);
 	uint64_t offset;
-	if (!names->listed.bytes || !find(names, path, &listed) || !listed.symbol_count)
+	if (!names->carried.listed.bytes || !find(names, path, &listed) || !listed.symbol_count)
 		return 0;
 	bool is_elf = listed.kind == TALLY_SIMPLEPERF_ELF,
 	     is_dex = listed.kind == TALLY_SIMPLEPERF_DEX;
@@ -195,17 +203,17 @@ enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 4 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
 {
-	struct tally_name_table *table = names->kernel;
+	struct tally_name_table *table = names->kernel.table;
 	if (!table) {
-		table = names->kernel = calloc(1, sizeof(*table));
+		table = names->kernel.table = calloc(1, sizeof(*table));
 		if (!table)
 			return NULL;
 		*table = (struct tally_name_table){ .is_open = true,
 						    .is_kernel = true,
-						    .is_read = names->kernel_tried,
+						    .is_read = names->kernel.is_tried,
 						    .kind = TALLY_FRAME_KERNEL };
 		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
-		names->kernel_tried = true;
+		names->kernel.is_tried = true;
 		if (listed_names_fill(names, table, TALLY_FILE_KERNEL) < 0)
 			return NULL;
 	}
@@ -227,7 +235,7 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 		     const char *path)
 {
 	/* the recording's own names lack it as well */
-	if (names->packed || entry->state != TALLY_OBJECT_CHANGED)
+	if (names->carried.names || entry->state != TALLY_OBJECT_CHANGED)
 		return;
 	char name[PATH_MAX];
 	tally_terminal_clean_name(path, name, sizeof(name));
@@ -322,7 +330,7 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 			return -ENOMEM;
 		if (!entry->object)
 			note_gap(names, entry, path);
-		const char *started = entry->object && !names->real_paths
+		const char *started = entry->object && !names->options.real_paths
 					      ? started_path(file, path, started_as,
 							     sizeof(started_as))
 					      : NULL;
@@ -350,7 +358,8 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
 {
 	if (file == TALLY_FILE_KERNEL)
-		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED
+		return names->kernel.table->is_read &&
+				       names->kernel.vmlinux.state == TALLY_OBJECT_UNTRIED
 			       ? NULL
 			       : tally_kernel_object(names);
 	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed ||
@@ -384,17 +393,18 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 	size_t size;
 	struct tally_buffer packed = { .maximum = 1 << 30 };
 	tally_object_image(entry->object, &size);
-	bool is_kept = names->cache && size >= KEPT_OBJECT_BYTES;
+	bool is_kept = names->tables.cache && size >= KEPT_OBJECT_BYTES;
 	tally_cache_key_add(&key, entry->object);
 	if (debug)
 		tally_cache_key_add(&key, debug);
-	if (is_kept && read_kept_symbols(table, names->cache, &key))
+	if (is_kept && read_kept_symbols(table, names->tables.cache, &key))
 		return 0;
 	int result = tally_symbols_from_object(entry->object, debug, &table->symbols, NULL);
 	if (result < 0)
 		table->symbols = NULL;
 	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
-		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes,
+		tally_cache_put(names->tables.cache, &key, tally_object_path(entry->object),
+				packed.bytes,
 				packed.length);
 	tally_buffer_release(&packed);
 	return result == -ENOMEM || entry->lack == -ENOMEM ? -ENOMEM : 0;
@@ -418,7 +428,7 @@ int tally_name_table_read(struct tally_names *names, struct tally_name_table *ta
 	table->lines_tried = true;
 	if (tally_lines_new(entry->object, tally_objects_debug(entry), &table->lines, NULL) < 0)
 		return -ENOMEM;
-	tally_lines_use_cache(table->lines, names->cache);
+	tally_lines_use_cache(table->lines, names->tables.cache);
 	return 0;
 }
 
@@ -445,7 +455,7 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 		*address = place->address + table->listed_shift;
 		return true;
 	}
-	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel_shift : 0);
+	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel.shift : 0);
 	return table->is_kernel || table->is_jit ||
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
 }
@@ -538,7 +548,7 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 				     ? tally_symbol_module(table->symbols, *symbol)
 				     : NULL;
 	char object[80], recorded[TALLY_MODULE_NAME_BYTES];
-	if (module && names->kernel_shift) {
+	if (module && names->kernel.shift) {
 		*symbol = NULL;
 		module = NULL;
 	}

@@ -89,8 +89,30 @@ void tally_names_init(struct tally_names *names, struct tally_tasks *tasks)
 
 void tally_names_use_cache(struct tally_names *names)
 {
-	if (!names->cache)
-		names->cache = tally_cache_open(NULL);
+	if (!names->tables.cache)
+		names->tables.cache = tally_cache_open(NULL);
+}
+
+void tally_names_set_kernel(struct tally_names *names, const char *release, bool is_foreign)
+{
+	names->kernel.release = release;
+	names->kernel.is_foreign = is_foreign;
+	names->objects.is_foreign = is_foreign;
+}
+
+void tally_names_set_kernel_build_id(struct tally_names *names, struct tally_build_id id)
+{
+	names->kernel.build_id = id;
+}
+
+void tally_names_omit_kernel(struct tally_names *names)
+{
+	names->kernel.is_tried = true;
+}
+
+void tally_names_use_text_pokes(struct tally_names *names, const struct tally_text_pokes *pokes)
+{
+	names->kernel.text_pokes = pokes;
 }
 
 void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources)
@@ -101,24 +123,24 @@ void tally_names_use_sources(struct tally_names *names, const struct tally_name_
 
 void tally_names_release(struct tally_names *names)
 {
-	tally_object_unref(names->vmlinux.object);
-	tally_object_unref(names->vmlinux.debug);
+	tally_object_unref(names->kernel.vmlinux.object);
+	tally_object_unref(names->kernel.vmlinux.debug);
 	for (size_t i = 0; i < names->tables.count; i++)
 		tally_name_table_release(&names->tables.items[i]);
-	if (names->kernel)
-		tally_name_table_release(names->kernel);
-	free(names->kernel);
-	tally_packed_codes_free(names->packed_codes);
-	tally_packed_names_free(names->packed);
-	tally_cache_close(names->cache);
+	if (names->kernel.table)
+		tally_name_table_release(names->kernel.table);
+	free(names->kernel.table);
+	tally_packed_codes_free(names->carried.codes);
+	tally_packed_names_free(names->carried.names);
+	tally_cache_close(names->tables.cache);
 	tally_vector_release(&names->tables);
 	tally_vector_release(&names->functions);
 	tally_vector_release(&names->frames);
-	tally_map_release(&names->function_index);
+	tally_map_release(&names->functions.index);
 	tally_strings_release(&names->strings);
 	tally_objects_release(&names->objects);
 	tally_buffer_release(&names->gaps.details);
-	tally_vector_release(&names->partial);
+	tally_vector_release(&names->gaps.partial);
 }
 
 int tally_names_note_partial(struct tally_names *names, const char *object, const char *companion)
@@ -127,17 +149,17 @@ int tally_names_note_partial(struct tally_names *names, const char *object, cons
 					       tally_strings_intern(&names->strings, companion) };
 	if (names->strings.failed)
 		return -ENOMEM;
-	for (size_t i = 0; i < names->partial.count; i++)
-		if (names->partial.items[i].object == partial.object)
+	for (size_t i = 0; i < names->gaps.partial.count; i++)
+		if (names->gaps.partial.items[i].object == partial.object)
 			return 0;
-	if (!names->partial.count) {
+	if (!names->gaps.partial.count) {
 		tally_terminal_clean_name(tally_object_short(object), names->gaps.partial_object,
 					  sizeof(names->gaps.partial_object));
 		tally_terminal_clean_name(companion, names->gaps.companion,
 					  sizeof(names->gaps.companion));
 	}
 	names->gaps.partial_objects++;
-	return tally_vector_push(&names->partial, partial);
+	return tally_vector_push(&names->gaps.partial, partial);
 }
 
 struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
@@ -217,7 +239,7 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	if (!slot)
 		return TALLY_STRING_NONE;
 	if (added) {
-		char *readable = names->keep_mangled ? NULL : tally_demangle(text);
+		char *readable = names->options.keep_mangled ? NULL : tally_demangle(text);
 		*slot = tally_strings_intern(&names->strings, readable ? readable : text);
 		free(readable);
 	}
@@ -243,7 +265,7 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
 		return UINT32_MAX;
 	for (uint64_t key = function_key(&function, file);; key++) {
 		bool added;
-		uint64_t *slot = tally_map_put(&names->function_index, key, &added);
+		uint64_t *slot = tally_map_put(&names->functions.index, key, &added);
 		if (!slot)
 			return UINT32_MAX;
 		if (added) {
@@ -340,7 +362,8 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 			      uint64_t *symbol_offset)
 {
 	uint64_t ignored, *offset = symbol_offset ? symbol_offset : &ignored;
-	if (names->asked && tally_place_table_intern(names->asked, place) == UINT32_MAX)
+	struct tally_place_table *asked = names->options.asked;
+	if (asked && tally_place_table_intern(asked, place) == UINT32_MAX)
 		return UINT32_MAX;
 	uint32_t file = tally_names_file(names, place);
 	if (file == TALLY_FILE_NONE)

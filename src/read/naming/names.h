@@ -9,13 +9,11 @@
 
 #include "base/buffer.h"
 #include "naming/frame_kind.h"
+#include "naming/names_parts.h"
 #include "task/objects.h"
 #include "task/tasks.h"
 
 struct tally_buffer;
-struct tally_disk_cache;
-struct tally_name_table;
-struct tally_packed_names;
 struct tally_perf_maps;
 struct tally_place_table;
 struct tally_text_pokes;
@@ -144,6 +142,11 @@ struct tally_names_gaps {
 	size_t refused_objects;
 	char refused_object[80];
 	struct tally_buffer details; /* a line for each file that the messages are about */
+	/* string ids of the objects counted in partial_objects, and of their companions */
+	struct {
+		struct tally_names_partial { uint32_t object, companion; } *items;
+		size_t count, capacity;
+	} partial;
 };
 
 /* Sources of names, besides the files of the recording.  Zero-initialised is valid.  The texts must
@@ -167,56 +170,48 @@ struct tally_name_sources {
 	const char *kallsyms;
 };
 
+/* How to name.  Zero-initialised is valid; may be changed between calls. */
+struct tally_name_options {
+	/* only name the symbols' functions, without inlined ones; without lines, too, unless
+	 * `wants_lines`: then places have the lines of the code that was inlined there */
+	bool no_inlines, wants_lines;
+	bool keep_mangled;
+	/* name objects by their files' own paths, not by those that started them */
+	bool real_paths;
+	/* collects the places that tally_names_function() is called for; NULL: not collected */
+	struct tally_place_table *asked;
+};
+
+/* Interned functions. */
+struct tally_functions {
+	struct tally_function *items;
+	size_t count, capacity;
+	struct tally_map index;
+	size_t told_apart; /* `count` at the last tally_names_tell_apart() */
+};
+
+/* Frames of the places that were resolved. */
+struct tally_name_frames {
+	struct tally_place_frame *items;
+	size_t count, capacity;
+};
+
+/* A name is made in this order: from what the recording carries (names_recorded.c), else from the
+ * table of its file (name_tables.c) or of the kernel (kernel_names.c).  names.c and names_resolve.c
+ * intern the functions, with `options`; names_apart.c tells them apart.  Only this room uses
+ * `tables`, `kernel` and `carried`. */
 struct tally_names {
 	struct tally_tasks *tasks;
 	struct tally_objects objects;
 	struct tally_strings strings; /* names and objects */
-	struct { struct tally_function *items; size_t count, capacity; } functions;
-	struct { struct tally_place_frame *items; size_t count, capacity; } frames;
-	struct tally_map function_index;
-	/* by file id of the tasks */
-	struct { struct tally_name_table *items; size_t count, capacity; } tables;
-	struct tally_name_table *kernel;
-	bool kernel_tried;
+	struct tally_functions functions;
+	struct tally_name_frames frames;
+	struct tally_name_tables tables;
+	struct tally_kernel_naming kernel;
+	struct tally_carried_names carried;
 	struct tally_name_sources sources;
-	/* the recorded kernel's file, once it was searched for */
-	struct tally_object_entry vmlinux;
-	/* recorded kernel addresses minus those of the kernel's table */
-	int64_t kernel_shift;
-	int64_t vmlinux_shift;  /* recorded kernel addresses minus those in vmlinux */
-	const char *kernel_release; /* recorded; NULL: not known */
-	/* recorded on another kernel: this machine's kallsyms must not be used */
-	bool foreign_machine;
-	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
-	/* collects the places that tally_names_function() is called for; NULL: not collected */
-	struct tally_place_table *asked;
-	bool keep_mangled;
-	/* only name the symbols' functions, without inlined ones; without lines, too, unless
-	 * `wants_lines`: then places have the lines of the code that was inlined there */
-	bool no_inlines, wants_lines;
-	/* name objects by their files' own paths, not by those that started them */
-	bool real_paths;
-	size_t told_apart; /* number of `functions` at the last tally_names_tell_apart() */
-	/* changes to the kernel's code, applied when it is read; NULL: none */
-	const struct tally_text_pokes *text_pokes;
-	/* perf maps held while recording; NULL: none, they are read where they are now */
-	const struct tally_perf_maps *perf_maps;
-	uint64_t perf_map_bytes; /* of all perf maps that were read */
-	/* when the recording's file was last written, CLOCK_REALTIME; 0: not known */
-	uint64_t recorded_until_ns;
-	struct tally_disk_cache *cache; /* NULL: nothing is cached for the next run */
-	/* symbols by file, from simpleperf's recordings; NULL: none */
-	struct { const void *bytes; size_t size; } listed;
-	/* the recording's own section with names; NULL: none */
-	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section;
-	/* the names in that section; NULL: none */
-	struct tally_packed_names *packed;
-	/* the code in that section; NULL: none, or not read */
-	struct tally_packed_codes *packed_codes;
+	struct tally_name_options options;
 	struct tally_names_gaps gaps;
-	/* string ids of the objects counted in gaps.partial_objects, and of their companions */
-	struct { struct tally_names_partial { uint32_t object, companion; } *items;
-		 size_t count, capacity; } partial;
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
@@ -226,6 +221,46 @@ void tally_names_use_cache(struct tally_names *names);
 /* Uses the names that the recording carries (tally's own section).  Files and the kernel are used
  * only for places that it has no names for.  The bytes must outlive the names. */
 void tally_names_use_packed(struct tally_names *names, const void *section, size_t size);
+
+/* True if the recording carries names, and they can be read. */
+static inline bool tally_names_are_carried(const struct tally_names *names)
+{
+	return names->carried.names != NULL;
+}
+
+/* True if the carried names know the object of a file. */
+bool tally_names_carry_object(const struct tally_names *names, uint32_t file);
+
+/* The symbols by file that simpleperf's recordings carry.  The bytes must outlive the names. */
+void tally_names_use_listed(struct tally_names *names, const void *bytes, size_t size);
+
+/* The perf maps held while recording; NULL: none, they are read where they are now.  They must
+ * outlive the names. */
+void tally_names_use_perf_maps(struct tally_names *names, const struct tally_perf_maps *maps);
+
+/* The changes to the kernel's code, applied when it is read.  They must outlive the names. */
+void tally_names_use_text_pokes(struct tally_names *names, const struct tally_text_pokes *pokes);
+
+/* Sets the recorded kernel: its release (NULL: not known; the text must outlive the names), and
+ * whether it or its machine is another than this one, so that this machine's kallsyms must not be
+ * used. */
+void tally_names_set_kernel(struct tally_names *names, const char *release, bool is_foreign);
+void tally_names_set_kernel_build_id(struct tally_names *names, struct tally_build_id id);
+
+/* Return what was set: whether it is known which kernel was recorded, and whether it is another than
+ * this machine's. */
+static inline bool tally_names_know_kernel(const struct tally_names *names)
+{
+	return names->kernel.build_id.size || names->kernel.release;
+}
+
+static inline bool tally_names_are_foreign(const struct tally_names *names)
+{
+	return names->kernel.is_foreign;
+}
+
+/* The kernel's places get no names. */
+void tally_names_omit_kernel(struct tally_names *names);
 
 /* Call this before anything is named. */
 void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources);

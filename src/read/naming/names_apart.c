@@ -58,7 +58,7 @@ static size_t version_at(const char *text)
 
 static uint32_t signature_of(struct tally_names *names, const struct tally_function *function)
 {
-	char *readable = names->keep_mangled
+	char *readable = names->options.keep_mangled
 				 ? NULL
 				 : tally_demangle_signature(text_of(names, function->symbol));
 	if (!readable)
@@ -462,7 +462,7 @@ int tally_names_tell_apart(struct tally_names *names)
 {
 	struct telling telling = { .names = names };
 	size_t count = names->functions.count;
-	if (names->told_apart == count)
+	if (names->functions.told_apart == count)
 		return 0;
 	telling.order = malloc((count + 1) * sizeof(*telling.order));
 	if (!telling.order)
@@ -483,7 +483,7 @@ int tally_names_tell_apart(struct tally_names *names)
 			tell_group(&telling, telling.order + i, end - i);
 	}
 	free(telling.order);
-	names->told_apart = count;
+	names->functions.told_apart = count;
 	return names->strings.failed ? -ENOMEM : 0;
 }
 
@@ -562,7 +562,7 @@ void tally_names_full_text(const struct tally_names *names, uint32_t number,
 {
 	const struct tally_function *function = &names->functions.items[number];
 	const char *bare = text_of(names, function->bare), *plain = text_of(names, function->plain);
-	char *signature = function->symbol == NONE || names->keep_mangled
+	char *signature = function->symbol == NONE || names->options.keep_mangled
 				  ? NULL
 				  : tally_demangle_signature(text_of(names, function->symbol));
 	size_t length = signature ? version_at(signature) : 0;

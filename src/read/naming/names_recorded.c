@@ -12,24 +12,42 @@
 
 void tally_names_use_packed(struct tally_names *names, const void *section, size_t size)
 {
-	names->packed_section.bytes = section;
-	names->packed_section.size = size;
+	names->carried.section.bytes = section;
+	names->carried.section.size = size;
+}
+
+void tally_names_use_listed(struct tally_names *names, const void *bytes, size_t size)
+{
+	names->carried.listed.bytes = bytes;
+	names->carried.listed.size = size;
+}
+
+void tally_names_use_perf_maps(struct tally_names *names, const struct tally_perf_maps *maps)
+{
+	names->carried.perf_maps = maps;
+}
+
+bool tally_names_carry_object(const struct tally_names *names, uint32_t file)
+{
+	return names->carried.names &&
+	       tally_packed_names_object(names->carried.names, names->tasks, file);
 }
 
 /* Reads the names on first use. */
 static struct tally_packed_names *packed_of(struct tally_names *names)
 {
-	const void *section = names->packed_section.bytes;
-	if (names->packed_section.is_read || !section)
-		return names->packed;
-	int result = tally_packed_names_read(section, names->packed_section.size, &names->packed);
-	names->packed_section.is_read = true;
+	const void *section = names->carried.section.bytes;
+	if (names->carried.section.is_read || !section)
+		return names->carried.names;
+	int result = tally_packed_names_read(section, names->carried.section.size,
+					     &names->carried.names);
+	names->carried.section.is_read = true;
 	names->gaps.packed_damaged = result == -EBADMSG;
 	names->gaps.packed_newer = result == -ENOTSUP;
-	for (size_t i = 0; names->packed && i < names->packed->partial.count; i++)
-		tally_names_note_partial(names, names->packed->partial.items[i].object,
-					 names->packed->partial.items[i].companion);
-	return names->packed;
+	for (size_t i = 0; names->carried.names && i < names->carried.names->partial.count; i++)
+		tally_names_note_partial(names, names->carried.names->partial.items[i].object,
+					 names->carried.names->partial.items[i].companion);
+	return names->carried.names;
 }
 
 static bool is_fetched(const struct tally_names *names, const struct tally_object_entry *entry)
@@ -88,14 +106,16 @@ const struct tally_packed_code *tally_names_recorded_code(struct tally_names *na
 	const struct tally_packed_place *known = tally_names_recorded_place(names, place);
 	if (!known)
 		return NULL;
-	if (!names->packed_section.code_is_read)
-		names->gaps.packed_damaged |= tally_packed_codes_read(
-						      names->packed_section.bytes,
-						      names->packed_section.size, names->packed,
-						      &names->packed_codes) == -EBADMSG;
-	names->packed_section.code_is_read = true;
-	uint32_t function = names->packed->frames.items[known->first + known->count - 1].function;
-	return names->packed_codes ? tally_packed_code_find(names->packed_codes, function) : NULL;
+	struct tally_carried_names *carried = &names->carried;
+	if (!carried->section.code_is_read) {
+		int result = tally_packed_codes_read(carried->section.bytes, carried->section.size,
+						     carried->names, &carried->codes);
+		names->gaps.packed_damaged |= result == -EBADMSG;
+	}
+	carried->section.code_is_read = true;
+	uint32_t last = known->first + known->count - 1;
+	uint32_t function = carried->names->frames.items[last].function;
+	return names->carried.codes ? tally_packed_code_find(names->carried.codes, function) : NULL;
 }
 
 struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file)
@@ -105,10 +125,10 @@ struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t f
 	if (is_file)
 		id = names->tasks->files.items[file].build_id;
 	else if (file == TALLY_FILE_KERNEL)
-		id = names->kernel_build_id;
-	const struct tally_packed_object *packed = !id.size && names->packed
+		id = names->kernel.build_id;
+	const struct tally_packed_object *packed = !id.size && names->carried.names
 							   ? tally_packed_names_object(
-								     names->packed, names->tasks,
+								     names->carried.names, names->tasks,
 								     file)
 							   : NULL;
 	if (packed)
@@ -127,7 +147,7 @@ static uint32_t intern_text(struct tally_names *names, const char *text)
 
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
-	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
+	char *readable = text && !names->options.keep_mangled ? tally_demangle(text) : NULL;
 	uint32_t id = intern_text(names, readable ? readable : text);
 	free(readable);
 	return id;
@@ -143,12 +163,12 @@ static const char *object_of(const struct tally_names *names, uint32_t file,
 		return jit;
 	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
 		       !names->tasks->files.items[file].pid;
-	return names->real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;
+	return names->options.real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;
 }
 
 static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32_t number)
 {
-	struct tally_packed_function *packed = &names->packed->functions.items[number];
+	struct tally_packed_function *packed = &names->carried.names->functions.items[number];
 	if (packed->known == UINT32_MAX) {
 		struct tally_function function = {
 			.name = intern_name(names, packed->name),
@@ -169,7 +189,7 @@ uint32_t tally_names_recorded_function(struct tally_names *names, const struct t
 				       const struct tally_packed_place *packed, uint64_t *offset)
 {
 	const struct tally_packed_frame *frame =
-		&names->packed->frames.items[packed->first + packed->count - 1];
+		&names->carried.names->frames.items[packed->first + packed->count - 1];
 	*offset = packed->offset;
 	return intern_function(names, tally_names_file(names, place), frame->function);
 }
@@ -188,7 +208,7 @@ static int name_place(struct tally_names *names, const struct tally_place *place
 					  .is_charged = is_charged,
 					  .moved = is_charged ? packed->moved : 0 };
 	for (uint32_t i = skipped; i < count; i++) {
-		const struct tally_packed_frame *from = &names->packed->frames.items[first + i];
+		const struct tally_packed_frame *from = &names->carried.names->frames.items[first + i];
 		bool has_file = from->file && tally_names_reads_lines(names);
 		struct tally_place_frame frame = {
 			.function = intern_function(names, file, from->function),
@@ -226,7 +246,7 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 			tally_names_recorded_place(names, &places[i]);
 		if (packed)
 			split->keys[split->known_count++] = (struct tally_radix_item){
-				(uint64_t)(packed - names->packed->places.items), (uint32_t)i
+				(uint64_t)(packed - names->carried.names->places.items), (uint32_t)i
 			};
 		else
 			split->left[split->left_count++] = (uint32_t)i;
@@ -296,7 +316,7 @@ int tally_names_resolve(struct tally_names *names, const struct tally_place *pla
 			struct tally_place_name *out)
 {
 	int result = resolve(names, places, count, out);
-	for (size_t i = 0; !result && names->no_inlines && i < count; i++)
+	for (size_t i = 0; !result && names->options.no_inlines && i < count; i++)
 		drop_inlined(names, &out[i]);
 	return !result && names->strings.failed ? -ENOMEM : result;
 }
@@ -304,7 +324,7 @@ int tally_names_resolve(struct tally_names *names, const struct tally_place *pla
 uint32_t tally_names_source_function(struct tally_names *names, const struct tally_place *place)
 {
 	struct tally_place_name name;
-	if (names->no_inlines || names->asked)
+	if (names->options.no_inlines || names->options.asked)
 		return tally_names_function(names, place, NULL);
 	return tally_names_resolve(names, place, 1, &name) < 0
 		       ? UINT32_MAX

@@ -107,7 +107,9 @@ static int see_text(struct job *job, const char *text)
 		return -ENOMEM;
 	if (!added)
 		return 0;
-	struct fresh_text fresh = { text, job->names->keep_mangled ? NULL : tally_demangle(text) };
+	struct fresh_text fresh = { text, NULL };
+	if (!job->names->options.keep_mangled)
+		fresh.readable = tally_demangle(text);
 	return tally_vector_push(&job->fresh, fresh);
 }
 
@@ -139,7 +141,7 @@ static int find_file_lines(struct job *job, const struct asked *asked)
 {
 	const struct tally_names *names = job->names;
 	uint64_t moved = job->table->is_kernel
-				 ? (uint64_t)(names->kernel_shift - names->vmlinux_shift)
+				 ? (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift)
 				 : 0;
 	for (size_t i = 0; moved && i < asked->count; i++)
 		asked->addresses[i] += moved;

@@ -6,7 +6,6 @@
 #include "base/terminal.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
-#include "naming/packed_names.h"
 #include "object/debuginfod.h"
 
 #include <errno.h>
@@ -112,10 +111,9 @@ static void note_unfetched(struct tally_names *names, const struct tally_build_i
 static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *server)
 {
 	struct tally_names *names = fetching->names;
-	struct tally_build_id id = names->kernel_build_id;
+	struct tally_build_id id;
 	struct tally_object *vmlinux = NULL;
-	if (tally_kernel_object(names) ||
-	    (!id.size && (names->foreign_machine || !tally_kernel_running_build_id(&id))))
+	if (tally_kernel_object(names) || !tally_kernel_build_id(names, &id))
 		return 0;
 	fetching->object = "vmlinux";
 	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
@@ -244,10 +242,11 @@ static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 		return NULL;
 	/* A recording that carries its names gives the same report on every machine: it knows the
 	 * object of each file that was there when the names were packed. */
-	if (names->packed)
-		return tally_packed_names_object(names->packed, names->tasks, file)
-			       ? &names->gaps.nameless
-			       : &names->gaps.absent;
+	if (tally_names_are_carried(names)) {
+		if (tally_names_carry_object(names, file))
+			return &names->gaps.nameless;
+		return &names->gaps.absent;
+	}
 	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
 								   file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED)

@@ -618,8 +618,8 @@ static void put_places(struct packer *packer)
 
 static void put_partial(struct packer *packer)
 {
-	for (size_t i = 0; i < packer->names->partial.count; i++) {
-		const struct tally_names_partial *partial = &packer->names->partial.items[i];
+	for (size_t i = 0; i < packer->names->gaps.partial.count; i++) {
+		const struct tally_names_partial *partial = &packer->names->gaps.partial.items[i];
 		uint64_t object = pack_string(packer, tally_strings_text(&packer->names->strings,
 									 partial->object));
 		packer->strings.failed |= !object;

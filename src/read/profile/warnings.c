@@ -377,7 +377,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "%s record%s skipped\n", tally_number(counts->unknown),
 				    either(counts->unknown, " of an unknown type was",
 					   "s of unknown types were"));
-	warn_names(&recording->names.gaps, recording->names.packed != NULL, out);
+	warn_names(&recording->names.gaps, tally_names_are_carried(&recording->names), out);
 	if (recording->names.sources.verbose && recording->names.gaps.details.length)
 		tally_buffer_append(out, recording->names.gaps.details.bytes,
 				    recording->names.gaps.details.length);

@@ -95,11 +95,27 @@ static int apply_build_ids(struct tally_recording *recording)
 			continue;
 		memcpy(id.bytes, one->bytes, one->size);
 		if (names_kernel(one->filename))
-			recording->names.kernel_build_id = id;
+			tally_names_set_kernel_build_id(&recording->names, id);
 		else if (tally_tasks_build_id(&recording->tasks, one->filename, &id) < 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* True if the recorded machine (NULL or "": not known) or kernel is not the running one. */
+static bool is_another(const struct tally_recording *recording, const char *machine,
+		       const char *release, const struct utsname *here)
+{
+	if (!machine || !*machine) {
+		if (tally_perfdata_is_swapped(recording->data))
+			return true;
+	} else if (!tally_arch_related(recording->arch, tally_arch_host()) ||
+		   (!recording->arch && strcmp(machine, here->machine))) {
+		return true;
+	}
+	if (release)
+		return strcmp(release, here->release) != 0;
+	return recording->kernel.is_another;
 }
 
 static void see_machine(struct tally_recording *recording)
@@ -107,27 +123,22 @@ static void see_machine(struct tally_recording *recording)
 	struct utsname here;
 	const char *machine = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_ARCH);
 	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
-	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data),
-	     is_foreign;
-	struct tally_names *names = &recording->names;
+	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data);
+	bool is_foreign = false;
+	struct tally_objects *objects = &recording->names.objects;
 	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
 	bool has_border = recording->arch == TALLY_ARCH_X86_64 ||
 			  recording->arch == TALLY_ARCH_ARM64;
 	recording->tasks.kernel_start = has_border ? 1ull << 63 : 0;
-	names->objects.arch = recording->arch;
-	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine)
-							: TALLY_UNWIND_OTHER;
-	names->kernel_release = release || !recording->kernel.release[0]
-					? release
-					: recording->kernel.release;
-	if (uname(&here) < 0)
-		return;
-	is_foreign = is_told ? !tally_arch_related(recording->arch, tally_arch_host()) ||
-				       (!recording->arch && strcmp(machine, here.machine))
-			     : is_swapped;
-	names->foreign_machine = is_foreign || (release ? strcmp(release, here.release) != 0
-							: recording->kernel.is_another);
-	names->objects.is_foreign = names->foreign_machine;
+	objects->arch = recording->arch;
+	objects->machine = TALLY_UNWIND_OTHER;
+	if (is_told || !is_swapped)
+		objects->machine = tally_unwind_machine_named(machine);
+	if (uname(&here) == 0)
+		is_foreign = is_another(recording, machine, release, &here);
+	if (!release && recording->kernel.release[0])
+		release = recording->kernel.release;
+	tally_names_set_kernel(&recording->names, release, is_foreign);
 }
 
 /* Takes ownership of `data`. */
@@ -139,7 +150,7 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_names_init(&recording->names, &recording->tasks);
-	recording->names.text_pokes = &recording->text_pokes;
+	tally_names_use_text_pokes(&recording->names, &recording->text_pokes);
 	recording->endings.keeps_threads = true;
 	recording->data = data;
 	recording->filter.takes_all = true;
@@ -159,10 +170,8 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	}
 	struct tally_feature_bytes listed = tally_perfdata_feature(data,
 								   TALLY_FEATURE_SIMPLEPERF_FILE);
-	if (listed.bytes && !tally_perfdata_is_pipe(data) && !tally_perfdata_is_swapped(data)) {
-		recording->names.listed.bytes = listed.bytes;
-		recording->names.listed.size = listed.size;
-	}
+	if (listed.bytes && !tally_perfdata_is_pipe(data) && !tally_perfdata_is_swapped(data))
+		tally_names_use_listed(&recording->names, listed.bytes, listed.size);
 	*out = recording;
 	return 0;
 }
@@ -209,7 +218,7 @@ static void see_times(struct tally_recording *recording)
 	uint32_t version = tally_reader_u32(&reader);
 	tally_reader_u32(&reader); /* the clock's number */
 	uint64_t wall_ns = tally_reader_u64(&reader), clock_ns = tally_reader_u64(&reader);
-	times->until_ns = recording->names.recorded_until_ns;
+	times->until_ns = recording->path ? last_written_ns(recording->path) : 0;
 	times->wall_offset_ns = !reader.failed && version == 1 && wall_ns > clock_ns
 					? wall_ns - clock_ns
 					: 0;
@@ -231,7 +240,6 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	}
 	(*out)->tasks.jits->recall = recall_jit;
 	(*out)->tasks.jits->context = *out;
-	(*out)->names.recorded_until_ns = last_written_ns(path);
 	see_times(*out);
 	tally_off_cpu_look(*out);
 	return 0;
@@ -286,7 +294,7 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 
 int tally_recording_prepare_packing(struct tally_recording *recording)
 {
-	recording->names.keep_mangled = true;
+	recording->names.options.keep_mangled = true;
 	/* names don't depend on how long tasks waited */
 	recording->off_cpu.is_due = false;
 	tally_names_use_cache(&recording->names);
@@ -493,9 +501,8 @@ static bool fits_running_kernel(struct tally_recording *recording,
 /* Without a build-id and release, the kernel's maps are the only evidence. */
 static void see_kernel_map(struct tally_recording *recording, const struct tally_record *record)
 {
-	const struct tally_names *names = &recording->names;
 	char release[TALLY_KERNEL_RELEASE_BYTES];
-	if (names->kernel_build_id.size || names->kernel_release)
+	if (tally_names_know_kernel(&recording->names))
 		return;
 	bool is_module = tally_kernel_module_is_anothers(record, release);
 	if (is_module)

@@ -407,7 +407,7 @@ static int is_whole(struct tally_recording *recording, const struct tally_record
 								   .kernel);
 	uint64_t address, outermost = 0;
 	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod ||
-	    names->asked)
+	    names->options.asked)
 		return 0;
 	while (tally_chain_walk_next(&walk, &address))
 		outermost = address - walk.is_return;

@@ -309,7 +309,7 @@ static void see_frames(struct maker *maker, const struct tally_line_answer *answ
 	if (instruction->line != UINT32_MAX)
 		out->lines.items[instruction->line].instructions++;
 	if (answer->count > 1 && frame != own && frame->function) {
-		char *readable = maker->names->keep_mangled ? NULL
+		char *readable = maker->names->options.keep_mangled ? NULL
 							    : tally_demangle(frame->function);
 		instruction->inlined = tally_strings_intern(&out->strings,
 							    readable ? readable : frame->function);
@@ -348,7 +348,7 @@ static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
 	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
 						      address - maker->code.shown, offset);
-	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
+	char *readable = name && !maker->names->options.keep_mangled ? tally_demangle(name) : NULL;
 	if (readable || !name)
 		return readable;
 	return strdup(name);

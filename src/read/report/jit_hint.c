@@ -231,7 +231,7 @@ static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
 static bool runs_on(const struct tally_names *names, uint32_t pid, const char *comm)
 {
 	char now[32];
-	return pid && pid <= INT32_MAX && !names->foreign_machine &&
+	return pid && pid <= INT32_MAX && !tally_names_are_foreign(names) &&
 	       tally_proc_comm((pid_t)pid, now, sizeof(now)) >= 0 && !strcmp(now, comm);
 }
 

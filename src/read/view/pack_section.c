@@ -70,7 +70,7 @@ static int name_branches(struct tally_recording *recording, const struct tally_s
 	return 0;
 }
 
-/* Names the addresses that scripts print by name; `names.asked` collects them. */
+/* Names the addresses that scripts print by name; `names.options.asked` collects them. */
 static int name_as_scripts_do(struct tally_recording *recording, struct tally_event_text *trace,
 			      struct tally_error *err)
 {
@@ -114,8 +114,8 @@ static int find_others(const char *path, const struct tally_pack_options *option
 	int result = tally_recording_open(path, &recording, err);
 	if (result)
 		goto out;
-	recording->names.asked = others;
-	recording->names.perf_maps = options->perf_maps;
+	recording->names.options.asked = others;
+	tally_names_use_perf_maps(&recording->names, options->perf_maps);
 	recording->tasks.jits->files = options->jit_files;
 	tally_names_use_cache(&recording->names);
 	trace->recording = recording;
@@ -148,7 +148,7 @@ static int read_profile(const char *path, const struct tally_pack_options *optio
 	if (options->excerpt)
 		tally_perfdata_replace_data(recording->data, options->excerpt->bytes,
 					    options->excerpt->length);
-	recording->names.perf_maps = options->perf_maps;
+	tally_names_use_perf_maps(&recording->names, options->perf_maps);
 	recording->tasks.jits->files = options->jit_files;
 	if (options->names)
 		tally_names_use_sources(&recording->names, options->names);

@@ -54,10 +54,10 @@ static void use_options(const struct tally_view_options *options,
 	recording->has_signed_sums = options->has_signed_sums;
 	if (options->names_nothing)
 		return;
-	names->keep_mangled = options->keep_mangled;
-	names->no_inlines = options->no_inlines;
-	names->wants_lines = options->wants_lines;
-	names->real_paths = options->real_paths;
+	names->options.keep_mangled = options->keep_mangled;
+	names->options.no_inlines = options->no_inlines;
+	names->options.wants_lines = options->wants_lines;
+	names->options.real_paths = options->real_paths;
 	if (options->wants_code && recording->tasks.jits)
 		recording->tasks.jits->wants_code = true;
 	tally_names_use_cache(names);

@@ -121,10 +121,10 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const char *object = tally_names_mapped_object(
 		names, names->frames.items[name->first + name->count - 1].function, map);
-	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+	for (uint32_t i = names->options.no_inlines ? name->count - 1 : 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
 		const char *file = source_of(
-			names, names->no_inlines ? &names->frames.items[name->first] : frame);
+			names, names->options.no_inlines ? &names->frames.items[name->first] : frame);
 		bool named = names->functions.items[frame->function].name != TALLY_STRING_NONE;
 		struct tally_json json = { .out = out };
 		char address[24];
@@ -143,7 +143,7 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 			tally_json_text(&json, "object", object);
 		if (lines->parts & TALLY_FRAME_SOURCE)
 			put_json_source(&json, file,
-					names->no_inlines ? names->frames.items[name->first].line
+					names->options.no_inlines ? names->frames.items[name->first].line
 							  : frame->line);
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
@@ -160,7 +160,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const struct tally_place_frame *source = &names->frames.items[name->first];
 	uint32_t symbol = source[name->count - 1].function,
-		 function = names->no_inlines ? symbol : source->function;
+		 function = names->options.no_inlines ? symbol : source->function;
 	const char *file = source_of(names, source);
 	if (lines->parts & TALLY_FRAME_SYMBOL) {
 		tally_csv_quote(out, tally_names_text(names, function), ",");
@@ -189,7 +189,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 static void put_names(struct tally_buffer *out, const struct tally_names *names,
 		      const struct tally_place_name *name)
 {
-	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+	for (uint32_t i = names->options.no_inlines ? name->count - 1 : 0; i < name->count; i++) {
 		tally_buffer_text(
 			out,
 			tally_names_text(names, names->frames.items[name->first + i].function));
@@ -229,7 +229,7 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 {
 	struct tally_names *names = lines->names;
 	size_t frames = names->frames.count;
-	bool is_one = names->no_inlines || lines->parts & TALLY_FRAME_ALONE;
+	bool is_one = names->options.no_inlines || lines->parts & TALLY_FRAME_ALONE;
 	bool has_lines = lines->parts & TALLY_FRAME_SOURCE;
 	struct tally_place_frame only = { .file = TALLY_STRING_NONE };
 	struct tally_place_name name = { .count = 1 };
@@ -241,10 +241,10 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 		name.first = (uint32_t)names->frames.count - 1;
 	} else {
 		/* Source lines need the inlined functions even when those are not shown. */
-		bool no_inlines = names->no_inlines;
-		names->no_inlines &= !has_lines;
+		bool no_inlines = names->options.no_inlines;
+		names->options.no_inlines &= !has_lines;
 		int result = tally_names_resolve(names, place, 1, &name);
-		names->no_inlines = no_inlines;
+		names->options.no_inlines = no_inlines;
 		if (result < 0)
 			return -ENOMEM;
 	}
