@@ -45,7 +45,7 @@ static int read_samples(struct bench *bench)
 	struct tally_record record;
 	struct tally_error err;
 	int got;
-	bench->recording->leaves_only = true;
+	bench->recording->options.leaves_only = true;
 	while ((got = tally_recording_next(bench->recording, &raw, &record, &err)) > 0) {
 		if (record.header.type != TALLY_RECORD_SAMPLE || !record.sample.stack ||
 		    bench->count == bench->limit)

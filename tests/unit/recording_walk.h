@@ -47,7 +47,7 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 		return result;
 	}
 	walk->opened = true;
-	recording->keep_groups = records;
+	recording->options.keep_groups = records;
 	recording_walk_spare_names(recording);
 	struct tally_script_clock clock = { .nanoseconds = true, .since_last = true };
 	struct tally_script_fields fields;

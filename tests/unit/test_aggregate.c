@@ -51,7 +51,7 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 	size_t events;
 	assert_int_equal(
 		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	recording->marks_cut = true;
+	recording->options.marks_cut = true;
 	while (tally_recording_next(recording, &raw, &record, NULL) > 0) {
 		char buffer[16];
 		if (record.header.type != TALLY_RECORD_SAMPLE)

@@ -133,7 +133,7 @@ static bool check(const char *path, size_t causes[CAUSES], size_t *unlike)
 	    tally_recording_open(path, &chains->recording, &err) < 0)
 		return false;
 	dwfl_oracle_init(chains->theirs);
-	chains->recording->leaves_only = true;
+	chains->recording->options.leaves_only = true;
 	struct tally_tasks *tasks = &chains->recording->tasks;
 	while (tally_recording_next(chains->recording, &raw, &record, &err) > 0) {
 		const struct tally_sample *sample = &record.sample;

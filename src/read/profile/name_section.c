@@ -5,6 +5,7 @@
 #include "naming/name_tables.h"
 #include "naming/packed_jits.h"
 #include "naming/packed_names.h"
+#include "naming/packed_stacks.h"
 #include "perfdata/own_feature.h"
 #include "profile/hot_functions.h"
 #include "profile/profile.h"
@@ -631,7 +632,7 @@ int tally_make_name_section(struct tally_profile *profile, const struct tally_pl
 		     struct tally_buffer *out, size_t *places, size_t *known)
 {
 	struct packer packer = { .names = &profile->recording->names };
-	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
+	const struct tally_packed_stacks *stacks = tally_recording_noted_stacks(profile->recording);
 	struct tally_buffer code = { 0 }, around = { 0 };
 	bool has_stacks = stacks && stacks->chains.count;
 	int result = choose_places(&packer, profile, others);

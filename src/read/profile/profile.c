@@ -127,7 +127,7 @@ int tally_recording_fetch_names(struct tally_recording *recording,
 	chosen.merge_threads = chosen.merge_cpus = true;
 	chosen.facts = 0;
 	chosen.of_branches = false;
-	again->marks_cut = true;
+	again->options.marks_cut = true;
 	return fetch_for(&recording->names, again, &chosen, err);
 }
 
@@ -145,11 +145,12 @@ int tally_profile_new(struct tally_recording *recording,
 	profile->of_branches = options && options->of_branches;
 	profile->of_costs = options && options->by_cost;
 	profile->notes_longest = options && options->arranges_waits && recording->off_cpu.is_due;
-	recording->marks_cut = true;
+	recording->options.marks_cut = true;
 	if (options)
 		chosen = *options;
 	profile->asked = chosen.filter;
-	recording->endings.keeps_threads &= !chosen.only_places;
+	if (chosen.only_places)
+		tally_recording_forget_threads(recording);
 	profile->places.merges_unknown = chosen.merge_unknown;
 	/* These filters need the name of a sample's leaf, so it is not known yet which threads
 	 * count. */
@@ -251,7 +252,7 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
 									  &count);
-	const struct tally_sample_filter *filter = &profile->recording->filter;
+	const struct tally_sample_filter *filter = &profile->recording->filter.samples;
 	bool is_filtered = name && filter->event && !strcmp(filter->event, name) &&
 			   filter->event_index < count;
 	size_t named = name && !is_filtered ? tally_event_find(events, count, name) : 0;
@@ -321,7 +322,7 @@ void tally_profile_count_unstarted(struct tally_profile *profile)
 	size_t events;
 	const struct tally_recorded_event *event = tally_perfdata_events(recording->data, &events);
 	/* rows of branches are no stacks */
-	bool has_whole_chains = !recording->leaves_only && !recording->frames_max &&
+	bool has_whole_chains = !recording->options.leaves_only && !recording->filter.frames_max &&
 				!profile->of_branches;
 	if (!has_whole_chains || !tally_profile_follows_frame_pointers(profile))
 		return;

@@ -179,8 +179,8 @@ int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_
 	int result = threads ? make_steps(profile, out) : -ENOMEM;
 	if (!result)
 		take_rows(profile, threads, by_period, out);
-	if (by_period && event < profile->recording->sums.count)
-		out->weights_cut = profile->recording->sums.items[event].cut;
+	if (by_period)
+		out->weights_cut = tally_recording_weights_cut(profile->recording, event);
 	free(threads);
 	return result;
 }

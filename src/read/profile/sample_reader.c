@@ -182,7 +182,7 @@ static int work_off(void *context, unsigned number)
 static void clear_batch(struct tally_sample_reader *reader, struct batch *batch)
 {
 	while (batch->blocks_held)
-		tally_order_drop(reader->recording->order, batch->blocks[--batch->blocks_held]);
+		tally_recording_drop(reader->recording, batch->blocks[--batch->blocks_held]);
 	batch->count = batch->copied = 0;
 }
 
@@ -241,8 +241,7 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 {
 	struct batch *batch = reader->batch;
 	struct tally_block *block;
-	bool is_made = sample->words && sample->words == reader->recording->made_chain.items;
-	if (!is_made && tally_order_block(reader->recording->order, &block)) {
+	if (tally_recording_block(reader->recording, sample->words, &block)) {
 		for (size_t i = batch->blocks_held; block && i--;)
 			if (batch->blocks[i] == block)
 				return true;
@@ -420,7 +419,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 					      : task->class;
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
-	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
+	if (sample->stack && !(recording->options.leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
 	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
 	uint64_t user_maps = space.pid == sample->pid
@@ -428,8 +427,8 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 				     : tally_tasks_generation(&recording->tasks, space.pid);
 	bool is_late = tally_recording_is_late(reader->recording, raw, record);
 	bool is_ip = sample->type & TALLY_SAMPLE_IP &&
-		     (recording->leaves_only || !has_address(sample));
-	if (is_ip && (recording->leaves_only || reader->options->only_places) &&
+		     (recording->options.leaves_only || !has_address(sample));
+	if (is_ip && (recording->options.leaves_only || reader->options->only_places) &&
 	    !reader->pipe.is_running) {
 		const struct tally_leaf_sample leaf = {
 			.ip = sample->ip,
@@ -457,7 +456,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		.is_late = is_late,
 		.is_ip = is_ip,
 	};
-	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full ||
+	waiting->is_cut = !waiting->is_ip && (recording->chain.is_full ||
 					      record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
@@ -495,7 +494,7 @@ static uint64_t split_from(const struct tally_profile *profile,
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
-	return tally_cpus_allowed() > 1 && !profile->recording->leaves_only ? SPLIT_SAMPLES
+	return tally_cpus_allowed() > 1 && !profile->recording->options.leaves_only ? SPLIT_SAMPLES
 									    : UINT64_MAX;
 }
 
@@ -529,8 +528,7 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 		return NULL;
 	}
 	reader->hasher = tally_row_maker_chains(reader->rows);
-	reader->recording->before_change.call = on_change;
-	reader->recording->before_change.context = reader;
+	tally_recording_on_change(reader->recording, on_change, reader);
 	return reader;
 }
 
@@ -538,7 +536,7 @@ void tally_sample_reader_free(struct tally_sample_reader *reader)
 {
 	if (!reader)
 		return;
-	reader->recording->before_change.call = NULL;
+	tally_recording_on_change(reader->recording, NULL, NULL);
 	tally_batch_pipe_stop(&reader->pipe);
 	for (unsigned i = 0; i < TALLY_PIPE_BATCHES && reader->batches[i]; i++) {
 		clear_batch(reader, reader->batches[i]);

@@ -107,7 +107,7 @@ int tally_samples_new(struct tally_recording *recording,
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	samples->recording = recording;
-	recording->marks_cut = true;
+	recording->options.marks_cut = true;
 	int result = tally_recording_filter(recording, &options->filter, err);
 	if (!result)
 		result = read_all(samples, options, err);

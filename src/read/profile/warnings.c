@@ -300,17 +300,18 @@ static void warn_saturated(const struct tally_recording *recording, struct tally
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	for (size_t i = 0; i < recording->sums.count && i < count; i++) {
-		if (!recording->sums.items[i].cut)
+	for (size_t i = 0; i < count; i++) {
+		uint64_t cut = tally_recording_weights_cut(recording, (uint32_t)i);
+		if (!cut)
 			continue;
 		tally_buffer_text(out, "sums of '");
 		tally_put_name(out, events[i].name);
 		tally_buffer_printf(out,
 				    "' end at 2^%u - 1: shares are not exact, since %s sample%s "
 				    "for less or nothing\n",
-				    recording->has_signed_sums ? 63u : 64u,
-				    tally_number(recording->sums.items[i].cut),
-				    either(recording->sums.items[i].cut, " counts", "s count"));
+				    recording->sums.are_signed ? 63u : 64u,
+				    tally_number(cut),
+				    either(cut, " counts", "s count"));
 	}
 }
 

@@ -87,7 +87,7 @@ void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
 {
 	uint64_t *times = comm == TALLY_STRING_NONE
 				  ? NULL
-				  : tally_map_put(&recording->left_out, comm, NULL);
+				  : tally_map_put(&recording->filter.left_out, comm, NULL);
 	if (times)
 		++*times;
 }
@@ -115,10 +115,10 @@ static const struct tally_map_slot *next_left_out(const struct tally_map *left_o
 static void list_left_out(const struct tally_recording *recording, struct tally_buffer *out)
 {
 	enum { LISTED_MAX = 10 };
+	const struct tally_map *left_out = &recording->filter.left_out;
 	const struct tally_map_slot *last = NULL;
 	char name[64], with_comma[64] = "";
-	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last));
-	     i++) {
+	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(left_out, last)); i++) {
 		tally_terminal_clean_name(tally_strings_text(&recording->tasks.strings,
 							     (uint32_t)last->key),
 					  name, sizeof(name));
@@ -128,7 +128,7 @@ static void list_left_out(const struct tally_recording *recording, struct tally_
 	}
 	if (!out->length)
 		return;
-	tally_buffer_text(out, recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
+	tally_buffer_text(out, left_out->count > LISTED_MAX ? " and others; " : "; ");
 	if (*with_comma)
 		tally_buffer_printf(out, "a comma ends a name in a list, so write '%.*s*'; ",
 				    (int)strcspn(with_comma, ","), with_comma);

@@ -172,7 +172,7 @@ void tally_off_cpu_look(struct tally_recording *recording)
 bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
 {
 	bool tells_switches;
-	return !recording->off_cpu.is_measured && !recording->keep_groups &&
+	return !recording->off_cpu.is_measured && !recording->options.keep_groups &&
 	       has_event(recording, &tells_switches);
 }
 

@@ -8,13 +8,13 @@
 #include "base/reader.h"
 #include "base/vector.h"
 #include "naming/packed_jits.h"
+#include "naming/packed_stacks.h"
 #include "task/jit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 /* True if a sample's record carries the counts of its group, which become samples of their own. */
@@ -22,23 +22,23 @@ static inline bool tally_groups_carry(const struct tally_recording *recording,
 				      const struct tally_raw_record *raw,
 				      const struct tally_record *record)
 {
-	return !recording->keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
+	return !recording->options.keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
 	       record->sample.type & TALLY_SAMPLE_READ &&
 	       raw->event->attr.read_format & TALLY_FORMAT_ID && record->sample.read.values;
 }
 
 static inline bool tally_groups_has_more(const struct tally_recording *recording)
 {
-	return recording->group.next < recording->group.record.sample.read.count;
+	return recording->flow.group.next < recording->flow.group.record.sample.read.count;
 }
 
 /* Begins to give this sample's events. */
 static void groups_start(struct tally_recording *recording, const struct tally_raw_record *raw,
 			 const struct tally_record *record)
 {
-	recording->group.raw = *raw;
-	recording->group.record = *record;
-	recording->group.next = 0;
+	recording->flow.group.raw = *raw;
+	recording->flow.group.record = *record;
+	recording->flow.group.next = 0;
 }
 
 /* Gives the next event of the group that counted since its last sample.  Returns 1, 0 when none is
@@ -46,26 +46,26 @@ static void groups_start(struct tally_recording *recording, const struct tally_r
 static int groups_next(struct tally_recording *recording, struct tally_raw_record *raw,
 		       struct tally_record *record)
 {
-	const struct tally_read_values *read = &recording->group.record.sample.read;
-	while (recording->group.next < read->count) {
-		const uint64_t *words = &read->values[recording->group.next++ * read->stride];
+	const struct tally_read_values *read = &recording->flow.group.record.sample.read;
+	while (recording->flow.group.next < read->count) {
+		const uint64_t *words = &read->values[recording->flow.group.next++ * read->stride];
 		uint64_t value = words[0], id = words[1];
 		const struct tally_recorded_event *event = tally_perfdata_event_of_id(
 			recording->data, id);
-		uint64_t *last = event ? tally_map_put(&recording->last_values, id, NULL) : NULL;
-		if (event && !last)
-			return -ENOMEM;
 		if (!event) {
 			recording->counts.unknown_ids++;
 			continue;
 		}
+		uint64_t *last = tally_map_put(&recording->flow.group.last_values, id, NULL);
+		if (!last)
+			return -ENOMEM;
 		uint64_t counted = value - *last;
 		*last = value;
 		if (!counted)
 			continue;
-		*raw = recording->group.raw;
+		*raw = recording->flow.group.raw;
 		raw->event = event;
-		*record = recording->group.record;
+		*record = recording->flow.group.record;
 		record->sample.id = id;
 		record->sample.period = counted;
 		/* with a fixed period, the sample had none */
@@ -77,70 +77,6 @@ static int groups_next(struct tally_recording *recording, struct tally_raw_recor
 
 enum { ENDED_KEPT = 512 /* ended tasks; up to twice as many are kept */ };
 
-static bool names_kernel(const char *filename)
-{
-	return !strncmp(filename, "[kernel", 7);
-}
-
-/* Applies the build-ids that the file, or the pipe so far, has announced since the last call. */
-static int apply_build_ids(struct tally_recording *recording)
-{
-	size_t count;
-	const struct tally_recorded_build_id *list = tally_perfdata_build_ids(recording->data,
-									      &count);
-	for (; recording->build_ids_seen < count; recording->build_ids_seen++) {
-		const struct tally_recorded_build_id *one = &list[recording->build_ids_seen];
-		struct tally_build_id id = { .size = one->size };
-		if (one->size > sizeof(id.bytes) || tally_is_guest(one->misc))
-			continue;
-		memcpy(id.bytes, one->bytes, one->size);
-		if (names_kernel(one->filename))
-			tally_names_set_kernel_build_id(&recording->names, id);
-		else if (tally_tasks_build_id(&recording->tasks, one->filename, &id) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* True if the recorded machine (NULL or "": not known) or kernel is not the running one. */
-static bool is_another(const struct tally_recording *recording, const char *machine,
-		       const char *release, const struct utsname *here)
-{
-	if (!machine || !*machine) {
-		if (tally_perfdata_is_swapped(recording->data))
-			return true;
-	} else if (!tally_arch_related(recording->arch, tally_arch_host()) ||
-		   (!recording->arch && strcmp(machine, here->machine))) {
-		return true;
-	}
-	if (release)
-		return strcmp(release, here->release) != 0;
-	return recording->kernel.is_another;
-}
-
-static void see_machine(struct tally_recording *recording)
-{
-	struct utsname here;
-	const char *machine = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_ARCH);
-	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
-	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data);
-	bool is_foreign = false;
-	struct tally_objects *objects = &recording->names.objects;
-	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
-	bool has_border = recording->arch == TALLY_ARCH_X86_64 ||
-			  recording->arch == TALLY_ARCH_ARM64;
-	recording->tasks.kernel_start = has_border ? 1ull << 63 : 0;
-	objects->arch = recording->arch;
-	objects->machine = TALLY_UNWIND_OTHER;
-	if (is_told || !is_swapped)
-		objects->machine = tally_unwind_machine_named(machine);
-	if (uname(&here) == 0)
-		is_foreign = is_another(recording, machine, release, &here);
-	if (!release && recording->kernel.release[0])
-		release = recording->kernel.release;
-	tally_names_set_kernel(&recording->names, release, is_foreign);
-}
-
 /* Takes ownership of `data`. */
 static int start(struct tally_perfdata *data, struct tally_recording **out, struct tally_error *err)
 {
@@ -150,23 +86,23 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_names_init(&recording->names, &recording->tasks);
-	tally_names_use_text_pokes(&recording->names, &recording->text_pokes);
-	recording->endings.keeps_threads = true;
+	tally_names_use_text_pokes(&recording->names, &recording->machine.text_pokes);
+	recording->flow.endings.keeps_threads = true;
 	recording->data = data;
-	recording->filter.takes_all = true;
-	int result = tally_order_new(recording->data, &recording->order, err);
-	if (!result && apply_build_ids(recording) < 0)
+	recording->filter.samples.takes_all = true;
+	int result = tally_order_new(recording->data, &recording->flow.order, err);
+	if (!result && tally_recording_apply_build_ids(recording) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_recording_close(recording);
 		return result;
 	}
-	see_machine(recording);
+	tally_recording_find_machine(recording);
 	struct tally_feature_bytes packed = tally_perfdata_feature(data, TALLY_FEATURE_TALLY);
 	if (packed.bytes && !tally_perfdata_is_pipe(data)) {
 		tally_names_use_packed(&recording->names, packed.bytes, packed.size);
-		recording->stacks.section = packed.bytes;
-		recording->stacks.section_size = packed.size;
+		recording->carried.section = packed.bytes;
+		recording->carried.section_size = packed.size;
 	}
 	struct tally_feature_bytes listed = tally_perfdata_feature(data,
 								   TALLY_FEATURE_SIMPLEPERF_FILE);
@@ -185,13 +121,13 @@ static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 								   TALLY_FEATURE_TALLY);
 	struct tally_jit_dump *dump = NULL;
 	int result = 0;
-	if (!recording->jits_are_read && packed.bytes && !tally_perfdata_is_pipe(recording->data)) {
-		recording->jits_are_read = true;
-		result = tally_packed_jits_new(packed.bytes, packed.size, &recording->packed_jits);
+	struct tally_recording_carried *carried = &recording->carried;
+	if (!carried->jits_are_read && packed.bytes && !tally_perfdata_is_pipe(recording->data)) {
+		carried->jits_are_read = true;
+		result = tally_packed_jits_new(packed.bytes, packed.size, &carried->jits);
 	}
-	if (!result && recording->packed_jits)
-		result = tally_packed_jits_find(recording->packed_jits, &recording->tasks, file,
-						&dump);
+	if (!result && carried->jits)
+		result = tally_packed_jits_find(carried->jits, &recording->tasks, file, &dump);
 	if (result == -EBADMSG)
 		recording->names.gaps.packed_damaged = true;
 	return dump;
@@ -207,7 +143,7 @@ static uint64_t last_written_ns(const char *path)
 }
 
 /* Finds out when files were mapped, to compare it with the times of files. */
-static void see_times(struct tally_recording *recording)
+static void find_times(struct tally_recording *recording)
 {
 	const struct tally_feature_bytes feature = tally_perfdata_feature(recording->data,
 									  TALLY_FEATURE_CLOCK_DATA);
@@ -240,7 +176,7 @@ int tally_recording_open(const char *path, struct tally_recording **out, struct 
 	}
 	(*out)->tasks.jits->recall = recall_jit;
 	(*out)->tasks.jits->context = *out;
-	see_times(*out);
+	find_times(*out);
 	tally_off_cpu_look(*out);
 	return 0;
 }
@@ -258,23 +194,23 @@ void tally_recording_close(struct tally_recording *recording)
 	if (!recording)
 		return;
 	tally_names_release(&recording->names);
-	tally_endings_release(&recording->endings);
+	tally_endings_release(&recording->flow.endings);
 	tally_tasks_release(&recording->tasks);
-	tally_order_free(recording->order);
+	tally_order_free(recording->flow.order);
 	tally_perfdata_close(recording->data);
 	tally_vector_release(&recording->chain);
-	tally_vector_release(&recording->made_chain);
-	tally_packed_jits_free(recording->packed_jits);
-	tally_packed_stacks_free(recording->stacks.packed);
-	tally_packed_stacks_free(recording->stacks.noted);
-	tally_deferred_release(&recording->deferred);
+	tally_vector_release(&recording->chain.made);
+	tally_packed_jits_free(recording->carried.jits);
+	tally_packed_stacks_free(recording->carried.stacks);
+	tally_packed_stacks_free(recording->carried.noted);
+	tally_deferred_release(&recording->flow.deferred);
 	tally_off_cpu_release(&recording->off_cpu);
-	tally_text_pokes_release(&recording->text_pokes);
-	tally_map_release(&recording->left_out);
-	tally_map_release(&recording->last_values);
-	tally_map_release(&recording->stack_tops);
+	tally_text_pokes_release(&recording->machine.text_pokes);
+	tally_map_release(&recording->filter.left_out);
+	tally_map_release(&recording->flow.group.last_values);
+	tally_map_release(&recording->chain.stack_tops);
 	tally_vector_release(&recording->sums);
-	tally_sample_filter_release(&recording->filter);
+	tally_sample_filter_release(&recording->filter.samples);
 	free(recording->path);
 	free(recording);
 }
@@ -298,8 +234,8 @@ int tally_recording_prepare_packing(struct tally_recording *recording)
 	/* names don't depend on how long tasks waited */
 	recording->off_cpu.is_due = false;
 	tally_names_use_cache(&recording->names);
-	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
-	return recording->stacks.noted ? 0 : -ENOMEM;
+	recording->carried.noted = calloc(1, sizeof(*recording->carried.noted));
+	return recording->carried.noted ? 0 : -ENOMEM;
 }
 
 int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uint64_t *weight)
@@ -307,14 +243,52 @@ int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uin
 	while (recording->sums.count <= event)
 		if (tally_vector_push(&recording->sums, (struct tally_weight_sum){ 0 }) < 0)
 			return -ENOMEM;
-	uint64_t limit = recording->has_signed_sums ? (uint64_t)INT64_MAX : UINT64_MAX;
+	uint64_t limit = recording->sums.are_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
 	*weight = tally_weight_sum_add(&recording->sums.items[event], *weight, limit);
 	return 0;
 }
 
+uint64_t tally_recording_weights_cut(const struct tally_recording *recording, uint32_t event)
+{
+	if (event >= recording->sums.count)
+		return 0;
+	return recording->sums.items[event].cut;
+}
+
 bool tally_recording_is_saturated(const struct tally_recording *recording, uint32_t event)
 {
-	return event < recording->sums.count && recording->sums.items[event].cut;
+	return tally_recording_weights_cut(recording, event) != 0;
+}
+
+const struct tally_packed_stacks *tally_recording_noted_stacks(
+	const struct tally_recording *recording)
+{
+	return recording->carried.noted;
+}
+
+void tally_recording_on_change(struct tally_recording *recording, int (*call)(void *context),
+			       void *context)
+{
+	recording->flow.before_change.call = call;
+	recording->flow.before_change.context = context;
+}
+
+bool tally_recording_block(const struct tally_recording *recording, const uint64_t *chain,
+			   struct tally_block **block)
+{
+	if (chain && chain == recording->chain.made.items)
+		return false;
+	return tally_order_block(recording->flow.order, block);
+}
+
+void tally_recording_drop(struct tally_recording *recording, struct tally_block *block)
+{
+	tally_order_drop(recording->flow.order, block);
+}
+
+void tally_recording_forget_threads(struct tally_recording *recording)
+{
+	recording->flow.endings.keeps_threads = false;
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -342,9 +316,10 @@ static int64_t find_late_name(const char *path, const char *name, struct tally_e
 int tally_recording_filter(struct tally_recording *recording,
 			   const struct tally_profile_filter *filter, struct tally_error *err)
 {
-	recording->frames_max = filter->frames_max;
-	tally_sample_filter_release(&recording->filter);
-	int result = tally_sample_filter_init(&recording->filter, filter, recording->data, err);
+	recording->filter.frames_max = filter->frames_max;
+	tally_sample_filter_release(&recording->filter.samples);
+	int result = tally_sample_filter_init(&recording->filter.samples, filter, recording->data,
+					      err);
 	if (result || !filter->event)
 		return result;
 	size_t count;
@@ -357,7 +332,7 @@ int tally_recording_filter(struct tally_recording *recording,
 		found = (size_t)late;
 	}
 	if (found < count)
-		recording->filter.event_index = found;
+		recording->filter.samples.event_index = found;
 	return 0;
 }
 
@@ -374,9 +349,10 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	struct tally_recording_counts *counts = &recording->counts;
 	if (record->header.type != TALLY_RECORD_SAMPLE)
 		return true;
-	if (!recording->filter.takes_all &&
-	    !tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks,
-					raw->event, &record->sample)) {
+	struct tally_sample_filter *filter = &recording->filter.samples;
+	if (!filter->takes_all &&
+	    !tally_sample_filter_passes(filter, recording->data, &recording->tasks, raw->event,
+					&record->sample)) {
 		counts->filtered++;
 		leave_out_sample(recording, &record->sample);
 		return false;
@@ -394,9 +370,9 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 static int finish(const struct tally_recording *recording, struct tally_error *err)
 {
 	size_t count;
-	const char *name = recording->filter.event;
+	const char *name = recording->filter.samples.event;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	bool is_found = recording->filter.event_index != SIZE_MAX;
+	bool is_found = recording->filter.samples.event_index != SIZE_MAX;
 	return name && !is_found && tally_event_find(events, count, name) == count
 		       ? tally_event_not_found(recording->data, name, err)
 		       : 0;
@@ -404,8 +380,8 @@ static int finish(const struct tally_recording *recording, struct tally_error *e
 
 static int before_change(struct tally_recording *recording)
 {
-	return recording->before_change.call
-		       ? recording->before_change.call(recording->before_change.context)
+	return recording->flow.before_change.call
+		       ? recording->flow.before_change.call(recording->flow.before_change.context)
 		       : 0;
 }
 
@@ -440,10 +416,10 @@ static int apply_tools_record(struct tally_recording *recording, const struct ta
 	else if (header->type == TALLY_RECORD_AUXTRACE ||
 		 header->type == TALLY_RECORD_AUXTRACE_INFO)
 		count_trace(&recording->counts, raw, header->type == TALLY_RECORD_AUXTRACE_INFO);
-	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
-		see_machine(recording); /* a pipe describes its machine in the stream */
+	else if (header->type == TALLY_RECORD_HEADER_FEATURE) /* a pipe has them in the stream */
+		tally_recording_find_machine(recording);
 	else if (header->type == TALLY_RECORD_HEADER_BUILD_ID)
-		return apply_build_ids(recording);
+		return tally_recording_apply_build_ids(recording);
 	return 0;
 }
 
@@ -477,40 +453,12 @@ static int advance_jits(struct tally_recording *recording, const struct tally_at
 static int make_chain(struct tally_recording *recording, const struct tally_attr *attr,
 		      struct tally_sample *sample)
 {
-	recording->stacks.samples += sample->stack != NULL;
+	recording->chain.stacks += sample->stack != NULL;
 	if (sample->branches)
 		return tally_recording_branch_chain(recording, attr, sample);
 	return sample->regs_user.words && sample->chain
 		       ? tally_recording_complete_chain(recording, attr, sample)
 		       : 0;
-}
-
-/* Returns false if the running kernel can't have the recorded address of a symbol.  Compares only
- * once, because it has to read kallsyms. */
-static bool fits_running_kernel(struct tally_recording *recording,
-				const struct tally_record *record)
-{
-	const char *symbol = recording->kernel.is_located ? NULL : tally_kernel_map_symbol(record);
-	if (!symbol)
-		return true;
-	recording->kernel.is_located = true;
-	return tally_kernel_may_be_at(record->mmap.file_offset,
-				      tally_kernel_running_address(symbol), tally_arch_host());
-}
-
-/* Without a build-id and release, the kernel's maps are the only evidence. */
-static void see_kernel_map(struct tally_recording *recording, const struct tally_record *record)
-{
-	char release[TALLY_KERNEL_RELEASE_BYTES];
-	if (tally_names_know_kernel(&recording->names))
-		return;
-	bool is_module = tally_kernel_module_is_anothers(record, release);
-	if (is_module)
-		memcpy(recording->kernel.release, release, sizeof(release));
-	if (!is_module && fits_running_kernel(recording, record))
-		return;
-	recording->kernel.is_another = true;
-	see_machine(recording);
 }
 
 /* A machine may start 360,000 programs within an hour.  So only the tasks that live and those that
@@ -519,9 +467,9 @@ static void see_kernel_map(struct tally_recording *recording, const struct tally
  * An EXIT without a time comes before the samples of its round, so it does not count here. */
 static int apply_to_tasks(struct tally_recording *recording, const struct tally_record *record)
 {
-	struct tally_endings *endings = &recording->endings;
+	struct tally_endings *endings = &recording->flow.endings;
 	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
-		see_kernel_map(recording, record);
+		tally_recording_check_kernel(recording, record);
 	if (tally_tasks_record(&recording->tasks, record) < 0)
 		return -ENOMEM;
 	bool may_be_early = record->header.type == TALLY_RECORD_EXIT && !record->sample_id.time;
@@ -532,16 +480,7 @@ static int apply_to_tasks(struct tally_recording *recording, const struct tally_
 	return 0;
 }
 
-static int see_text_poke(struct tally_recording *recording, const struct tally_record *record)
-{
-	uint64_t end = recording->filter.time_end_ns;
-	bool is_ours = record->header.type == TALLY_RECORD_TEXT_POKE &&
-		       (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_KERNEL;
-	return is_ours && (!end || record->sample_id.time <= end) ?
-		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
-}
-
-static int see_guest(struct tally_recording *recording, uint16_t misc)
+static int add_guest(struct tally_recording *recording, uint16_t misc)
 {
 	uint32_t pid = tally_space_of(misc, 0).pid;
 	recording->counts.guests++;
@@ -566,30 +505,30 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
 		if (tally_is_guest(record->header.misc) &&
-		    see_guest(recording, record->header.misc) < 0)
+		    add_guest(recording, record->header.misc) < 0)
 			return -ENOMEM;
 		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX
 							 ? record->sample.aux_size
 							 : 0;
 		const struct tally_attr *attr = &raw->event->attr;
-		bool is_long = !recording->leaves_only &&
+		bool is_long = !recording->options.leaves_only &&
 			       record->sample.chain_length >= tally_chain_limit(attr);
 		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
 		if (is_full < 0)
 			return -ENOMEM;
-		recording->is_chain_full = is_full;
-		if (!recording->keep_groups &&
+		recording->chain.is_full = is_full;
+		if (!recording->options.keep_groups &&
 		    make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
-		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))
-			return tally_deferred_hold(&recording->deferred, raw, &record->sample);
+		if (!recording->options.keep_groups && tally_deferred_is_due(&record->sample))
+			return tally_deferred_hold(&recording->flow.deferred, raw, &record->sample);
 		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);
 	if (record->header.type == TALLY_RECORD_CALLCHAIN_DEFERRED &&
-	    tally_deferred_complete(&recording->deferred, record) < 0)
+	    tally_deferred_complete(&recording->flow.deferred, record) < 0)
 		return -ENOMEM;
-	if (before_change(recording) < 0 || see_text_poke(recording, record) < 0)
+	if (before_change(recording) < 0 || tally_recording_keep_text_poke(recording, record) < 0)
 		return -ENOMEM;
 	return apply_to_tasks(recording, record) < 0 ? -ENOMEM : 1;
 }
@@ -598,20 +537,20 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 static int next_deferred(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record)
 {
-	const struct tally_held_sample *held = tally_deferred_next(&recording->deferred);
+	const struct tally_held_sample *held = tally_deferred_next(&recording->flow.deferred);
 	if (!held)
 		return 0;
 	*raw = held->raw;
 	memcpy(&record->header, raw->bytes, sizeof(record->header));
 	decode(raw, record); /* succeeds, as it did when the sample was held */
-	recording->is_chain_full = false;
-	if (tally_vector_reserve(&recording->made_chain, held->chain_length) < 0)
+	recording->chain.is_full = false;
+	if (tally_vector_reserve(&recording->chain.made, held->chain_length) < 0)
 		return -ENOMEM;
 	if (held->chain_length)
-		memcpy(recording->made_chain.items, held->chain,
+		memcpy(recording->chain.made.items, held->chain,
 		       held->chain_length * sizeof(*held->chain));
-	recording->made_chain.count = held->chain_length;
-	record->sample.chain = recording->made_chain.items;
+	recording->chain.made.count = held->chain_length;
+	record->sample.chain = recording->chain.made.items;
 	record->sample.chain_length = held->chain_length;
 	return advance_jits(recording, &raw->event->attr, &record->sample);
 }
@@ -624,12 +563,12 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 	for (;;) {
 		int got = next_deferred(recording, raw, record);
 		if (!got) {
-			got = tally_order_next(recording->order, raw, err);
+			got = tally_order_next(recording->flow.order, raw, err);
 			if (got < 0)
 				return got;
-			if (!got && !recording->deferred.held.count)
+			if (!got && !recording->flow.deferred.held.count)
 				return finish(recording, err);
-			if (!got && tally_deferred_give_up(&recording->deferred) == 0)
+			if (!got && tally_deferred_give_up(&recording->flow.deferred) == 0)
 				continue;
 			if (!got)
 				return tally_error_set(err, -ENOMEM, "out of memory");
@@ -664,7 +603,7 @@ static void count_chain(struct tally_recording *recording, const struct tally_at
 	counts->chains_lost += is_lost && is_unwound;
 	counts->chains_astray += is_lost && !is_unwound;
 	counts->chains += record->sample.chain_length != 0 && !record->sample.stack;
-	counts->chains_full += recording->is_chain_full;
+	counts->chains_full += recording->chain.is_full;
 }
 
 /* Prepares a record for next() to give.  Returns false if it is left out. */
@@ -682,9 +621,9 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 	if ((waits && !tally_off_cpu_take(&recording->off_cpu, &record->sample)) ||
 	    !passes(recording, raw, record))
 		return false;
-	if (!is_sample || recording->leaves_only)
+	if (!is_sample || recording->options.leaves_only)
 		return true;
-	if (recording->frames_max && !recording->keep_groups)
+	if (recording->filter.frames_max && !recording->options.keep_groups)
 		tally_recording_shorten(recording, record);
 	count_chain(recording, &raw->event->attr, record);
 	return true;
@@ -693,7 +632,7 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
-	bool is_due = recording->off_cpu.is_due && !recording->keep_groups;
+	bool is_due = recording->off_cpu.is_due && !recording->options.keep_groups;
 	int measured = is_due ? tally_off_cpu_measure(recording, err) : 0;
 	if (measured < 0)
 		return measured;

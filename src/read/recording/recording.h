@@ -7,19 +7,12 @@
 #ifndef TALLY_RECORDING_H
 #define TALLY_RECORDING_H
 
-#include "abi/arch.h"
 #include "base/buffer.h"
 #include "base/weight_sum.h"
-#include "naming/kernel_identity.h"
 #include "naming/names.h"
-#include "naming/packed_stacks.h"
-#include "naming/text_pokes.h"
-#include "perfdata/order.h"
 #include "perfdata/perfdata.h"
-#include "recording/deferred_chains.h"
 #include "recording/off_cpu.h"
-#include "recording/sample_filter.h"
-#include "task/endings.h"
+#include "recording/recording_parts.h"
 #include "task/tasks.h"
 #include "task/user_stack.h"
 
@@ -76,87 +69,60 @@ struct tally_recording_counts {
 	uint64_t first_time, last_time; /* of the samples given, ns */
 };
 
-struct tally_recording {
-	struct tally_perfdata *data;
-	char *path; /* as opened; NULL: opened from memory */
-	struct tally_order *order;
-	struct tally_tasks tasks;
-	/* ended processes; their maps are freed some time later (recording.c) */
-	struct tally_endings endings;
-	struct tally_names names;
-	enum tally_arch arch; /* of the recorded machine, as far as known */
-	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
-	/* the chain of the sample given last */
-	struct { uint64_t *items; size_t count, capacity; } made_chain;
-	struct tally_recording_counts counts;
-	/* from the records of its maps, if the recording has neither its build-id nor its
-	 * release */
-	struct {
-		bool is_another; /* another kernel than the running one was recorded */
-		bool is_located; /* the address of one of its symbols was compared already */
-		char release[TALLY_KERNEL_RELEASE_BYTES]; /* "": not known */
-	} kernel;
-	size_t build_ids_seen;
-	/* thread → top of its stack, known from stacks that were unwound to the end */
-	struct tally_map stack_tops;
-	/* user stacks of samples that have a stack copy or the register with their leaf's caller */
-	struct {
-		uint64_t samples; /* number of such samples given or left out so far */
-		/* tally's own section before it is read; NULL: none, or read */
-		const void *section;
-		size_t section_size;
-		/* stacks in that section; NULL: none */
-		struct tally_packed_stacks *packed;
-		/* created by callers that pack stacks: filled while reading; NULL: not needed */
-		struct tally_packed_stacks *noted;
-	} stacks;
-	/* JIT dumps that the recording carries, read when the first is wanted; NULL: none */
-	struct tally_packed_jits *packed_jits;
-	bool jits_are_read;
-	/* set by callers that draw trees: a cut stack gets TALLY_PLACE_CUT as its outermost
-	 * frame */
-	bool marks_cut;
-	bool is_chain_full; /* the sample given last counts in counts.chains_full */
+/* The stack of the sample given last, and what is known of stacks (recording_chain.c). */
+struct tally_recording_chain {
+	struct tally_chain_frame *items; /* see tally_recording_chain() */
+	size_t count, capacity;
+	/* the chain that the recording made for the sample */
+	struct { uint64_t *items; size_t count, capacity; } made;
+	bool is_full; /* the sample counts in counts.chains_full */
 	/* some chains are longer than the default limit, so the recorded kernel had another
 	 * limit */
-	bool has_longer_chains;
-	bool leaves_only; /* set by callers that need no stacks: they are not read */
-	struct tally_sample_filter filter; /* set by tally_recording_filter() */
-	/* set by the same: number of innermost frames to keep of a stack; 0: all */
-	uint32_t frames_max;
-	/* set by callers that want samples as they were written: see tally_recording_next() */
-	bool keep_groups;
-	/* set by callers that keep samples for a while: called before maps or names of tasks
-	 * change */
-	struct {
-		int (*call)(void *context); /* returns 0 or -ENOMEM; may be NULL */
-		void *context;
-	} before_change;
-	struct tally_deferred_chains deferred;
-	struct tally_off_cpu off_cpu;
-	struct tally_text_pokes text_pokes; /* up to the end of the filter's time range */
-	/* command → how much of it the filters left out; for tally_recording_is_empty() */
-	struct tally_map left_out;
-	struct tally_map last_values; /* event id → value in its last sample */
-	/* by event: the weights that views have summed; see tally_recording_weigh() */
-	struct {
-		struct tally_weight_sum *items;
-		size_t count, capacity;
-	} sums;
-	/* set by callers whose readers have signed numbers: sums end at 2^63 - 1, not 2^64 - 1 */
-	bool has_signed_sums;
+	bool has_longer;
+	/* number of samples, given or left out, that have a stack copy or the register with their
+	 * leaf's caller */
+	uint64_t stacks;
+	/* thread → top of its stack, known from stacks that were unwound to the end */
+	struct tally_map stack_tops;
 	/* what tally_recording_has_skid() said of the attribute of the last event */
-	struct {
+	struct tally_recorded_skid {
 		uint64_t config, flags;
 		uint32_t type;
 		bool is_known, has_skid;
-	} aimed;
-	struct {
-		struct tally_raw_record raw;
-		struct tally_record record;
-		/* index of the next value to give; none is left at record.sample.read.count */
-		uint64_t next;
-	} group;
+	} skid;
+};
+
+/* By event: the weights that views have summed; see tally_recording_weigh(). */
+struct tally_recording_sums {
+	struct tally_weight_sum *items;
+	size_t count, capacity;
+	/* set by callers whose readers have signed numbers: sums end at 2^63 - 1, not 2^64 - 1 */
+	bool are_signed;
+};
+
+/* Set by callers before the first record is read. */
+struct tally_recording_options {
+	bool leaves_only; /* stacks are not needed: they are not read */
+	/* samples are wanted as they were written: see tally_recording_next() */
+	bool keep_groups;
+	/* for trees: a cut stack gets TALLY_PLACE_CUT as its outermost frame */
+	bool marks_cut;
+};
+
+struct tally_recording {
+	struct tally_perfdata *data;
+	char *path; /* as opened; NULL: opened from memory */
+	struct tally_tasks tasks;
+	struct tally_names names;
+	struct tally_recording_options options;
+	struct tally_recording_counts counts;
+	struct tally_recorded_machine machine;
+	struct tally_record_flow flow;
+	struct tally_recording_filter filter;
+	struct tally_recording_carried carried;
+	struct tally_recording_chain chain;
+	struct tally_off_cpu off_cpu;
+	struct tally_recording_sums sums;
 };
 
 /* Opens a recording; `path` "-" is stdin.  Returns 0, or -errno with a message. */
@@ -192,6 +158,23 @@ int tally_recording_filter(struct tally_recording *recording,
  */
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err);
+
+/* For callers that keep samples for a while: `call` (NULL: none) is called before maps or names of
+ * tasks change.  It returns 0 or -ENOMEM. */
+void tally_recording_on_change(struct tally_recording *recording, int (*call)(void *context),
+			       void *context);
+
+/* For callers that keep chains: finds the block of the file (order.h) that holds the chain of the
+ * sample that next() just gave.  Returns false if there is none: the chain is valid only until the
+ * next record.  `block` may be NULL with true: the chain is valid until the recording is closed. */
+bool tally_recording_block(const struct tally_recording *recording, const uint64_t *chain,
+			   struct tally_block **block);
+/* Drops a block that the caller held. */
+void tally_recording_drop(struct tally_recording *recording, struct tally_block *block);
+
+/* For callers that keep no indices of threads: forgets those that have ended, not only
+ * processes. */
+void tally_recording_forget_threads(struct tally_recording *recording);
 
 /* True if the event's samples point to the instruction behind the one that caused them: clocks, and
  * hardware events that aren't precise. */
@@ -259,13 +242,18 @@ void tally_recording_command(const struct tally_recording *recording, struct tal
  * once, before they use the weight.  Returns 0 or -ENOMEM. */
 int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uint64_t *weight);
 
-/* True if a sum of the event ended at the limit: its sums and shares are not exact. */
+/* True if a sum of the event ended at the limit: its sums and shares are not exact.  _weights_cut
+ * returns the number of samples that count for less or nothing. */
 bool tally_recording_is_saturated(const struct tally_recording *recording, uint32_t event);
+uint64_t tally_recording_weights_cut(const struct tally_recording *recording, uint32_t event);
 
-/* From now on, unwound stacks are noted in `stacks.noted` for
- * tally_make_name_section(), and names stay
- * mangled.  Returns 0 or -ENOMEM. */
+/* From now on, unwound stacks are noted for tally_make_name_section(), and names stay mangled.
+ * Returns 0 or -ENOMEM. */
 int tally_recording_prepare_packing(struct tally_recording *recording);
+
+/* Returns the stacks that were noted; NULL: none were to be. */
+const struct tally_packed_stacks *tally_recording_noted_stacks(
+	const struct tally_recording *recording);
 
 /* True if the event's periods are ns: of a clock, or of measured waits. */
 bool tally_recording_tells_time(const struct tally_recording *recording,

@@ -2,6 +2,7 @@
  * copy. */
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "naming/packed_stacks.h"
 #include "recording/recording.h"
 #include "tally/perf_event.h"
 #include "task/user_stack.h"
@@ -27,7 +28,7 @@
 
 static int push(struct tally_recording *recording, uint64_t word)
 {
-	return tally_vector_push(&recording->made_chain, word);
+	return tally_vector_push(&recording->chain.made, word);
 }
 
 /* True if the sample has branch records of calls. */
@@ -49,7 +50,7 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 		kernel++;
 	if (kernel == sample->chain_length)
 		return 0;
-	recording->made_chain.count = 0;
+	recording->chain.made.count = 0;
 	int failed = 0;
 	for (uint64_t i = 0; i <= kernel; i++)
 		failed |= push(recording, sample->chain[i]);
@@ -57,8 +58,8 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 	for (uint64_t i = 0; i < sample->branch_count && !failed; i++)
 		failed |= push(recording, TALLY_CONTEXT_USER) |
 			  push(recording, sample->branches[i].from);
-	sample->chain = recording->made_chain.items;
-	sample->chain_length = recording->made_chain.count;
+	sample->chain = recording->chain.made.items;
+	sample->chain_length = recording->chain.made.count;
 	return failed ? -ENOMEM : 0;
 }
 
@@ -67,15 +68,15 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 static bool recording_find_packed(struct tally_recording *recording,
 				  struct tally_unwound_stack *stack, struct tally_packed_need *need)
 {
-	if (recording->stacks.section) {
-		int result = tally_packed_stacks_read(recording->stacks.section,
-						      recording->stacks.section_size,
-						      &recording->stacks.packed);
-		recording->stacks.section = NULL;
+	if (recording->carried.section) {
+		int result = tally_packed_stacks_read(recording->carried.section,
+						      recording->carried.section_size,
+						      &recording->carried.stacks);
+		recording->carried.section = NULL;
 		recording->names.gaps.packed_damaged |= result == -EBADMSG;
 	}
-	return recording->stacks.packed &&
-	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1,
+	return recording->carried.stacks &&
+	       tally_packed_stacks_at(recording->carried.stacks, recording->chain.stacks - 1,
 				      stack, need);
 }
 
@@ -88,17 +89,17 @@ static int leaf_caller(struct tally_recording *recording, const struct tally_att
 	struct tally_packed_need need = { 0 };
 	struct tally_user_stack_inner inner;
 	bool is_exact = false;
-	recording->stacks.samples++;
+	recording->chain.stacks++;
 	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr,
 					       sample, &inner);
 	*caller = is_mended ? inner.frames[1] : 0;
 	*at = inner.at;
 	if (!*caller && recording_find_packed(recording, &stack, &need) && stack.count == 1)
 		*caller = stack.addresses[0];
-	if (!*caller || !recording->stacks.noted)
+	if (!*caller || !recording->carried.noted)
 		return 0;
 	stack = (struct tally_unwound_stack){ caller, &is_exact, 1, false, true };
-	return tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1,
+	return tally_packed_stacks_note(recording->carried.noted, recording->chain.stacks - 1,
 					&stack, need);
 }
 
@@ -107,22 +108,23 @@ int tally_recording_complete_chain(struct tally_recording *recording, const stru
 {
 	uint64_t at = UINT64_MAX, caller;
 	/* On x86-64 the recorder itself completes chains. */
-	if (recording->leaves_only || !tally_unwind_return_mask(recording->names.objects.machine) ||
-	    !tally_user_stack_has_inner(recording->names.objects.machine, attr))
+	enum tally_unwind_machine machine = recording->names.objects.machine;
+	if (recording->options.leaves_only || !tally_unwind_return_mask(machine) ||
+	    !tally_user_stack_has_inner(machine, attr))
 		return 0;
 	if (leaf_caller(recording, attr, sample, &at, &caller) < 0)
 		return -ENOMEM;
 	if (!caller)
 		return 0;
-	recording->made_chain.count = 0;
+	recording->chain.made.count = 0;
 	int failed = 0;
 	for (uint64_t i = 0; i < sample->chain_length && !failed; i++) {
 		failed |= push(recording, sample->chain[i]);
 		if (i == at)
 			failed |= push(recording, TALLY_CONTEXT_USER) | push(recording, caller - 1);
 	}
-	sample->chain = recording->made_chain.items;
-	sample->chain_length = recording->made_chain.count;
+	sample->chain = recording->chain.made.items;
+	sample->chain_length = recording->chain.made.count;
 	return failed ? -ENOMEM : 0;
 }
 
@@ -176,7 +178,7 @@ static struct tally_packed_need needed(const struct tally_recording *recording,
 				       const struct tally_sample *sample,
 				       const struct tally_unwind_extent *extent)
 {
-	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
+	const uint64_t *top = tally_map_get(&recording->chain.stack_tops, sample->tid);
 	struct tally_user_stack_need need = tally_user_stack_needed(
 		&recording->tasks, &recording->names.objects, attr, sample, extent, top ? *top : 0);
 	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes
@@ -209,7 +211,7 @@ static int unwind(struct tally_recording *recording, const struct tally_attr *at
 	if (stack->is_cut) {
 		*need = needed(recording, attr, sample, &extent);
 	} else if (stack->is_complete) {
-		uint64_t *top = tally_map_put(&recording->stack_tops, sample->tid, NULL);
+		uint64_t *top = tally_map_put(&recording->chain.stack_tops, sample->tid, NULL);
 		if (!top)
 			return -ENOMEM;
 		*top = extent.reached;
@@ -226,9 +228,9 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_packed_need need = { 0 };
 	enum tally_unwind_machine machine = recording->names.objects.machine;
 	/* user frames are counted separately from the kernel's, as in perf */
-	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX
-								     ? asked
-								     : TALLY_USER_FRAMES_MAX;
+	uint32_t most = TALLY_USER_FRAMES_MAX;
+	if (recording->filter.frames_max && recording->filter.frames_max < most)
+		most = recording->filter.frames_max;
 	if (!tally_unwind_regs_mask(machine))
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi &&
@@ -238,8 +240,8 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	if (!recording_find_packed(recording, &stack, &need) &&
 	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)
 		return -ENOMEM;
-	if (recording->stacks.noted &&
-	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack,
+	if (recording->carried.noted &&
+	    tally_packed_stacks_note(recording->carried.noted, recording->chain.stacks - 1, &stack,
 				     need) < 0)
 		return -ENOMEM;
 	if (!stack.count)
@@ -265,14 +267,14 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	bool kernel = tally_space_of(record->header.misc, 0).kernel;
 	int is_cut = 0;
 	recording->chain.count = 0;
-	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
+	if (recording->options.leaves_only && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
 	if (push_kernel_chain(recording, record) < 0)
 		return -ENOMEM;
 	if (sample->stack)
 		is_cut = push_user_stack(recording, &raw->event->attr, record);
 	else if (recording->chain.count)
-		is_cut = recording->is_chain_full ||
+		is_cut = recording->chain.is_full ||
 			 (record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
@@ -285,13 +287,13 @@ void tally_recording_shorten(struct tally_recording *recording, struct tally_rec
 	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, false);
 	uint64_t address;
 	uint32_t frames = 0;
-	while (frames < recording->frames_max && tally_chain_walk_next(&walk, &address))
+	while (frames < recording->filter.frames_max && tally_chain_walk_next(&walk, &address))
 		frames++;
-	if (frames < recording->frames_max)
+	if (frames < recording->filter.frames_max)
 		return;
 	record->sample.chain_length = (uint64_t)(walk.at - record->sample.chain);
 	record->header.misc &= (uint16_t)~TALLY_MISC_STACK_INCOMPLETE;
-	recording->is_chain_full = false;
+	recording->chain.is_full = false;
 }
 
 /* Events of these PMUs are told at the instruction itself. */
@@ -326,17 +328,16 @@ bool tally_recording_is_late(struct tally_recording *recording, const struct tal
 			     const struct tally_record *record)
 {
 	const struct tally_attr *attr = &raw->event->attr;
-	bool is_known = recording->aimed.is_known && recording->aimed.type == attr->type &&
-			recording->aimed.config == attr->config &&
-			recording->aimed.flags == attr->flags;
-	if (!is_known) {
-		recording->aimed.is_known = true;
-		recording->aimed.type = attr->type;
-		recording->aimed.config = attr->config;
-		recording->aimed.flags = attr->flags;
-		recording->aimed.has_skid = tally_recording_has_skid(recording, attr);
+	struct tally_recorded_skid *last = &recording->chain.skid;
+	if (!last->is_known || last->type != attr->type || last->config != attr->config ||
+	    last->flags != attr->flags) {
+		last->is_known = true;
+		last->type = attr->type;
+		last->config = attr->config;
+		last->flags = attr->flags;
+		last->has_skid = tally_recording_has_skid(recording, attr);
 	}
-	return recording->aimed.has_skid && !(record->header.misc & TALLY_MISC_EXACT_IP) &&
+	return last->has_skid && !(record->header.misc & TALLY_MISC_EXACT_IP) &&
 	       !recording->names.sources.raw_addresses && is_leaf(&record->sample);
 }
 
@@ -356,10 +357,12 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 	if (recording->chain.count)
 		recording->chain.items[0].place.is_late = tally_recording_is_late(recording, raw,
 										  record);
+	if (!recording->options.marks_cut || !is_cut)
+		return 0;
 	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
 					 .place = { .file = TALLY_FILE_NONE,
 						    .address = TALLY_PLACE_CUT } };
-	return recording->marks_cut && is_cut ? tally_vector_push(&recording->chain, cut) : 0;
+	return tally_vector_push(&recording->chain, cut);
 }
 
 /* ---- chains as long as the kernel makes any ------------------------------ */
@@ -432,10 +435,10 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 		return 0;
 	uint64_t frames = tally_chain_frames(sample);
 	if (frames != limit && frames != limit + 1ull) {
-		recording->has_longer_chains |= frames > limit && !attr->sample_max_stack;
+		recording->chain.has_longer |= frames > limit && !attr->sample_max_stack;
 		return 0;
 	}
-	bool is_other_limit = recording->has_longer_chains && !attr->sample_max_stack;
+	bool is_other_limit = recording->chain.has_longer && !attr->sample_max_stack;
 	int whole = is_other_limit ? 1 : is_whole(recording, record);
 	if (whole)
 		return whole < 0 ? whole : 0;

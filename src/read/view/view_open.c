@@ -49,9 +49,9 @@ static void use_options(const struct tally_view_options *options,
 			struct tally_recording *recording)
 {
 	struct tally_names *names = &recording->names;
-	recording->leaves_only = has_only_leaves(options, recording);
-	recording->keep_groups = options->keep_groups;
-	recording->has_signed_sums = options->has_signed_sums;
+	recording->options.leaves_only = has_only_leaves(options, recording);
+	recording->options.keep_groups = options->keep_groups;
+	recording->sums.are_signed = options->has_signed_sums;
 	if (options->names_nothing)
 		return;
 	names->options.keep_mangled = options->keep_mangled;

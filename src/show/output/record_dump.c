@@ -502,7 +502,7 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 	tally_buffer_printf(out, " size=%u misc=0x%x", record->header.size, record->header.misc);
 	if (record->header.type < TALLY_RECORD_USER_START && raw->event) {
 		if (record->header.type == TALLY_RECORD_SAMPLE)
-			put_sample(recording->arch, &raw->event->attr, &record->sample, out);
+			put_sample(recording->machine.arch, &raw->event->attr, &record->sample, out);
 		else if (record->header.type == TALLY_RECORD_MMAP ||
 			 record->header.type == TALLY_RECORD_MMAP2)
 			put_mmap(&record->mmap, record->header.type == TALLY_RECORD_MMAP2, out);

@@ -282,13 +282,13 @@ static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs,
 
 static void put_regs_intr(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	put_regs(cell->recording->arch, &sample_of(cell)->regs_intr,
+	put_regs(cell->recording->machine.arch, &sample_of(cell)->regs_intr,
 		 cell->event->attr.sample_regs_intr, out);
 }
 
 static void put_regs_user(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	put_regs(cell->recording->arch, &sample_of(cell)->regs_user,
+	put_regs(cell->recording->machine.arch, &sample_of(cell)->regs_user,
 		 cell->event->attr.sample_regs_user, out);
 }
 
