@@ -4,6 +4,9 @@
 #include "naming/function_code.h"
 
 #include "abi/arch.h"
+#include "base/error.h"
+#include "base/extremes.h"
+#include "base/text.h"
 #include "naming/kernel_identity.h"
 #include "naming/kernel_modules.h"
 #include "naming/name_functions.h"
@@ -45,7 +48,7 @@ static void code_of_object(struct tally_function_code *code, const struct tally_
 	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
 	code->object = object;
 	code->bytes = tally_object_bytes_at(object, address, &available);
-	code->size = available < size ? available : (size_t)size;
+	code->size = (size_t)tally_min_u64(available, size);
 	if (!code->bytes)
 		code->size = 0;
 	if (!code->size)
@@ -76,10 +79,12 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 
 static bool is_loaded(const struct tally_name_table *table, const char *module, uint64_t address)
 {
-	const struct tally_symbol *there = table->symbols
-						   ? tally_symbols_find(table->symbols, address)
-						   : NULL;
-	const char *name = there ? tally_symbol_module(table->symbols, there) : NULL;
+	if (!table->symbols)
+		return false;
+	const struct tally_symbol *there = tally_symbols_find(table->symbols, address);
+	if (!there)
+		return false;
+	const char *name = tally_symbol_module(table->symbols, there);
 	return name && !strcmp(name, module);
 }
 
@@ -99,7 +104,9 @@ static int read_memory(const struct tally_names *names, const struct tally_name_
 		return -ENOMEM;
 	int why = tally_kcore_read("/proc/kcore", code->start + above, code->kept, size);
 	code->bytes = code->kept;
-	code->size = why < 0 ? 0 : size;
+	code->size = size;
+	if (why < 0)
+		code->size = 0;
 	return why;
 }
 
@@ -122,7 +129,7 @@ static void say_missing(const struct tally_names *names, const char *module, int
 			struct tally_function_code *code)
 {
 	const char *kcore = kcore_lack(why);
-	const char *release = names->kernel.release ? names->kernel.release : "RELEASE";
+	const char *release = tally_text_or(names->kernel.release, "RELEASE");
 	if (module) {
 		code_because(
 			code,
@@ -151,7 +158,9 @@ static void kernel_code_machine(const struct tally_names *names, struct tally_fu
 		[TALLY_ARCH_ARM] = EM_ARM,
 	};
 	enum tally_arch arch = names->objects.arch;
-	code->machine = arch < sizeof(MACHINES) / sizeof(MACHINES[0]) ? MACHINES[arch] : EM_NONE;
+	code->machine = EM_NONE;
+	if (arch < sizeof(MACHINES) / sizeof(MACHINES[0]))
+		code->machine = MACHINES[arch];
 	code->is_64bit = arch != TALLY_ARCH_I386 && arch != TALLY_ARCH_ARM;
 }
 
@@ -175,7 +184,7 @@ static int kernel_code_find(struct tally_names *names, struct tally_name_table *
 		module = tally_symbol_module(table->symbols, symbol);
 	int why = read_memory(names, table, module, code);
 	if (code->size || why == -ENOMEM)
-		return why == -ENOMEM ? why : 0;
+		return tally_only_enomem(why);
 	if (module) {
 		const struct tally_object *object = tally_kernel_module_object(names, table,
 									       symbol);
@@ -202,7 +211,7 @@ struct known {
 	struct tally_object_entry *entry;
 };
 
-static int know(struct tally_names *names, const struct tally_place *place, bool lines,
+static int find_known(struct tally_names *names, const struct tally_place *place, bool lines,
 		struct known *out)
 {
 	*out = (struct known){ .file = tally_names_file(names, place) };
@@ -223,14 +232,15 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_f
 				 const struct tally_place *place, uint64_t *address)
 {
 	struct known known;
-	const struct tally_packed_place *packed = code->packed
-							  ? tally_names_recorded_place(names, place)
-							  : NULL;
-	if (packed)
+	const struct tally_packed_place *packed = NULL;
+	if (code->packed)
+		packed = tally_names_recorded_place(names, place);
+	if (packed) {
 		*address = code->start + packed->offset;
-	return packed ||
-	       (!know(names, place, false, &known) &&
-		tally_name_table_address(names, known.table, known.entry, place, address));
+		return true;
+	}
+	return !find_known(names, place, false, &known) &&
+	       tally_name_table_address(names, known.table, known.entry, place, address);
 }
 
 /* Sets *end (may be NULL) to the end of the symbol's function. */
@@ -253,12 +263,13 @@ static const char *symbol_of_process(struct tally_names *names, uint32_t pid, ui
 				     uint64_t *offset)
 {
 	struct tally_place place = tally_place_of(names->tasks, pid, false, address);
-	uint32_t function = place.file == TALLY_FILE_NONE
-				    ? UINT32_MAX
-				    : tally_names_function(names, &place, offset);
-	bool is_named = function != UINT32_MAX &&
-			names->functions.items[function].name != TALLY_STRING_NONE;
-	return is_named ? tally_names_plain_text(names, function) : NULL;
+	if (place.file == TALLY_FILE_NONE)
+		return NULL;
+	uint32_t function = tally_names_function(names, &place, offset);
+	if (function == UINT32_MAX ||
+	    names->functions.items[function].name == TALLY_STRING_NONE)
+		return NULL;
+	return tally_names_plain_text(names, function);
 }
 
 const char *tally_function_code_symbol(struct tally_names *names,
@@ -272,16 +283,20 @@ const char *tally_function_code_symbol(struct tally_names *names,
 	if (code->packed) {
 		const struct tally_packed_code_target *target =
 			tally_packed_code_target(names->carried.codes, code->packed, address);
-		*offset = target ? target->offset : 0;
-		return target ? target->name : NULL;
+		if (!target)
+			return NULL;
+		*offset = target->offset;
+		return target->name;
 	}
 	if (jit)
 		return symbol_of_process(names, jit->pid, address + code->shown, offset);
-	if (know(names, place, false, &known) < 0)
+	if (find_known(names, place, false, &known) < 0)
 		return NULL;
 	const struct tally_symbol *symbol = symbol_at(names, &known, address, NULL);
-	*offset = symbol ? address - symbol->start : 0;
-	return symbol ? symbol->name : NULL;
+	if (!symbol)
+		return NULL;
+	*offset = address - symbol->start;
+	return symbol->name;
 }
 
 static int module_lines(struct tally_names *names, struct tally_name_table *table,
@@ -289,11 +304,11 @@ static int module_lines(struct tally_names *names, struct tally_name_table *tabl
 			struct tally_line_answer *answers)
 {
 	const struct tally_symbol **symbols = malloc((count + 1) * sizeof(*symbols));
-	for (size_t i = 0; symbols && i < count; i++)
+	if (!symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
 		symbols[i] = symbol;
-	int result = symbols ? tally_kernel_module_lines(names, table, addresses, symbols, count,
-							 answers)
-			     : -ENOMEM;
+	int result = tally_kernel_module_lines(names, table, addresses, symbols, count, answers);
 	free(symbols);
 	return result;
 }
@@ -322,9 +337,9 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 		packed_lines(names, code, addresses, count, answers);
 		return 0;
 	}
-	int result = know(names, place, true, &known);
+	int result = find_known(names, place, true, &known);
 	if (result < 0)
-		return result == -ENOMEM ? result : 0;
+		return tally_only_enomem(result);
 	for (size_t i = 0; known.table->dump && i < count; i++) {
 		const struct tally_jit_line *line = tally_jit_dump_line(known.table->dump,
 									addresses[i]);
@@ -343,13 +358,15 @@ int tally_function_code_lines(struct tally_names *names, const struct tally_func
 	}
 	if (!known.table->lines)
 		return 0;
-	uint64_t moved = known.table->is_kernel
-				 ? (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift)
-				 : 0;
+	uint64_t moved = 0;
+	if (known.table->is_kernel)
+		moved = (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift);
 	uint64_t *there = malloc((count + 1) * sizeof(*there));
-	for (size_t i = 0; there && i < count; i++)
+	if (!there)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
 		there[i] = addresses[i] + moved;
-	result = there ? tally_lines_find(known.table->lines, there, count, answers) : -ENOMEM;
+	result = tally_lines_find(known.table->lines, there, count, answers);
 	free(there);
 	return result;
 }
@@ -401,7 +418,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 		return;
 	}
 	code->start = function->base;
-	code->size = function->size < CODE_BYTES_MAX ? (size_t)function->size : CODE_BYTES_MAX;
+	code->size = (size_t)tally_min_u64(function->size, CODE_BYTES_MAX);
 	code->end = function->base + code->size;
 	code->bytes = function->bytes;
 	code->machine = dump->machine;
@@ -417,13 +434,19 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 {
 	bool is_told = place->file < names->tasks->files.count &&
 		       names->tasks->files.items[place->file].is_symbol;
-	const struct tally_mapped_file *file = is_told ? &names->tasks->files.items[place->file]
-						       : NULL;
-	size_t size = file && file->symbol_size <= CODE_BYTES_MAX ? file->symbol_size : 0;
-	out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
-	code_because(out, place->file == TALLY_FILE_NONE
-				  ? "no file was mapped there"
-				  : "the kernel generated it (BPF) and has no file of it");
+	const struct tally_mapped_file *file = NULL;
+	size_t size = 0;
+	if (is_told)
+		file = &names->tasks->files.items[place->file];
+	if (file && file->symbol_size <= CODE_BYTES_MAX)
+		size = file->symbol_size;
+	if (place->file == TALLY_FILE_NONE) {
+		out->no_lines = "it is in no file";
+		code_because(out, "no file was mapped there");
+	} else {
+		out->no_lines = "the kernel made it";
+		code_because(out, "the kernel generated it (BPF) and has no file of it");
+	}
 	const struct tally_text_pokes *pokes = names->kernel.text_pokes;
 	if (!size || !pokes ||
 	    tally_text_pokes_apply(pokes, file->symbol_start, NULL, size) != size)
@@ -446,15 +469,16 @@ static int find_unpoked(struct tally_names *names, const struct tally_place *pla
 	struct known known;
 	uint64_t address = 0, start = 0, end = 0;
 	*out = (struct tally_function_code){ 0 };
-	int result = know(names, place, true, &known);
+	int result = find_known(names, place, true, &known);
 	if (result == -ENOMEM)
 		return result;
 	if (result < 0)
 		return find_made(names, place, out);
 	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place,
 						     &address);
-	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address, &end)
-							 : NULL;
+	const struct tally_symbol *symbol = NULL;
+	if (is_somewhere)
+		symbol = symbol_at(names, &known, address, &end);
 	if (symbol) {
 		start = symbol->start;
 	} else if (!is_somewhere ||
@@ -462,7 +486,7 @@ static int find_unpoked(struct tally_names *names, const struct tally_place *pla
 		start = end = 0;
 	}
 	out->start = start;
-	out->end = end - start > CODE_BYTES_MAX ? start + CODE_BYTES_MAX : end;
+	out->end = start + tally_min_u64(end - start, CODE_BYTES_MAX);
 	if (known.table->dump)
 		find_in_dump(names, &known, address, out);
 	else if (known.table->is_kernel)
@@ -481,9 +505,10 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 	if (!packed)
 		return;
 	bool is_rebuilt = out->is_rebuilt;
-	size_t size = packed->size < CODE_BYTES_MAX ? packed->size : CODE_BYTES_MAX;
-	const char *no_lines = tally_jits_of_file(names->tasks, place->file) ? "a JIT made it"
-									     : NULL;
+	size_t size = (size_t)tally_min_u64(packed->size, CODE_BYTES_MAX);
+	const char *no_lines = NULL;
+	if (tally_jits_of_file(names->tasks, place->file))
+		no_lines = "a JIT made it";
 	tally_function_code_release(out);
 	*out = (struct tally_function_code){
 		.is_rebuilt = is_rebuilt,
@@ -504,9 +529,10 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 static int write_pokes(const struct tally_names *names, struct tally_function_code *code)
 {
 	uint64_t address = code->start + code->shown;
-	code->poked = names->kernel.text_pokes
-			      ? tally_text_pokes_apply(names->kernel.text_pokes, address, NULL, code->size)
-			      : 0;
+	code->poked = 0;
+	if (names->kernel.text_pokes)
+		code->poked = tally_text_pokes_apply(names->kernel.text_pokes, address, NULL,
+						     code->size);
 	if (!code->poked)
 		return 0;
 	if (code->bytes != code->kept) {

@@ -1,5 +1,6 @@
 /* Names places by the recording's own names, and by the machine's files where the recording has
  * none. */
+#include "base/text.h"
 #include "base/vector.h"
 #include "naming/jit_names.h"
 #include "naming/name_functions.h"
@@ -68,9 +69,14 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	if ((!has_places && !sources->asks_debuginfod) ||
 	    (!is_kernel && !tally_name_table_of(names, file)))
 		return false;
-	const struct tally_object_entry *entry = is_kernel ? tally_kernel_object(names)
-							   : tally_name_table_entry(names, file);
-	return has_places ? entry != NULL : is_fetched(names, entry);
+	const struct tally_object_entry *entry;
+	if (is_kernel)
+		entry = tally_kernel_object(names);
+	else
+		entry = tally_name_table_entry(names, file);
+	if (has_places)
+		return entry != NULL;
+	return is_fetched(names, entry);
 }
 
 /* True if the file is here.  A place without a name in the recording may have one now, from a debug
@@ -85,19 +91,20 @@ const struct tally_packed_place *tally_names_recorded_place(struct tally_names *
 							    const struct tally_place *place)
 {
 	struct tally_packed_names *packed = packed_of(names);
-	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
+	if (!packed)
+		return NULL;
+	uint32_t file = tally_names_file(names, place);
 	if (file == TALLY_FILE_NONE || has_asked_for_file(names, file))
 		return NULL;
 	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file,
 									 place);
-	const struct tally_packed_frame *outer =
-		known ? &packed->frames.items[known->first + known->count - 1] : NULL;
-	const struct tally_packed_function *function =
-		outer ? &packed->functions.items[outer->function] : NULL;
-	return function && (function->name ||
-			    (function->start != UINT64_MAX && !has_file(names, file)))
-		       ? known
-		       : NULL;
+	if (!known)
+		return NULL;
+	uint32_t outer = packed->frames.items[known->first + known->count - 1].function;
+	const struct tally_packed_function *function = &packed->functions.items[outer];
+	if (function->name || (function->start != UINT64_MAX && !has_file(names, file)))
+		return known;
+	return NULL;
 }
 
 const struct tally_packed_code *tally_names_recorded_code(struct tally_names *names,
@@ -115,7 +122,9 @@ const struct tally_packed_code *tally_names_recorded_code(struct tally_names *na
 	carried->section.code_is_read = true;
 	uint32_t last = known->first + known->count - 1;
 	uint32_t function = carried->names->frames.items[last].function;
-	return names->carried.codes ? tally_packed_code_find(names->carried.codes, function) : NULL;
+	if (!carried->codes)
+		return NULL;
+	return tally_packed_code_find(carried->codes, function);
 }
 
 struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file)
@@ -126,29 +135,34 @@ struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t f
 		id = names->tasks->files.items[file].build_id;
 	else if (file == TALLY_FILE_KERNEL)
 		id = names->kernel.build_id;
-	const struct tally_packed_object *packed = !id.size && names->carried.names
-							   ? tally_packed_names_object(
-								     names->carried.names, names->tasks,
-								     file)
-							   : NULL;
+	if (id.size)
+		return id;
+	const struct tally_packed_object *packed = NULL;
+	if (names->carried.names)
+		packed = tally_packed_names_object(names->carried.names, names->tasks, file);
 	if (packed)
 		return packed->build_id;
-	if (!id.size && is_file && tally_name_table_of(names, file)) {
+	if (is_file && tally_name_table_of(names, file)) {
 		const struct tally_object_entry *entry = tally_name_table_entry(names, file);
-		id = entry && entry->object ? *tally_object_build_id(entry->object) : id;
+		if (entry && entry->object)
+			return *tally_object_build_id(entry->object);
 	}
 	return id;
 }
 
 static uint32_t intern_text(struct tally_names *names, const char *text)
 {
-	return text ? tally_strings_intern(&names->strings, text) : TALLY_STRING_NONE;
+	if (!text)
+		return TALLY_STRING_NONE;
+	return tally_strings_intern(&names->strings, text);
 }
 
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
-	char *readable = text && !names->options.keep_mangled ? tally_demangle(text) : NULL;
-	uint32_t id = intern_text(names, readable ? readable : text);
+	char *readable = NULL;
+	if (text && !names->options.keep_mangled)
+		readable = tally_demangle(text);
+	uint32_t id = intern_text(names, tally_text_or(readable, text));
 	free(readable);
 	return id;
 }
@@ -163,7 +177,9 @@ static const char *object_of(const struct tally_names *names, uint32_t file,
 		return jit;
 	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
 		       !names->tasks->files.items[file].pid;
-	return names->options.real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;
+	if (names->options.real_paths && is_file)
+		return tally_tasks_path(names->tasks, file);
+	return packed->object;
 }
 
 static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32_t number)
@@ -198,24 +214,31 @@ static int name_place(struct tally_names *names, const struct tally_place *place
 		      const struct tally_packed_place *packed, struct tally_place_name *out)
 {
 	bool is_charged = place->is_late && packed->late_count;
-	uint32_t file = tally_names_file(names, place),
-		 first = is_charged ? packed->late_first : packed->first,
-		 count = is_charged ? packed->late_count : packed->count,
-		 skipped = tally_names_reads_lines(names) ? 0 : count - 1;
+	bool has_lines = tally_names_reads_lines(names);
+	uint32_t file = tally_names_file(names, place);
+	uint32_t first = packed->first, count = packed->count, skipped = 0;
 	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
-					  .count = count - skipped,
 					  .offset = packed->offset,
-					  .is_charged = is_charged,
-					  .moved = is_charged ? packed->moved : 0 };
+					  .is_charged = is_charged };
+	if (is_charged) {
+		first = packed->late_first;
+		count = packed->late_count;
+		out->moved = packed->moved;
+	}
+	if (!has_lines)
+		skipped = count - 1;
+	out->count = count - skipped;
 	for (uint32_t i = skipped; i < count; i++) {
-		const struct tally_packed_frame *from = &names->carried.names->frames.items[first + i];
-		bool has_file = from->file && tally_names_reads_lines(names);
+		const struct tally_packed_frame *from =
+			&names->carried.names->frames.items[first + i];
 		struct tally_place_frame frame = {
 			.function = intern_function(names, file, from->function),
-			.file = has_file ? tally_strings_intern(&names->strings, from->file)
-					 : TALLY_STRING_NONE,
-			.line = tally_names_reads_lines(names) ? from->line : 0,
+			.file = TALLY_STRING_NONE,
 		};
+		if (has_lines) {
+			frame.file = intern_text(names, from->file);
+			frame.line = from->line;
+		}
 		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
 	}
@@ -283,8 +306,9 @@ static int resolve(struct tally_names *names, const struct tally_place *places, 
 		return tally_names_resolve_by_files(names, places, count, out);
 	if (count == 1) {
 		const struct tally_packed_place *packed = tally_names_recorded_place(names, places);
-		return packed ? name_place(names, places, packed, out)
-			      : tally_names_resolve_by_files(names, places, 1, out);
+		if (packed)
+			return name_place(names, places, packed, out);
+		return tally_names_resolve_by_files(names, places, 1, out);
 	}
 	int result = split_places(names, places, count, &split);
 	if (!result && split.left_count)
@@ -316,9 +340,13 @@ int tally_names_resolve(struct tally_names *names, const struct tally_place *pla
 			struct tally_place_name *out)
 {
 	int result = resolve(names, places, count, out);
-	for (size_t i = 0; !result && names->options.no_inlines && i < count; i++)
+	if (result)
+		return result;
+	for (size_t i = 0; names->options.no_inlines && i < count; i++)
 		drop_inlined(names, &out[i]);
-	return !result && names->strings.failed ? -ENOMEM : result;
+	if (names->strings.failed)
+		return -ENOMEM;
+	return 0;
 }
 
 uint32_t tally_names_source_function(struct tally_names *names, const struct tally_place *place)
@@ -326,7 +354,7 @@ uint32_t tally_names_source_function(struct tally_names *names, const struct tal
 	struct tally_place_name name;
 	if (names->options.no_inlines || names->options.asked)
 		return tally_names_function(names, place, NULL);
-	return tally_names_resolve(names, place, 1, &name) < 0
-		       ? UINT32_MAX
-		       : names->frames.items[name.first].function;
+	if (tally_names_resolve(names, place, 1, &name) < 0)
+		return UINT32_MAX;
+	return names->frames.items[name.first].function;
 }

@@ -14,7 +14,10 @@
  */
 #include "naming/names.h"
 
+#include "base/error.h"
+#include "base/extremes.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "base/vector.h"
 #include "naming/causes.h"
@@ -80,7 +83,9 @@ static int allocate(struct job *job)
 	job->addresses = malloc(job->count * sizeof(*job->addresses));
 	job->symbols = calloc(job->count, sizeof(*job->symbols));
 	job->answers = calloc(job->count, sizeof(*job->answers));
-	return job->keys && job->addresses && job->symbols && job->answers ? 0 : -ENOMEM;
+	if (!job->keys || !job->addresses || !job->symbols || !job->answers)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Places that are nowhere in the object come last, with an address that no symbol has. */
@@ -89,16 +94,17 @@ static void sort_members(struct job *job)
 	for (size_t i = 0; i < job->count; i++) {
 		uint64_t address;
 		uint32_t member = job->members[i];
-		bool known = tally_name_table_address(job->names, job->table, job->entry,
-						      &job->places[member], &address);
-		job->keys[i] = (struct tally_radix_item){ known ? address : UINT64_MAX, member };
+		if (!tally_name_table_address(job->names, job->table, job->entry,
+					      &job->places[member], &address))
+			address = UINT64_MAX;
+		job->keys[i] = (struct tally_radix_item){ address, member };
 	}
 	job->sorted = tally_radix_sort(job->keys, job->keys + job->count, job->count);
 	for (size_t i = 0; i < job->count; i++)
 		job->addresses[i] = job->sorted[i].key;
 }
 
-static int see_text(struct job *job, const char *text)
+static int add_fresh_text(struct job *job, const char *text)
 {
 	bool added = false;
 	if (!text)
@@ -113,19 +119,20 @@ static int see_text(struct job *job, const char *text)
 	return tally_vector_push(&job->fresh, fresh);
 }
 
-static int see_names(struct job *job)
+static int add_fresh_texts(struct job *job)
 {
 	const struct tally_symbol *last = NULL;
-	int result = 0;
-	for (size_t i = 0; !result && i < job->count; i++) {
+	for (size_t i = 0; i < job->count; i++) {
 		const struct tally_line_answer *answer = &job->answers[i];
-		if (job->symbols[i] && job->symbols[i] != last)
-			result = see_text(job, job->symbols[i]->name);
+		if (job->symbols[i] && job->symbols[i] != last &&
+		    add_fresh_text(job, job->symbols[i]->name) < 0)
+			return -ENOMEM;
 		last = job->symbols[i];
-		for (uint32_t frame = 0; !result && frame + 1 < answer->count; frame++)
-			result = see_text(job, answer->frames[frame].function);
+		for (uint32_t frame = 0; frame + 1 < answer->count; frame++)
+			if (add_fresh_text(job, answer->frames[frame].function) < 0)
+				return -ENOMEM;
 	}
-	return result;
+	return 0;
 }
 
 /* Addresses in ascending order, and what they mean.  A job's own arrays, or a part of them. */
@@ -140,9 +147,9 @@ struct asked {
 static int find_file_lines(struct job *job, const struct asked *asked)
 {
 	const struct tally_names *names = job->names;
-	uint64_t moved = job->table->is_kernel
-				 ? (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift)
-				 : 0;
+	uint64_t moved = 0;
+	if (job->table->is_kernel)
+		moved = (uint64_t)(names->kernel.shift - names->kernel.vmlinux_shift);
 	for (size_t i = 0; moved && i < asked->count; i++)
 		asked->addresses[i] += moved;
 	int result = tally_lines_find(job->table->lines, asked->addresses, asked->count,
@@ -178,10 +185,10 @@ static int find_lines(struct job *job, const struct asked *asked)
 {
 	if (job->table->lines && find_file_lines(job, asked) < 0)
 		return -ENOMEM;
-	return job->table->is_kernel
-		       ? tally_kernel_module_lines(job->names, job->table, asked->addresses,
-						   asked->symbols, asked->count, asked->answers)
-		       : 0;
+	if (!job->table->is_kernel)
+		return 0;
+	return tally_kernel_module_lines(job->names, job->table, asked->addresses, asked->symbols,
+					 asked->count, asked->answers);
 }
 
 /* ---- late places --------------------------------------------------------- */
@@ -189,8 +196,7 @@ static int find_lines(struct job *job, const struct asked *asked)
 static int by_cause(const void *a_, const void *b_)
 {
 	const struct tally_late *a = a_, *b = b_;
-	uint64_t x = a->address + (uint64_t)a->moved, y = b->address + (uint64_t)b->moved;
-	return x < y ? -1 : x > y;
+	return tally_compare_u64(a->address + (uint64_t)a->moved, b->address + (uint64_t)b->moved);
 }
 
 /* Asks for the lines of the causes that have none yet, `back` bytes before them.  Sets `from` to
@@ -210,7 +216,11 @@ static int ask_causes(struct job *job, uint64_t back, const bool *has_line, stru
 		asked->addresses[asked->count++] = address;
 	}
 	memset(asked->answers, 0, asked->count * sizeof(*asked->answers));
-	return asked->count && find_lines(job, asked) < 0 ? -ENOMEM : (int)(asked->count != 0);
+	if (!asked->count)
+		return 0;
+	if (find_lines(job, asked) < 0)
+		return -ENOMEM;
+	return 1;
 }
 
 /* Replaces the lines of the late places by those of their causes.  A compiler gives some
@@ -225,8 +235,9 @@ static int find_lines_of_causes(struct job *job)
 			       .answers = calloc(count + 1, sizeof(*asked.answers)) };
 	size_t *from = calloc(count + 1, sizeof(*from));
 	bool *has_line = calloc(count + 1, sizeof(*has_line));
-	int more = asked.addresses && asked.symbols && asked.answers && from && has_line ? 1
-											  : -ENOMEM;
+	int more = 1;
+	if (!asked.addresses || !asked.symbols || !asked.answers || !from || !has_line)
+		more = -ENOMEM;
 	qsort(job->late.items, count, sizeof(*job->late.items), by_cause);
 	for (uint64_t back = 0; more > 0 && back <= BACK_MAX; back++) {
 		more = ask_causes(job, back, has_line, &asked, from);
@@ -245,7 +256,7 @@ static int find_lines_of_causes(struct job *job)
 	free(asked.answers);
 	free(has_line);
 	free(from);
-	return more < 0 ? more : 0;
+	return tally_error_of(more);
 }
 
 static void find_jit_lines_of_causes(struct job *job)
@@ -309,7 +320,7 @@ static int run(struct job *job)
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
 		/* the few lines that come later are kept when the table is released */
 		tally_lines_keep(job->table->lines);
-	return see_names(job);
+	return add_fresh_texts(job);
 }
 
 static void *work(void *context)
@@ -327,8 +338,8 @@ static int costlier_first(const void *a_, const void *b_)
 {
 	const struct job *a = *(struct job *const *)a_, *b = *(struct job *const *)b_;
 	if (a->cost != b->cost)
-		return a->cost > b->cost ? -1 : 1;
-	return a->file < b->file ? -1 : a->file > b->file;
+		return tally_compare_u64(b->cost, a->cost);
+	return tally_compare_u64(a->file, b->file);
 }
 
 static size_t wanted_threads(const struct crew *crew)
@@ -337,10 +348,11 @@ static size_t wanted_threads(const struct crew *crew)
 	size_t worth = 0;
 	while (worth < crew->count && crew->jobs[worth]->cost >= COST_OF_THREAD)
 		worth++;
-	size_t most = cpus < 1 ? 1 : (size_t)cpus;
-	if (most > THREADS_MAX)
-		most = THREADS_MAX;
-	return worth < most ? worth : most;
+	if (cpus < 1)
+		cpus = 1;
+	if (cpus > THREADS_MAX)
+		cpus = THREADS_MAX;
+	return (size_t)tally_min_u64(worth, (size_t)cpus);
 }
 
 /* The caller's thread works as well; it also does the share of threads that could not be
@@ -364,21 +376,24 @@ static int run_all(struct job *jobs, size_t count)
 		pthread_join(threads[i], NULL);
 	free(crew.jobs);
 	for (size_t i = 0; i < count; i++)
-		result = jobs[i].result < 0 ? jobs[i].result : result;
+		if (jobs[i].result < 0)
+			result = jobs[i].result;
 	return result;
 }
 
 static uint64_t cost_of(const struct job *job)
 {
-	uint64_t cost = job->table->lines_tried || !tally_names_reads_lines(job->names)
-				? 0
-				: job->count * COST_OF_PLACE;
+	uint64_t cost = 0;
 	size_t size = 0;
+	if (!job->table->lines_tried && tally_names_reads_lines(job->names))
+		cost = job->count * COST_OF_PLACE;
 	if (job->table->is_read)
 		return cost;
+	if (job->table->is_kernel)
+		return cost + COST_OF_KALLSYMS;
 	if (job->entry)
 		tally_object_image(job->entry->object, &size);
-	return cost + (job->table->is_kernel ? COST_OF_KALLSYMS : size);
+	return cost + size;
 }
 
 /* ---- interning ----------------------------------------------------------- */
@@ -388,7 +403,7 @@ static int intern_texts(struct job *job)
 	for (size_t i = 0; i < job->fresh.count; i++) {
 		const struct fresh_text *fresh = &job->fresh.items[i];
 		uint32_t id = tally_strings_intern(&job->names->strings,
-						   fresh->readable ? fresh->readable : fresh->text);
+						   tally_text_or(fresh->readable, fresh->text));
 		uint64_t *slot = tally_map_get(&job->table->texts,
 					       (uint64_t)(uintptr_t)fresh->text);
 		if (id == TALLY_STRING_NONE || !slot)
@@ -398,9 +413,11 @@ static int intern_texts(struct job *job)
 	return 0;
 }
 
-static uint32_t intern_path(struct job *job, const char *path)
+static uint32_t intern_or_none(struct tally_strings *strings, const char *text)
 {
-	return path ? tally_strings_intern(&job->names->strings, path) : TALLY_STRING_NONE;
+	if (!text)
+		return TALLY_STRING_NONE;
+	return tally_strings_intern(strings, text);
 }
 
 /* Writes the path without "//", "." and "..": compilers use them to name one file in many ways.
@@ -419,7 +436,9 @@ static void make_plain_path(const char *path, char *out)
 		if (length == 1 && *path == '.')
 			continue;
 		if (is_up && at > begin && !is_last_up) {
-			at = last > begin ? last - 1 : begin;
+			at = last;
+			if (at > begin)
+				at--;
 			continue;
 		}
 		if (at > begin)
@@ -433,18 +452,20 @@ static void make_plain_path(const char *path, char *out)
 static uint32_t intern_declared(struct job *job, const char *path)
 {
 	bool added = false;
-	uint64_t *slot = path ? tally_map_put(&job->table->texts, (uint64_t)(uintptr_t)path, &added)
-			      : NULL;
+	if (!path)
+		return TALLY_STRING_NONE;
+	uint64_t *slot = tally_map_put(&job->table->texts, (uint64_t)(uintptr_t)path, &added);
+	if (!slot)
+		return TALLY_STRING_NONE;
 	if (added) {
 		char *plain = malloc(strlen(path) + 2);
 		if (plain)
 			make_plain_path(path, plain);
-		*slot = plain ? tally_strings_intern(&job->names->strings, plain)
-			      : TALLY_STRING_NONE;
+		*slot = intern_or_none(&job->names->strings, plain);
 		job->names->strings.failed |= !plain;
 		free(plain);
 	}
-	return slot ? (uint32_t)*slot : TALLY_STRING_NONE;
+	return (uint32_t)*slot;
 }
 
 /* Sets the declaring file of a symbol's function, if the debug information at the place describes
@@ -464,29 +485,34 @@ static int push_inlined(struct job *job, const struct tally_line_frame *inlined,
 {
 	struct tally_names *names = job->names;
 	struct tally_function function = {
-		.name = inlined->function ? tally_names_intern_text(names, &job->table->texts,
-								    inlined->function)
-					  : TALLY_STRING_NONE,
-		.symbol = inlined->function
-				  ? tally_strings_intern(&names->strings, inlined->function)
-				  : TALLY_STRING_NONE,
+		.name = TALLY_STRING_NONE,
+		.symbol = TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
-		.declared = intern_declared(job, inlined->source),
 		.object = object,
 		.kind = TALLY_FRAME_INLINED,
 	};
+	if (inlined->function) {
+		function.name = tally_names_intern_text(names, &job->table->texts,
+							inlined->function);
+		function.symbol = tally_strings_intern(&names->strings, inlined->function);
+	}
+	function.declared = intern_declared(job, inlined->source);
 	struct tally_place_frame frame = {
 		.function = tally_names_intern_function(names, job->file, function),
-		.file = intern_path(job, inlined->file),
+		.file = intern_or_none(&names->strings, inlined->file),
 		.line = inlined->line,
 	};
-	return frame.function == UINT32_MAX ? -ENOMEM : tally_vector_push(&names->frames, frame);
+	if (frame.function == UINT32_MAX)
+		return -ENOMEM;
+	return tally_vector_push(&names->frames, frame);
 }
 
 /* A place of a missing file is a function of its own. */
 static uint64_t offset_of(uint64_t address, uint64_t start)
 {
-	return start == UINT64_MAX || address == UINT64_MAX ? 0 : address - start;
+	if (start == UINT64_MAX || address == UINT64_MAX)
+		return 0;
+	return address - start;
 }
 
 static void note_refusal(struct job *job)
@@ -510,7 +536,9 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 	if (intern_texts(job) < 0)
 		return -ENOMEM;
 	names->gaps.lacks_xz |= job->entry && job->entry->lack == -ENOPKG;
-	const char *missing = job->table->lines ? tally_lines_missing(job->table->lines) : NULL;
+	const char *missing = NULL;
+	if (job->table->lines)
+		missing = tally_lines_missing(job->table->lines);
 	note_refusal(job);
 	if (missing && tally_names_note_partial(
 			       names, tally_strings_text(&names->strings, job->table->object),
@@ -521,9 +549,12 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		const struct tally_line_answer *answer = &job->answers[i];
 		struct tally_place_name *name = &out[job->sorted[i].index];
 		const struct tally_place *place = &job->places[job->sorted[i].index];
-		uint64_t start = symbol ? symbol->start
-					: tally_name_table_start(job->table, job->entry, place,
-								 job->addresses[i]);
+		uint64_t start;
+		if (symbol)
+			start = symbol->start;
+		else
+			start = tally_name_table_start(job->table, job->entry, place,
+						       job->addresses[i]);
 		if (function == UINT32_MAX || symbol != last || !symbol)
 			function = tally_names_symbol_function(names, job->table, job->file, place,
 							       symbol, start);
@@ -532,22 +563,25 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		last = symbol;
 		*name = (struct tally_place_name){
 			.first = (uint32_t)names->frames.count,
-			.count = answer->count ? answer->count : 1,
+			.count = 1,
 			.offset = offset_of(job->addresses[i], start),
 		};
+		if (answer->count)
+			name->count = answer->count;
 		for (uint32_t at = 0; at + 1 < answer->count; at++)
 			if (push_inlined(job, &answer->frames[at],
 					 names->functions.items[function].object) < 0)
 				return -ENOMEM;
-		const struct tally_line_frame *outer = answer->count
-							       ? &answer->frames[answer->count - 1]
-							       : NULL;
+		const struct tally_line_frame *outer = NULL;
+		struct tally_place_frame frame = { .function = function,
+						   .file = TALLY_STRING_NONE };
+		if (answer->count)
+			outer = &answer->frames[answer->count - 1];
 		set_declared(job, function, outer);
-		struct tally_place_frame frame = {
-			.function = function,
-			.file = intern_path(job, outer ? outer->file : NULL),
-			.line = outer ? outer->line : 0,
-		};
+		if (outer) {
+			frame.file = intern_or_none(&names->strings, outer->file);
+			frame.line = outer->line;
+		}
 		if (tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
 	}
@@ -585,7 +619,9 @@ struct shares {
 
 static size_t slot_of(const struct shares *shares, uint32_t file)
 {
-	return file == TALLY_FILE_KERNEL ? shares->files : file;
+	if (file == TALLY_FILE_KERNEL)
+		return shares->files;
+	return file;
 }
 
 static int share_places(const struct tally_names *names, const struct tally_place *places,
@@ -628,8 +664,9 @@ static int make_jobs(struct tally_names *names, const struct tally_place *places
 				     .places = places,
 				     .members = shares->members + first,
 				     .count = members,
-				     .file = slot == shares->files ? TALLY_FILE_KERNEL
-								   : (uint32_t)slot };
+				     .file = (uint32_t)slot };
+		if (slot == shares->files)
+			job->file = TALLY_FILE_KERNEL;
 		if (!tally_name_table_of(names, job->file))
 			return -ENOMEM;
 	}
