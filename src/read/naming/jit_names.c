@@ -16,14 +16,18 @@ static bool has_form(const char *base, const char *form)
 
 const char *tally_jit_object(const char *path)
 {
-	const char *base = path[0] == '[' ? path : tally_object_basename(path);
+	const char *base = path;
+	if (path[0] != '[')
+		base = tally_object_basename(path);
 	if (has_form(base, "perf-%10u.map%n") || has_form(base, "[JIT] tid %10u%n") ||
 	    !strcmp(path, TALLY_JIT_MAP))
 		return TALLY_JIT_MAP;
 	if (has_form(base, "jit-%10u.dump%n") || has_form(base, "jitted-%10u-%*u.so%n") ||
 	    !strcmp(path, TALLY_JIT_DUMP))
 		return TALLY_JIT_DUMP;
-	return strcmp(path, TALLY_JIT_UNNAMED) ? NULL : TALLY_JIT_UNNAMED;
+	if (!strcmp(path, TALLY_JIT_UNNAMED))
+		return TALLY_JIT_UNNAMED;
+	return NULL;
 }
 
 /* V8 puts a sign behind the kind of code: "~" interpreted, "^" baseline, "+" midtier, "*"
@@ -35,7 +39,7 @@ static size_t v8_tier(const char *name, size_t *at)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		*at = strlen(kinds[i]);
 		if (!strncmp(name, kinds[i], *at))
-			return name[*at] && strchr("~^+-*", name[*at]) ? 1 : 0;
+			return name[*at] && strchr("~^+-*", name[*at]);
 	}
 	return 0;
 }
@@ -60,5 +64,7 @@ static size_t dotnet_tier(const char *name, size_t *at)
 size_t tally_jit_tier(const char *name, size_t *at)
 {
 	size_t length = v8_tier(name, at);
-	return length ? length : dotnet_tier(name, at);
+	if (length)
+		return length;
+	return dotnet_tier(name, at);
 }

@@ -10,6 +10,7 @@
 #include "naming/kernel_modules.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "object/module.h"
 #include "symbol/lines.h"
@@ -63,8 +64,9 @@ static bool find_wanted(const struct tally_names *names, uint64_t raw, const cha
 			struct wanted *wanted)
 {
 	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, 0, true, raw);
-	const struct tally_mapped_file *file = mapping ? &names->tasks->files.items[mapping->file]
-						       : NULL;
+	const struct tally_mapped_file *file = NULL;
+	if (mapping)
+		file = &names->tasks->files.items[mapping->file];
 	*wanted = (struct wanted){ 0 };
 	if (file && !file->is_symbol &&
 	    tally_module_name(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
@@ -113,7 +115,7 @@ static bool find_path(const struct tally_names *names, const struct wanted *want
 		      size_t size)
 {
 	char here[TALLY_KERNEL_RELEASE_BYTES];
-	const char *root = names->objects.search.root ? names->objects.search.root : "";
+	const char *root = tally_text_or(names->objects.search.root, "");
 	const char *release = tally_kernel_release(names, here);
 	char list[PATH_MAX], below[PATH_MAX];
 	struct tally_buffer text = { 0 };
@@ -151,8 +153,9 @@ static struct tally_object *open_module(const struct tally_names *names,
 {
 	const struct tally_build_id id = id_of(names, wanted);
 	char path[PATH_MAX - 32], copy[PATH_MAX];
-	struct tally_object *found = id.size ? tally_search_by_build_id(&names->objects.search, &id)
-					     : NULL;
+	struct tally_object *found = NULL;
+	if (id.size)
+		found = tally_search_by_build_id(&names->objects.search, &id);
 	bool has_path = !found && find_path(names, wanted, path, sizeof(path));
 	*debug = NULL;
 	if (has_path) {
@@ -161,7 +164,8 @@ static struct tally_object *open_module(const struct tally_names *names,
 		snprintf(copy, sizeof(copy), "/usr/lib/debug%.*s", (int)(packed - path), path);
 		*debug = open_if(names, copy, &id);
 		strcat(copy, ".debug");
-		*debug = *debug ? *debug : open_if(names, copy, &id);
+		if (!*debug)
+			*debug = open_if(names, copy, &id);
 		found = open_if(names, path, &id);
 	}
 	if (!found) {
@@ -210,13 +214,22 @@ static void open_linked(const struct tally_names *names, const struct wanted *wa
 	struct tally_object *debug, *object = open_module(names, wanted, &debug);
 	if (object && !debug)
 		debug = tally_search_debug(&names->objects.search, object, NULL);
-	module->object = object ? link_object(names, module, object) : NULL;
-	module->debug = debug && module->object ? link_object(names, module, debug) : NULL;
+	if (object)
+		module->object = link_object(names, module, object);
+	if (debug && module->object)
+		module->debug = link_object(names, module, debug);
 	tally_object_unref(object);
 	tally_object_unref(debug);
 	if (module->object &&
 	    tally_symbols_from_object(module->object, module->debug, &module->symbols, NULL) < 0)
 		module->symbols = NULL;
+}
+
+static struct module *if_opened(struct module *module)
+{
+	if (!module->object)
+		return NULL;
+	return module;
 }
 
 /* Returns the module at an address; NULL: none, or its file is not there. */
@@ -231,7 +244,7 @@ static struct module *module_of(const struct tally_names *names, struct tally_na
 	for (size_t i = 0; table->modules && i < table->modules->items.count; i++) {
 		struct module *module = &table->modules->items.items[i];
 		if (module->start == wanted.start && !strcmp(module->name, wanted.name))
-			return module->object ? module : NULL;
+			return if_opened(module);
 	}
 	struct module fresh = { .start = wanted.start };
 	memcpy(fresh.name, wanted.name, sizeof(fresh.name));
@@ -239,7 +252,7 @@ static struct module *module_of(const struct tally_names *names, struct tally_na
 		return NULL;
 	struct module *module = &table->modules->items.items[table->modules->items.count - 1];
 	open_linked(names, &wanted, module);
-	return module->object ? module : NULL;
+	return if_opened(module);
 }
 
 /* ---- asked --------------------------------------------------------------- */
@@ -247,9 +260,9 @@ static struct module *module_of(const struct tally_names *names, struct tally_na
 static bool has_symbol(const struct module *module, const struct tally_symbol *symbol)
 {
 	size_t count = 0;
-	const struct tally_symbol *list = module->symbols
-						  ? tally_symbols_list(module->symbols, &count)
-						  : NULL;
+	const struct tally_symbol *list = NULL;
+	if (module->symbols)
+		list = tally_symbols_list(module->symbols, &count);
 	return list && symbol >= list && symbol < list + count;
 }
 
@@ -268,10 +281,15 @@ static const char *told_module(const struct tally_names *names,
 			       const struct tally_name_table *table,
 			       const struct tally_symbol *symbol, bool *is_kernel)
 {
-	const char *own = symbol ? tally_kernel_module_name(table->modules, symbol) : NULL;
-	const char *name = symbol && !own ? tally_symbol_module(table->symbols, symbol) : own;
+	const char *name = NULL;
+	if (symbol)
+		name = tally_kernel_module_name(table->modules, symbol);
+	if (symbol && !name)
+		name = tally_symbol_module(table->symbols, symbol);
 	*is_kernel = symbol && !name;
-	return names->kernel.shift ? NULL : name; /* the module has moved since */
+	if (names->kernel.shift)
+		return NULL; /* the module has moved since */
+	return name;
 }
 
 const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names,
@@ -285,10 +303,12 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 	if (is_kernel || (name && !names->sources.modules))
 		return symbol;
 	const struct module *module = module_of(names, table, place->address, name);
-	const struct tally_symbol *own = module && module->symbols
-						 ? tally_symbols_find(module->symbols, address)
-						 : NULL;
-	return own ? own : symbol;
+	const struct tally_symbol *own = NULL;
+	if (module && module->symbols)
+		own = tally_symbols_find(module->symbols, address);
+	if (own)
+		return own;
+	return symbol;
 }
 
 const struct tally_object *tally_kernel_module_object(const struct tally_names *names,
@@ -297,12 +317,13 @@ const struct tally_object *tally_kernel_module_object(const struct tally_names *
 {
 	bool is_kernel;
 	const char *name = told_module(names, table, symbol, &is_kernel);
-	const struct module *module = is_kernel ? NULL
-						: module_of(names, table,
-							    symbol->start +
-								    (uint64_t)names->kernel.shift,
-							    name);
-	return module ? module->object : NULL;
+	if (is_kernel)
+		return NULL;
+	const struct module *module = module_of(
+		names, table, symbol->start + (uint64_t)names->kernel.shift, name);
+	if (!module)
+		return NULL;
+	return module->object;
 }
 
 int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table,
@@ -313,7 +334,9 @@ int tally_kernel_module_lines(const struct tally_names *names, struct tally_name
 		bool is_kernel;
 		const char *name = told_module(names, table, symbols[first], &is_kernel);
 		uint64_t raw = addresses[first] + (uint64_t)names->kernel.shift;
-		struct module *module = is_kernel ? NULL : module_of(names, table, raw, name);
+		struct module *module = NULL;
+		if (!is_kernel)
+			module = module_of(names, table, raw, name);
 		end = first + 1;
 		if (!module)
 			continue;

@@ -11,6 +11,7 @@
  */
 #include "abi/arch.h"
 #include "base/buffer.h"
+#include "base/error.h"
 #include "naming/kernel_identity.h"
 #include "naming/name_tables.h"
 
@@ -74,7 +75,9 @@ bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arc
 		return false;
 	if (!now)
 		return true; /* kallsyms hides it */
-	return (recorded - now) % (is_x86_64 ? X86_64_STEP : STEP_MIN) == 0;
+	if (is_x86_64)
+		return (recorded - now) % X86_64_STEP == 0;
+	return (recorded - now) % STEP_MIN == 0;
 }
 
 static bool is_kernels(const struct tally_record *record)
@@ -96,7 +99,9 @@ const char *tally_kernel_map_symbol(const struct tally_record *record)
 	const char *name = record->mmap.filename, *symbol = name + sizeof(kernel_prefix) - 1;
 	if (!is_kernels(record) || strncmp(name, kernel_prefix, sizeof(kernel_prefix) - 1) != 0)
 		return NULL;
-	return !strcmp(symbol, "_text") || !strcmp(symbol, "_stext") ? symbol : NULL;
+	if (!strcmp(symbol, "_text") || !strcmp(symbol, "_stext"))
+		return symbol;
+	return NULL;
 }
 
 enum { KALLSYMS_BYTES_MAX = 256 << 20, KALLSYMS_VERSION = 1 };
@@ -188,10 +193,10 @@ static const char *kallsyms_path(const struct tally_names *names, char *path)
 		return names->sources.kallsyms;
 	if (!names->kernel.is_foreign && running_kernel_is(&names->kernel.build_id))
 		return running_kallsyms;
-	return tally_search_kept_path(&names->objects.search, &names->kernel.build_id, "kallsyms",
-				      path)
-		       ? path
-		       : NULL;
+	if (!tally_search_kept_path(&names->objects.search, &names->kernel.build_id, "kallsyms",
+				    path))
+		return NULL;
+	return path;
 }
 
 static int read_kallsyms(struct tally_names *names, struct tally_name_table *table)
@@ -215,7 +220,7 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 		see_reference(names, table, path, &text);
 	}
 	tally_buffer_release(&text);
-	return result == -ENOMEM ? result : 0;
+	return tally_only_enomem(result);
 }
 
 /* Returns 1 if vmlinux has the names, 0 if not, or -ENOMEM. */
@@ -240,7 +245,9 @@ static int read_vmlinux(struct tally_names *names, struct tally_name_table *tabl
 int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table)
 {
 	bool is_asked_for = names->sources.vmlinux && !names->sources.kallsyms;
-	int result = is_asked_for ? read_vmlinux(names, table) : 0;
+	int result = 0;
+	if (is_asked_for)
+		result = read_vmlinux(names, table);
 	if (result > 0 || (!result && !names->sources.kallsyms && read_kept(names, table))) {
 		table->is_partial = true;
 		return 0;
@@ -251,16 +258,16 @@ int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *
 		result = read_vmlinux(names, table);
 		table->is_partial = result > 0;
 	}
-	return result < 0 ? result : 0;
+	return tally_error_of(result);
 }
 
 void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table,
 			      uint64_t address)
 {
 	size_t count;
-	const struct tally_symbol *list = table->is_partial
-						  ? tally_symbols_list(table->symbols, &count)
-						  : NULL;
+	const struct tally_symbol *list = NULL;
+	if (table->is_partial)
+		list = tally_symbols_list(table->symbols, &count);
 	address -= (uint64_t)names->kernel.shift;
 	if (!list || (count && address >= list[0].start && address < list[count - 1].end))
 		return;
@@ -317,9 +324,12 @@ const char *tally_kernel_release(const struct tally_names *names,
 				 char release[TALLY_KERNEL_RELEASE_BYTES])
 {
 	struct utsname here;
-	bool is_here = !names->kernel.release && !names->kernel.is_foreign && !uname(&here);
-	snprintf(release, TALLY_KERNEL_RELEASE_BYTES, "%s", is_here ? here.release : "");
-	return names->kernel.release ? names->kernel.release : release;
+	*release = '\0';
+	if (names->kernel.release)
+		return names->kernel.release;
+	if (!names->kernel.is_foreign && !uname(&here))
+		snprintf(release, TALLY_KERNEL_RELEASE_BYTES, "%s", here.release);
+	return release;
 }
 
 static struct tally_object *if_of(struct tally_object *object, const struct tally_build_id *id)
@@ -371,8 +381,10 @@ static struct tally_object *find(struct tally_names *names)
 		return tally_object_ref(fetched->debug);
 	if (id.size)
 		found = tally_search_by_build_id(&names->objects.search, &id);
+	if (found)
+		return found;
 	char release[TALLY_KERNEL_RELEASE_BYTES];
-	return found ? found : find_by_release(names, tally_kernel_release(names, release), &id);
+	return find_by_release(names, tally_kernel_release(names, release), &id);
 }
 
 void tally_kernel_object_use(struct tally_names *names, struct tally_object *object)
@@ -381,7 +393,9 @@ void tally_kernel_object_use(struct tally_names *names, struct tally_object *obj
 	const char *symbol;
 	uint64_t linked;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
-	entry->state = object ? TALLY_OBJECT_OPEN : TALLY_OBJECT_MISSING;
+	entry->state = TALLY_OBJECT_MISSING;
+	if (object)
+		entry->state = TALLY_OBJECT_OPEN;
 	entry->search = &names->objects.search;
 	entry->object = object;
 	if (object && reference &&
@@ -394,5 +408,7 @@ struct tally_object_entry *tally_kernel_object(struct tally_names *names)
 {
 	if (names->kernel.vmlinux.state == TALLY_OBJECT_UNTRIED)
 		tally_kernel_object_use(names, find(names));
-	return names->kernel.vmlinux.object ? &names->kernel.vmlinux : NULL;
+	if (!names->kernel.vmlinux.object)
+		return NULL;
+	return &names->kernel.vmlinux;
 }

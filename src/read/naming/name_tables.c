@@ -4,8 +4,11 @@
 #include "naming/name_tables.h"
 
 #include "base/buffer.h"
+#include "base/error.h"
+#include "base/extremes.h"
 #include "base/input_limits.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "naming/jit_names.h"
 #include "naming/kernel_modules.h"
@@ -64,7 +67,9 @@ static int read_where_it_lies(struct tally_names *names, uint32_t pid, size_t mo
 		return 0;
 	int result = tally_buffer_read_descriptor(text, fd, most);
 	close(fd);
-	return result == -EFBIG ? result : !result;
+	if (result == -EFBIG)
+		return result;
+	return !result;
 }
 
 /* Appends the text of a process's perf map: of those held while recording, else of the file where it
@@ -95,7 +100,7 @@ static int perf_map_texts(struct tally_names *names, uint32_t file, size_t most,
 		files[count++] = at - 1;
 	while (count && found >= 0) {
 		struct tally_buffer map = { .maximum = text->maximum };
-		size_t left = most > text->length ? most - text->length : 0;
+		size_t left = (size_t)tally_saturating_sub_u64(most, text->length);
 		int one = perf_map_text(names, names->tasks->files.items[files[--count]].pid, left,
 					&map);
 		if (one > 0 && !map.failed)
@@ -103,7 +108,10 @@ static int perf_map_texts(struct tally_names *names, uint32_t file, size_t most,
 		if (one > 0)
 			tally_buffer_char(text, '\n'); /* the last line may be incomplete */
 		tally_buffer_release(&map);
-		found = one < 0 ? one : found | one;
+		if (one < 0)
+			found = one;
+		else
+			found |= one;
 	}
 	return found;
 }
@@ -124,8 +132,8 @@ static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t f
 {
 	const uint64_t one = tally_input_limit(TALLY_INPUT_PERF_MAP),
 		       all = tally_input_limit(TALLY_INPUT_PERF_MAPS),
-		       used = names->carried.perf_map_bytes, left = all > used ? all - used : 0;
-	const size_t most = (size_t)(one < left ? one : left);
+		       left = tally_saturating_sub_u64(all, names->carried.perf_map_bytes);
+	const size_t most = (size_t)tally_min_u64(one, left);
 	struct tally_buffer text = { .maximum = most + TALLY_BUFFER_READ_ROOM };
 	struct tally_symbols *symbols = NULL;
 	size_t skipped = 0;
@@ -140,7 +148,7 @@ static struct tally_symbols *perf_map_load(struct tally_names *names, uint32_t f
 		found = 0;
 	}
 	if (found > 0 && !text.failed &&
-	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped,
+	    tally_symbols_from_perf_map(tally_text_or(text.bytes, ""), text.length, &skipped,
 					&symbols, NULL) < 0)
 		symbols = NULL;
 	names->gaps.map_lines_skipped += skipped;
@@ -171,18 +179,22 @@ static int listed_names_fill(struct tally_names *names, struct tally_name_table 
 {
 	struct tally_simpleperf_file listed;
 	bool is_kernel = file == TALLY_FILE_KERNEL;
-	const char *path = is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(names->tasks, file);
+	const char *path = "[kernel.kallsyms]";
 	uint64_t offset;
+	if (!is_kernel)
+		path = tally_tasks_path(names->tasks, file);
 	if (!names->carried.listed.bytes || !find(names, path, &listed) || !listed.symbol_count)
 		return 0;
 	bool is_elf = listed.kind == TALLY_SIMPLEPERF_ELF,
 	     is_dex = listed.kind == TALLY_SIMPLEPERF_DEX;
-	if (is_kernel ? listed.kind != TALLY_SIMPLEPERF_KERNEL : !is_elf && !is_dex)
+	if (is_kernel && listed.kind != TALLY_SIMPLEPERF_KERNEL)
+		return 0;
+	if (!is_kernel && !is_elf && !is_dex)
 		return 0;
 	struct tally_symbols *symbols;
 	int result = tally_symbols_from_simpleperf(&listed, &offset, &symbols);
 	if (result < 0)
-		return result == -ENOMEM ? result : 0;
+		return tally_only_enomem(result);
 	if (is_elf && offset == UINT64_MAX) {
 		const struct tally_mapped_file *mapped = &names->tasks->files.items[file];
 		if (!mapped->code_end) {
@@ -193,7 +205,9 @@ static int listed_names_fill(struct tally_names *names, struct tally_name_table 
 	}
 	table->symbols = symbols;
 	table->is_listed = table->is_read = true;
-	table->listed_shift = is_elf ? listed.min_address - offset : 0;
+	table->listed_shift = 0;
+	if (is_elf)
+		table->listed_shift = listed.min_address - offset;
 	return 0;
 }
 
@@ -226,9 +240,9 @@ static enum tally_frame_kind kind_of_path(const char *path)
 {
 	const char *so = strstr(path, ".so");
 	bool is_library = so && (!so[3] || so[3] == '.' || so[3] == '-');
-	return is_library || !strncmp(path, "[vdso", 5) || !strncmp(path, "[vsyscall", 9)
-		       ? TALLY_FRAME_LIBRARY
-		       : TALLY_FRAME_PROGRAM;
+	if (is_library || !strncmp(path, "[vdso", 5) || !strncmp(path, "[vsyscall", 9))
+		return TALLY_FRAME_LIBRARY;
+	return TALLY_FRAME_PROGRAM;
 }
 
 static void note_gap(struct tally_names *names, const struct tally_object_entry *entry,
@@ -297,10 +311,14 @@ static const char *started_path(const struct tally_mapped_file *file, const char
 	folder[slash - path] = '\0';
 	if (strlen(file->started_as) + 1 == sizeof(file->started_as)) {
 		const char *in = *folder ? folder : "/";
-		return find_cut_name(in, file->started_as, &own, out, size) ? out : NULL;
+		if (!find_cut_name(in, file->started_as, &own, out, size))
+			return NULL;
+		return out;
 	}
 	int length = snprintf(out, size, "%s/%s", folder, file->started_as);
-	return length > 0 && (size_t)length < size && is_same_file(out, &own) ? out : NULL;
+	if (length <= 0 || (size_t)length >= size || !is_same_file(out, &own))
+		return NULL;
+	return out;
 }
 
 static int open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
@@ -320,7 +338,9 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 		table->is_jit = true;
 		table->kind = TALLY_FRAME_JIT;
 		table->symbols = perf_map_load(names, file_id);
-		path = table->symbols ? TALLY_JIT_MAP : TALLY_JIT_UNNAMED;
+		path = TALLY_JIT_UNNAMED;
+		if (table->symbols)
+			path = TALLY_JIT_MAP;
 	} else if (!file->pid && listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
@@ -330,11 +350,10 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 			return -ENOMEM;
 		if (!entry->object)
 			note_gap(names, entry, path);
-		const char *started = entry->object && !names->options.real_paths
-					      ? started_path(file, path, started_as,
-							     sizeof(started_as))
-					      : NULL;
-		path = started ? started : path;
+		const char *started = NULL;
+		if (entry->object && !names->options.real_paths)
+			started = started_path(file, path, started_as, sizeof(started_as));
+		path = tally_text_or(started, path);
 	}
 	if (!file->pid && tally_jit_object(path)) { /* perf inject wrote a file for each function */
 		table->kind = TALLY_FRAME_JIT;
@@ -352,21 +371,26 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 		if (tally_vector_push(&names->tables, (struct tally_name_table){ 0 }) < 0)
 			return NULL;
 	struct tally_name_table *table = &names->tables.items[file];
-	return table->is_open || !open_table(names, table, file) ? table : NULL;
+	if (!table->is_open && open_table(names, table, file) < 0)
+		return NULL;
+	return table;
 }
 
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
 {
-	if (file == TALLY_FILE_KERNEL)
-		return names->kernel.table->is_read &&
-				       names->kernel.vmlinux.state == TALLY_OBJECT_UNTRIED
-			       ? NULL
-			       : tally_kernel_object(names);
+	const struct tally_kernel_naming *kernel = &names->kernel;
+	if (file == TALLY_FILE_KERNEL) {
+		if (kernel->table->is_read && kernel->vmlinux.state == TALLY_OBJECT_UNTRIED)
+			return NULL;
+		return tally_kernel_object(names);
+	}
 	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed ||
 	    names->tasks->files.items[file].pid)
 		return NULL;
 	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
-	return entry && entry->object ? entry : NULL;
+	if (!entry || !entry->object)
+		return NULL;
+	return entry;
 }
 
 static bool read_kept_symbols(struct tally_name_table *table, struct tally_disk_cache *cache,
@@ -387,7 +411,7 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 	struct tally_cache_key key = {
 		.id = *tally_object_build_id(entry->object),
 		.kind = "symbols",
-		.part = debug ? 1 : 0,
+		.part = debug != NULL,
 		.version = SYMBOLS_VERSION,
 	};
 	size_t size;
@@ -404,10 +428,11 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 		table->symbols = NULL;
 	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
 		tally_cache_put(names->tables.cache, &key, tally_object_path(entry->object),
-				packed.bytes,
-				packed.length);
+				packed.bytes, packed.length);
 	tally_buffer_release(&packed);
-	return result == -ENOMEM || entry->lack == -ENOMEM ? -ENOMEM : 0;
+	if (entry->lack == -ENOMEM)
+		return -ENOMEM;
+	return tally_only_enomem(result);
 }
 
 int tally_name_table_read(struct tally_names *names, struct tally_name_table *table,
@@ -455,8 +480,12 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 		*address = place->address + table->listed_shift;
 		return true;
 	}
-	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel.shift : 0);
-	return table->is_kernel || table->is_jit ||
+	*address = place->address;
+	if (table->is_kernel) {
+		*address -= (uint64_t)names->kernel.shift;
+		return true;
+	}
+	return table->is_jit ||
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
 }
 
@@ -464,7 +493,9 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 static struct tally_unwind_table *rules_of(const struct tally_name_table *table,
 					   struct tally_object_entry *entry)
 {
-	return entry && !table->is_kernel ? tally_objects_unwind(entry) : NULL;
+	if (!entry || table->is_kernel)
+		return NULL;
+	return tally_objects_unwind(entry);
 }
 
 bool tally_name_table_extent(const struct tally_name_table *table, struct tally_object_entry *entry,
@@ -483,7 +514,9 @@ uint64_t tally_name_table_start(const struct tally_name_table *table,
 		return UINT64_MAX;
 	if (!entry || address == UINT64_MAX)
 		return place->address;
-	return tally_name_table_extent(table, entry, address, &start, &end) ? start : address;
+	if (tally_name_table_extent(table, entry, address, &start, &end))
+		return start;
+	return address;
 }
 
 /* Corrects what the table alone says of an address.  Sets *end to the function's end, unless there
@@ -492,20 +525,25 @@ static const struct tally_symbol *correct(const struct tally_name_table *table,
 					  struct tally_object_entry *entry, uint64_t address,
 					  const struct tally_symbol *symbol, uint64_t *end)
 {
-	struct tally_unwind_table *rules = symbol && !symbol->is_sized ? rules_of(table, entry)
-								       : NULL;
-	return tally_objects_function_at(rules, table->symbols, address, &symbol, end) ? symbol
-										       : NULL;
+	struct tally_unwind_table *rules = NULL;
+	if (symbol && !symbol->is_sized)
+		rules = rules_of(table, entry);
+	if (!tally_objects_function_at(rules, table->symbols, address, &symbol, end))
+		return NULL;
+	return symbol;
 }
 
 const struct tally_symbol *tally_name_table_symbol(const struct tally_name_table *table,
 						   struct tally_object_entry *entry,
 						   uint64_t address, uint64_t *end)
 {
+	const struct tally_symbol *symbol = NULL;
 	uint64_t ignored;
-	return correct(table, entry, address,
-		       table->symbols ? tally_symbols_find(table->symbols, address) : NULL,
-		       end ? end : &ignored);
+	if (table->symbols)
+		symbol = tally_symbols_find(table->symbols, address);
+	if (!end)
+		end = &ignored;
+	return correct(table, entry, address, symbol, end);
 }
 
 /* `address` is `before` bytes before a return address, so that it lies in the call.  In two cases
@@ -523,30 +561,32 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 						   size_t *cursor)
 {
 	uint64_t start, end;
-	const struct tally_symbol *symbol =
-		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
+	const struct tally_symbol *symbol = NULL;
+	if (table->symbols)
+		symbol = tally_symbols_find_next(table->symbols, address, cursor);
 	symbol = correct(table, entry, address, symbol, &end);
 	bool is_called = symbol && !(table->is_kernel && !strncmp(symbol->name, "__pfx_", 6));
 	if (is_called || !before || !table->symbols)
 		return symbol;
 	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
-	struct tally_unwind_table *rules = behind ? rules_of(table, entry) : NULL;
+	if (!behind)
+		return symbol;
+	struct tally_unwind_table *rules = rules_of(table, entry);
 	if (rules && tally_unwind_table_function(rules, address, &start, &end) &&
 	    end <= address + before)
 		return symbol;
-	return behind ? behind : symbol;
+	return behind;
 }
 
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
 				 const struct tally_place *place,
 				 const struct tally_symbol **symbol)
 {
-	const char *own = table->modules && *symbol
-				  ? tally_kernel_module_name(table->modules, *symbol)
-				  : NULL;
-	const char *module = !own && table->is_kernel && *symbol
-				     ? tally_symbol_module(table->symbols, *symbol)
-				     : NULL;
+	const char *own = NULL, *module = NULL;
+	if (table->modules && *symbol)
+		own = tally_kernel_module_name(table->modules, *symbol);
+	if (!own && table->is_kernel && *symbol)
+		module = tally_symbol_module(table->symbols, *symbol);
 	char object[80], recorded[TALLY_MODULE_NAME_BYTES];
 	if (module && names->kernel.shift) {
 		*symbol = NULL;
@@ -557,6 +597,6 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 		module = recorded;
 	if (!module && !own)
 		return table->object;
-	snprintf(object, sizeof(object), "[%s]", own ? own : module);
+	snprintf(object, sizeof(object), "[%s]", tally_text_or(own, module));
 	return tally_strings_intern(&names->strings, object);
 }

@@ -6,6 +6,7 @@
 #include "base/binary_search.h"
 #include "base/reader.h"
 #include "base/vector.h"
+#include "naming/packed_names.h"
 #include "perfdata/own_feature.h"
 
 #include <errno.h>
@@ -27,8 +28,10 @@ static bool tables_fit(const struct tally_packed_codes *codes)
 static int read_around(const struct tally_packed_names *names, struct tally_reader *around,
 		       struct tally_packed_codes *codes, struct tally_packed_code_row *row)
 {
-	for (uint64_t left = tally_reader_left(around) ? tally_reader_uleb(around) : 0; left;
-	     left--) {
+	uint64_t left = 0;
+	if (tally_reader_left(around))
+		left = tally_reader_uleb(around);
+	for (; left; left--) {
 		struct tally_line_frame frame = {
 			.function = tally_packed_names_string(names, around)
 		};
@@ -40,7 +43,9 @@ static int read_around(const struct tally_packed_names *names, struct tally_read
 			return -ENOMEM;
 		row->count++;
 	}
-	return around->failed ? -EBADMSG : 0;
+	if (around->failed)
+		return -EBADMSG;
+	return 0;
 }
 
 /* Adds the frames of a row. */
@@ -55,13 +60,15 @@ static int read_frames(const struct tally_packed_names *names, struct tally_read
 	row->count = 1;
 	if (tally_vector_push(&codes->frames, inner) < 0)
 		return -ENOMEM;
-	if (!inner.function || reader->failed)
-		return reader->failed ? -EBADMSG : 0;
+	if (reader->failed)
+		return -EBADMSG;
+	if (!inner.function)
+		return 0;
 	int result = read_around(names, around, codes, row);
 	row->count++;
-	return result ? result
-		      : tally_vector_push(&codes->frames,
-					  ((struct tally_line_frame){ .file = main_file }));
+	if (result)
+		return result;
+	return tally_vector_push(&codes->frames, ((struct tally_line_frame){ .file = main_file }));
 }
 
 static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader,
@@ -116,17 +123,18 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 		     struct tally_reader *around, struct tally_packed_codes *codes)
 {
 	struct tally_packed_code code = { .function = tally_reader_uleb32(reader) };
-	const struct tally_packed_code *last = codes->codes.count
-						       ? &codes->codes.items[codes->codes.count - 1]
-						       : NULL;
+	const struct tally_packed_code *last = NULL;
+	if (codes->codes.count)
+		last = &codes->codes.items[codes->codes.count - 1];
 	code.start = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader), shown = tally_reader_uleb(reader);
-	code.shown = shown & 1 ? ~(shown >> 1) : shown >> 1;
+	code.shown = tally_packed_step(shown);
 	code.machine = tally_reader_uleb32(reader);
 	uint64_t flags = tally_reader_uleb(reader);
 	code.is_64bit = flags & 1;
 	code.is_big_endian = flags >> 1 & 1;
-	code.bytes = size && size < UINT32_MAX ? tally_reader_bytes(reader, (size_t)size) : NULL;
+	if (size && size < UINT32_MAX)
+		code.bytes = tally_reader_bytes(reader, (size_t)size);
 	code.size = (size_t)size;
 	code.main_file = tally_packed_names_string(names, reader);
 	if (reader->failed || !code.bytes || code.function >= names->functions.count ||
@@ -137,7 +145,9 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 		result = read_targets(names, reader, codes, &code);
 	if (!result && reader->failed)
 		result = -EBADMSG;
-	return !result && tally_vector_push(&codes->codes, code) < 0 ? -ENOMEM : result;
+	if (result)
+		return result;
+	return tally_vector_push(&codes->codes, code);
 }
 
 int tally_packed_codes_read(const void *section, size_t size,
@@ -149,9 +159,9 @@ int tally_packed_codes_read(const void *section, size_t size,
 		return -ENOMEM;
 	codes->tables_max = tally_own_tables_max(size);
 	int result = tally_own_feature_get(section, size, TALLY_OWN_CODE, &codes->text);
-	int has_around = result > 0 ? tally_own_feature_get(section, size, TALLY_OWN_AROUND,
-							    &codes->around)
-				    : 0;
+	int has_around = 0;
+	if (result > 0)
+		has_around = tally_own_feature_get(section, size, TALLY_OWN_AROUND, &codes->around);
 	if (has_around < 0)
 		result = has_around;
 	if (result > 0) {
@@ -160,7 +170,8 @@ int tally_packed_codes_read(const void *section, size_t size,
 				  codes->around.length, false);
 		for (result = 0; !result && tally_reader_left(&reader);)
 			result = read_code(names, &reader, &around, codes);
-		result = result ? result : 1;
+		if (!result)
+			result = 1;
 	}
 	if (result > 0)
 		return 1;
@@ -189,7 +200,9 @@ const struct tally_packed_code *tally_packed_code_find(const struct tally_packed
 {
 	const struct tally_packed_code *items = codes->codes.items;
 	size_t at = tally_search(i, 0, codes->codes.count, items[i].function >= function);
-	return at < codes->codes.count && items[at].function == function ? &items[at] : NULL;
+	if (at == codes->codes.count || items[at].function != function)
+		return NULL;
+	return &items[at];
 }
 
 const struct tally_packed_code_row *tally_packed_code_row(const struct tally_packed_codes *codes,
@@ -200,7 +213,9 @@ const struct tally_packed_code_row *tally_packed_code_row(const struct tally_pac
 		return NULL;
 	const struct tally_packed_code_row *rows = codes->rows.items + code->first_row;
 	size_t behind = tally_search(i, 0, code->row_count, rows[i].offset > offset);
-	return behind ? &rows[behind - 1] : NULL;
+	if (!behind)
+		return NULL;
+	return &rows[behind - 1];
 }
 
 const struct tally_packed_code_target *tally_packed_code_target(
@@ -211,5 +226,7 @@ const struct tally_packed_code_target *tally_packed_code_target(
 		return NULL;
 	const struct tally_packed_code_target *targets = codes->targets.items + code->first_target;
 	size_t at = tally_search(i, 0, code->target_count, targets[i].address >= address);
-	return at < code->target_count && targets[at].address == address ? &targets[at] : NULL;
+	if (at == code->target_count || targets[at].address != address)
+		return NULL;
+	return &targets[at];
 }

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/reader.h"
 #include "base/vector.h"
+#include "naming/packed_names.h"
 #include "perfdata/own_feature.h"
 #include "task/jit.h"
 
@@ -120,7 +121,7 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump,
 		    step > UINT64_MAX - place.time_ns)
 			return -EBADMSG;
 		place.time_ns += step;
-		place.address += move & 1 ? ~(move >> 1) : move >> 1;
+		place.address += tally_packed_step(move);
 		place.function = (uint32_t)function;
 		if (place.address > UINT64_MAX - dump->functions.items[function].size)
 			return -EBADMSG;
@@ -239,11 +240,12 @@ static int make_dump(const struct tally_packed_jits *jits, struct tally_reader *
 		result = read_places(reader, dump, jits->tables_max);
 	if (!result && !(dump->index = tally_jit_index_new(dump, 0)))
 		result = -ENOMEM;
-	if (result < 0)
+	if (result < 0) {
 		tally_jit_dump_free(dump);
-	else
-		*out = dump;
-	return result < 0 ? result : 1;
+		return result;
+	}
+	*out = dump;
+	return 1;
 }
 
 int tally_packed_jits_find(const struct tally_packed_jits *jits, const struct tally_tasks *tasks,

@@ -62,7 +62,9 @@ const char *tally_packed_names_string(const struct tally_packed_names *packed,
 	uint64_t id = tally_reader_uleb(reader);
 	if (id > packed->strings.count)
 		tally_reader_fail(reader);
-	return id && id <= packed->strings.count ? packed->strings.items[id - 1] : NULL;
+	if (!id || id > packed->strings.count)
+		return NULL;
+	return packed->strings.items[id - 1];
 }
 
 static int read_functions(struct tally_packed_names *packed, struct tally_reader *reader)
@@ -70,8 +72,9 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 	while (tally_reader_left(reader)) {
 		struct tally_packed_function function = { .known = UINT32_MAX };
 		uint64_t kind = tally_reader_uleb(reader);
-		function.kind = kind < TALLY_FRAME_KINDS ? (enum tally_frame_kind)kind
-							 : TALLY_FRAME_PROGRAM;
+		function.kind = TALLY_FRAME_PROGRAM;
+		if (kind < TALLY_FRAME_KINDS)
+			function.kind = (enum tally_frame_kind)kind;
 		function.name = tally_packed_names_string(packed, reader);
 		function.object = take_string(packed, reader);
 		function.start = tally_reader_uleb(reader) - 1;
@@ -82,7 +85,9 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 		if (tally_vector_push(&packed->functions, function) < 0)
 			return -ENOMEM;
 	}
-	return packed->functions.count < UINT32_MAX ? 0 : -EBADMSG;
+	if (packed->functions.count >= UINT32_MAX)
+		return -EBADMSG;
+	return 0;
 }
 
 static int read_frames(struct tally_packed_names *packed, struct tally_reader *reader,
@@ -99,7 +104,9 @@ static int read_frames(struct tally_packed_names *packed, struct tally_reader *r
 		if (tally_vector_push(&packed->frames, frame) < 0)
 			return -ENOMEM;
 	}
-	return packed->frames.count < UINT32_MAX ? 0 : -EBADMSG;
+	if (packed->frames.count >= UINT32_MAX)
+		return -EBADMSG;
+	return 0;
 }
 
 /* Places must be sorted by address and `before`, without duplicates, because they are found by
@@ -112,8 +119,9 @@ static int read_places(struct tally_packed_names *packed, struct tally_reader *r
 	for (uint64_t i = 0; !result && i < count; i++) {
 		struct tally_packed_place place = { .first = (uint32_t)packed->frames.count };
 		uint64_t delta = tally_reader_uleb(reader), shape = tally_reader_uleb(reader);
-		const struct tally_packed_place *last =
-			i ? &packed->places.items[packed->places.count - 1] : NULL;
+		const struct tally_packed_place *last = NULL;
+		if (i)
+			last = &packed->places.items[packed->places.count - 1];
 		place.offset = tally_reader_uleb(reader);
 		place.before = shape & 1;
 		place.count = (uint32_t)(shape >> 1) + 1;
@@ -126,7 +134,9 @@ static int read_places(struct tally_packed_names *packed, struct tally_reader *r
 		if (!result && tally_vector_push(&packed->places, place) < 0)
 			result = -ENOMEM;
 	}
-	return packed->places.count < UINT32_MAX ? result : -EBADMSG;
+	if (packed->places.count >= UINT32_MAX)
+		return -EBADMSG;
+	return result;
 }
 
 static uint64_t hash_text(const char *text)
@@ -178,9 +188,9 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	object.inode = tally_reader_uleb(reader);
 	object.inode_generation = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader);
-	const void *id = size <= sizeof(object.build_id.bytes)
-				 ? tally_reader_bytes(reader, (size_t)size)
-				 : NULL;
+	const void *id = NULL;
+	if (size <= sizeof(object.build_id.bytes))
+		id = tally_reader_bytes(reader, (size_t)size);
 	uint64_t count = tally_reader_uleb(reader);
 	if (reader->failed || !id || count > tally_reader_left(reader))
 		return -EBADMSG;
@@ -192,7 +202,9 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 		result = -EFBIG;
 	if (!result && tally_vector_push(&packed->objects, object) < 0)
 		result = -ENOMEM;
-	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
+	if (result)
+		return result;
+	return index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 
 /* Reads part 7 or 8: a text for some of the functions.  Older recordings don't have these parts,
@@ -237,7 +249,7 @@ static int read_causes(struct tally_packed_names *packed, const void *section, s
 			return -EBADMSG;
 		number += further;
 		struct tally_packed_place *place = &packed->places.items[number];
-		place->moved = (int64_t)(step & 1 ? ~(step >> 1) : step >> 1);
+		place->moved = (int64_t)tally_packed_step(step);
 		place->late_first = (uint32_t)packed->frames.count;
 		place->late_count = (uint32_t)inner + 1;
 		result = read_frames(packed, &reader, place->late_count);
@@ -275,14 +287,18 @@ static int read_part(struct tally_packed_names *packed, const void *section, siz
 	struct tally_reader reader;
 	tally_buffer_clear(&packed->scratch);
 	int result = tally_own_feature_get(section, size, part, &packed->scratch);
-	if (result <= 0)
-		return result ? result : -EBADMSG;
+	if (!result)
+		return -EBADMSG;
+	if (result < 0)
+		return result;
 	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
 	if (part == TALLY_OWN_FUNCTIONS)
 		return read_functions(packed, &reader);
 	for (result = 0; !result && tally_reader_left(&reader);)
 		result = read_object(packed, &reader);
-	return reader.failed ? -EBADMSG : result;
+	if (reader.failed)
+		return -EBADMSG;
+	return result;
 }
 
 int tally_packed_names_read(const void *section, size_t size, struct tally_packed_names **out)
@@ -382,9 +398,13 @@ static uint32_t object_of(struct tally_packed_names *packed, const struct tally_
 	uint32_t *known = &packed->object_of_file.items[file];
 	if (!*known) {
 		uint32_t number = find_object(packed, tasks, file);
-		*known = number == UINT32_MAX ? UINT32_MAX : number + 1;
+		*known = UINT32_MAX;
+		if (number != UINT32_MAX)
+			*known = number + 1;
 	}
-	return *known == UINT32_MAX ? UINT32_MAX : *known - 1;
+	if (*known == UINT32_MAX)
+		return UINT32_MAX;
+	return *known - 1;
 }
 
 const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed,
@@ -392,7 +412,9 @@ const struct tally_packed_object *tally_packed_names_object(struct tally_packed_
 							    uint32_t file)
 {
 	uint32_t number = object_of(packed, tasks, file);
-	return number == UINT32_MAX ? NULL : &packed->objects.items[number];
+	if (number == UINT32_MAX)
+		return NULL;
+	return &packed->objects.items[number];
 }
 
 const struct tally_packed_place *tally_packed_names_find(struct tally_packed_names *packed,
@@ -401,9 +423,10 @@ const struct tally_packed_place *tally_packed_names_find(struct tally_packed_nam
 							 const struct tally_place *place)
 {
 	const struct tally_packed_object *object = tally_packed_names_object(packed, tasks, file);
-	const struct tally_packed_place *places = object ? packed->places.items + object->first
-							 : NULL;
-	size_t low = 0, high = object ? object->count : 0;
+	if (!object)
+		return NULL;
+	const struct tally_packed_place *places = packed->places.items + object->first;
+	size_t low = 0, high = object->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct tally_packed_place *there = &places[middle];

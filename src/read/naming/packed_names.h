@@ -97,4 +97,12 @@ const struct tally_packed_object *tally_packed_names_object(struct tally_packed_
 							    const struct tally_tasks *tasks,
 							    uint32_t file);
 
+/* Returns the step that tally_own_put_step() wrote as this number. */
+static inline uint64_t tally_packed_step(uint64_t number)
+{
+	if (number & 1)
+		return ~(number >> 1);
+	return number >> 1;
+}
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/reader.h"
 #include "base/vector.h"
+#include "naming/packed_names.h"
 #include "perfdata/own_feature.h"
 
 #include <errno.h>
@@ -19,8 +20,9 @@ bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t s
 		return false;
 	uint32_t number = stacks->samples.items[sample];
 	*out = (struct tally_unwound_stack){ 0 };
-	*need = sample < stacks->needs.count ? stacks->needs.items[sample]
-					     : (struct tally_packed_need){ 0 };
+	*need = (struct tally_packed_need){ 0 };
+	if (sample < stacks->needs.count)
+		*need = stacks->needs.items[sample];
 	if (number) {
 		const struct tally_packed_chain *chain = &stacks->chains.items[number - 1];
 		*out = (struct tally_unwound_stack){ stacks->addresses.items + chain->first,
@@ -82,8 +84,9 @@ static uint32_t intern(struct tally_packed_stacks *stacks, const struct tally_un
 		if (!added)
 			continue;
 		*number = stacks->chains.count;
-		return *number < UINT32_MAX - 1 && !add_chain(stacks, stack) ? (uint32_t)*number + 1
-									     : 0;
+		if (*number >= UINT32_MAX - 1 || add_chain(stacks, stack) < 0)
+			return 0;
+		return (uint32_t)*number + 1;
 	}
 }
 
@@ -106,8 +109,13 @@ static int put_sample(struct tally_packed_stacks *stacks, uint64_t sample, uint3
 int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample,
 			     const struct tally_unwound_stack *stack, struct tally_packed_need need)
 {
-	uint32_t number = stack->count ? intern(stacks, stack) : 0;
-	return stack->count && !number ? -ENOMEM : put_sample(stacks, sample, number, need);
+	uint32_t number = 0;
+	if (stack->count) {
+		number = intern(stacks, stack);
+		if (!number)
+			return -ENOMEM;
+	}
+	return put_sample(stacks, sample, number, need);
 }
 
 void tally_packed_stacks_write(const struct tally_packed_stacks *stacks,
@@ -122,10 +130,9 @@ void tally_packed_stacks_write(const struct tally_packed_stacks *stacks,
 						   (uint64_t)chain->is_cut << 1 |
 						   chain->is_complete);
 		for (uint32_t frame = 0; frame < chain->count; frame++) {
-			uint64_t address = stacks->addresses.items[chain->first + frame],
-				 step = address - last;
+			uint64_t address = stacks->addresses.items[chain->first + frame];
 			tally_own_put_number(&out, stacks->is_exact.items[chain->first + frame]);
-			tally_own_put_number(&out, step >> 63 ? ~(step << 1) : step << 1);
+			tally_own_put_step(&out, address - last);
 			last = address;
 		}
 	}
@@ -154,7 +161,7 @@ static int read_chain(struct tally_packed_stacks *stacks, struct tally_reader *r
 	for (uint32_t frame = 0; frame < chain.count; frame++) {
 		bool is_exact = tally_reader_uleb(reader) & 1;
 		uint64_t step = tally_reader_uleb(reader);
-		last += step & 1 ? ~(step >> 1) : step >> 1;
+		last += tally_packed_step(step);
 		if (reader->failed)
 			return -EBADMSG;
 		if (tally_vector_push(&stacks->addresses, last) < 0 ||
@@ -198,7 +205,9 @@ static int read_part(struct tally_packed_stacks *stacks, struct tally_reader *re
 		result = put_sample(stacks, stacks->samples.count, (uint32_t)number,
 				    (struct tally_packed_need){ (uint32_t)(need >> 1), need & 1 });
 	}
-	return reader->failed ? -EBADMSG : result;
+	if (reader->failed)
+		return -EBADMSG;
+	return result;
 }
 
 int tally_packed_stacks_read(const void *section, size_t size, struct tally_packed_stacks **out)
@@ -212,7 +221,8 @@ int tally_packed_stacks_read(const void *section, size_t size, struct tally_pack
 	if (result > 0) {
 		tally_reader_init(&reader, part.bytes, part.length, false);
 		result = read_part(stacks, &reader, tally_own_tables_max(size));
-		result = result ? result : 1;
+		if (!result)
+			result = 1;
 	}
 	tally_buffer_release(&part);
 	if (result > 0)

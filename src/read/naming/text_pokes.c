@@ -10,12 +10,19 @@ enum { BYTES_MAX = 1 << 20 };
  * code. */
 int tally_text_pokes_add(struct tally_text_pokes *pokes, const struct tally_record_text_poke *poke)
 {
-	size_t length = poke->new_length ? poke->new_length : poke->old_length;
-	const uint8_t *bytes = poke->bytes + (poke->new_length ? poke->old_length : 0);
+	size_t length = poke->old_length;
+	const uint8_t *bytes = poke->bytes;
+	if (poke->new_length) {
+		length = poke->new_length;
+		bytes += poke->old_length;
+	}
 	for (size_t i = 0; i < length; i++) {
 		bool has_room = pokes->bytes.count < BYTES_MAX;
-		uint64_t *slot = has_room ? tally_map_put(&pokes->bytes, poke->address + i, NULL) :
-					    tally_map_get(&pokes->bytes, poke->address + i);
+		uint64_t *slot;
+		if (has_room)
+			slot = tally_map_put(&pokes->bytes, poke->address + i, NULL);
+		else
+			slot = tally_map_get(&pokes->bytes, poke->address + i);
 		if (slot)
 			*slot = bytes[i];
 		else if (has_room)
