@@ -14,7 +14,7 @@ static struct tally_profile *read_profile(const struct profile_fixture *fixture,
 	struct tally_profile *profile;
 	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &opened, NULL),
 			 0);
-	opened->leaves_only = leaves_only;
+	opened->options.leaves_only = leaves_only;
 	assert_int_equal(tally_profile_new(opened, options, &profile, NULL), 0);
 	return profile;
 }
