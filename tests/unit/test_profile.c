@@ -161,7 +161,7 @@ static void expect_meant(const char *typed, const char *const *candidates, const
 {
 	struct tally_meant_name meant = { .typed = typed };
 	for (; *candidates; candidates++)
-		tally_meant_name_see(&meant, *candidates);
+		tally_meant_name_try(&meant, *candidates);
 	assert_string_equal(meant.name, wanted ? wanted : "");
 	assert_int_equal(meant.nearness != TALLY_NEAR_NOT, wanted != NULL);
 }

@@ -84,7 +84,9 @@ int tally_batch_pipe_submit(struct tally_batch_pipe *pipe)
 	pthread_mutex_lock(&pipe->lock);
 	pipe->submitted++;
 	wake(pipe, HALF);
-	int status = waiting(pipe) < TALLY_PIPE_BATCHES ? pipe->status : wait_for(pipe, HALF);
+	int status = pipe->status;
+	if (waiting(pipe) >= TALLY_PIPE_BATCHES)
+		status = wait_for(pipe, HALF);
 	pthread_mutex_unlock(&pipe->lock);
 	return status;
 }

@@ -2,6 +2,7 @@
  * its code is unknown, or if the called function may have jumped on to the callee. */
 #include "profile/call_check.h"
 
+#include "base/extremes.h"
 #include "base/map.h"
 #include "object/object.h"
 #include "task/objects.h"
@@ -51,7 +52,7 @@ static bool find_start(struct spot *spot, uint64_t address, uint64_t *start)
 static bool begins_with_call(const uint8_t *code, size_t size, uint64_t address, uint64_t function)
 {
 	enum { CALL = 0xe8, CALL_BYTES = 5, FIRST_BYTES = 64 };
-	size = size < FIRST_BYTES ? size : FIRST_BYTES;
+	size = tally_min_u64(size, FIRST_BYTES);
 	for (size_t at = 0; at + CALL_BYTES <= size; at++) {
 		int32_t distance;
 		memcpy(&distance, code + at + 1, sizeof(distance));

@@ -18,9 +18,9 @@ int tally_call_tree_reserve(struct tally_stack_sort *sort, size_t stacks, size_t
 int tally_call_tree_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer,
 			  size_t frames_max, uint64_t weight)
 {
-	return tally_vector_push(&sort->words, weight) < 0
-		       ? -ENOMEM
-		       : tally_stack_sort_begin(sort, packer, frames_max);
+	if (tally_vector_push(&sort->words, weight) < 0)
+		return -ENOMEM;
+	return tally_stack_sort_begin(sort, packer, frames_max);
 }
 
 struct writer {
@@ -54,10 +54,11 @@ static inline void close_nodes(struct writer *writer, size_t left)
 static inline int reserve_nodes(struct writer *writer, size_t count)
 {
 	struct tally_call_tree *tree = writer->tree;
-	return tree->nodes.count + count > UINT32_MAX ||
-			       tally_vector_reserve(&tree->nodes, tree->nodes.count + count) < 0 ||
-			       tally_vector_reserve(&writer->path, writer->path.count + count) < 0 ?
-		       -ENOMEM : 0;
+	if (tree->nodes.count + count > UINT32_MAX ||
+	    tally_vector_reserve(&tree->nodes, tree->nodes.count + count) < 0 ||
+	    tally_vector_reserve(&writer->path, writer->path.count + count) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 static inline int open_root(struct writer *writer, uint32_t root)
@@ -104,7 +105,9 @@ static inline int add_stack(struct writer *writer, const struct tally_packed_sta
 			    uint32_t common)
 {
 	close_nodes(writer, common + 1u);
-	int result = common < stack->frames ? open_nodes(writer, stack, common) : 0;
+	int result = 0;
+	if (common < stack->frames)
+		result = open_nodes(writer, stack, common);
 	writer->sum += writer->sort->words.items[stack->at - 1];
 	return result;
 }

@@ -3,6 +3,7 @@
  * first: a user who interrupts the fetching has the most useful files by then. */
 #include "profile/fetch_names.h"
 
+#include "base/extremes.h"
 #include "base/terminal.h"
 #include "naming/name_functions.h"
 #include "naming/name_tables.h"
@@ -40,7 +41,8 @@ static uint64_t count_samples(const struct tally_names *names, const struct tall
 			uint32_t place = tally_stack_next_place(&at);
 			uint32_t file = tally_names_file(names, &places->places.items[place]);
 			/* the kernel has the last slot */
-			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file;
+			if (file == TALLY_FILE_KERNEL)
+				file = (uint32_t)files;
 			if (file > files || hot[file].last_row == i + 1)
 				continue;
 			hot[file].last_row = i + 1;
@@ -53,9 +55,10 @@ static uint64_t count_samples(const struct tally_names *names, const struct tall
 static int hotter_first(const void *a_, const void *b_)
 {
 	const struct hot_file *a = a_, *b = b_;
-	if (a->samples != b->samples)
-		return a->samples > b->samples ? -1 : 1;
-	return a->file < b->file ? -1 : a->file > b->file;
+	int order = tally_compare_u64(b->samples, a->samples);
+	if (order)
+		return order;
+	return tally_compare_u64(a->file, b->file);
 }
 
 static bool on_progress(void *context, uint64_t bytes, uint64_t total)
@@ -64,6 +67,14 @@ static bool on_progress(void *context, uint64_t bytes, uint64_t total)
 	const struct tally_name_sources *sources = &fetching->names->sources;
 	return !sources->fetching ||
 	       sources->fetching(sources->fetching_context, fetching->object, bytes, total);
+}
+
+/* Reports that fetching begins.  Returns 0, or -EINTR when the user wants no more. */
+static int begin(struct fetching *fetching)
+{
+	if (on_progress(fetching, 0, 0))
+		return 0;
+	return -EINTR;
 }
 
 static bool has_lines(const struct tally_object *object)
@@ -116,7 +127,7 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 	if (tally_kernel_object(names) || !tally_kernel_build_id(names, &id))
 		return 0;
 	fetching->object = "vmlinux";
-	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
+	int result = begin(fetching);
 	if (!result)
 		result = tally_debuginfod_fetch(server, &id, TALLY_DEBUGINFOD_DEBUG, &vmlinux);
 	if (!result) {
@@ -125,7 +136,9 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 	}
 	names->gaps.fetched_files += !result;
 	note_unfetched(names, &id, result);
-	return is_end(result) ? result : 0;
+	if (is_end(result))
+		return result;
+	return 0;
 }
 
 /* Fetches the debug file of an opened file.  Returns 0, -EINTR when the user wants no more, or
@@ -148,7 +161,9 @@ static int fetch_debug(struct tally_names *names, struct tally_debuginfod *serve
 	    tally_objects_keep_fetched(&names->objects, id,
 				       is_object_fetched ? entry->object : NULL, debug) < 0)
 		return -ENOMEM;
-	return is_end(result) ? result : 0;
+	if (is_end(result))
+		return result;
+	return 0;
 }
 
 /* Fetches what a file lacks.  Returns 0, -EINTR when the user wants no more, or -ENOMEM. */
@@ -162,19 +177,23 @@ static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uin
 	bool is_here = entry->object != NULL;
 	bool has_all = is_here &&
 		       (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
-	const struct tally_build_id *id = is_here ? tally_object_build_id(entry->object)
-						  : &names->tasks->files.items[file].build_id;
+	const struct tally_build_id *id = &names->tasks->files.items[file].build_id;
+	if (is_here)
+		id = tally_object_build_id(entry->object);
 	if (!id->size || names->tasks->files.items[file].pid || has_all || !strcmp(path, "[vdso]"))
 		return 0;
 	fetching->object = slash ? slash + 1 : path;
-	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
+	int result = begin(fetching);
 	if (!result && !is_here)
 		result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_EXECUTABLE,
 						&entry->object);
 	if (result) {
-		entry->object = is_here ? entry->object : NULL;
+		if (!is_here)
+			entry->object = NULL;
 		note_unfetched(names, id, result);
-		return is_end(result) ? result : 0;
+		if (is_end(result))
+			return result;
+		return 0;
 	}
 	entry->state = TALLY_OBJECT_OPEN;
 	return fetch_debug(names, server, entry, id, !is_here);
@@ -195,7 +214,9 @@ int tally_fetch_names(struct tally_names *names, const struct tally_row_table *r
 					   &server, NULL);
 	if (result < 0) { /* the command that took the option has reported it */
 		free(hot);
-		return result == -ENOMEM ? result : 0;
+		if (result == -ENOMEM)
+			return result;
+		return 0;
 	}
 	for (uint32_t i = 0; i <= files; i++)
 		hot[i].file = i;
@@ -203,15 +224,20 @@ int tally_fetch_names(struct tally_names *names, const struct tally_row_table *r
 	qsort(hot, files + 1, sizeof(*hot), hotter_first);
 	for (size_t i = 0; !result && i <= files && i < FILES_MAX &&
 			   hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples;
-	     i++)
-		result = hot[i].file == files ? fetch_kernel(&fetching, server)
-					      : fetch(&fetching, server, hot[i].file);
+	     i++) {
+		if (hot[i].file == files)
+			result = fetch_kernel(&fetching, server);
+		else
+			result = fetch(&fetching, server, hot[i].file);
+	}
 	names->gaps.fetching_ended = result == -EINTR;
 	if (names->sources.fetching)
 		names->sources.fetching(names->sources.fetching_context, "", 0, 0);
 	tally_debuginfod_close(server);
 	free(hot);
-	return result == -ENOMEM ? result : 0;
+	if (result == -ENOMEM)
+		return result;
+	return 0;
 }
 
 /* --- objects without names -------------------------------------------------- */
@@ -232,7 +258,9 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 		&names->functions
 			 .items[names->frames.items[name->first + name->count - 1].function];
 	bool is_file = file < names->tasks->files.count && !names->tasks->files.items[file].pid;
-	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
+	if (is_file && function->name == TALLY_STRING_NONE)
+		return file;
+	return TALLY_FILE_NONE;
 }
 
 /* Returns the list that the file belongs to; NULL: another message reports what it lacks. */
@@ -253,7 +281,9 @@ static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 		return NULL;
 	bool is_absent = entry && entry->state == TALLY_OBJECT_MISSING &&
 			 tally_tasks_path(names->tasks, file)[0] == '/';
-	return is_absent ? &names->gaps.absent : &names->gaps.nameless;
+	if (is_absent)
+		return &names->gaps.absent;
+	return &names->gaps.nameless;
 }
 
 /* Lists the files, those with most samples first. */
@@ -275,8 +305,9 @@ static void list(struct tally_names *names, const struct hot_file *hot, size_t f
 					    list == &gaps->absent ? " (not found)" : "");
 		if (list && list->listed < LISTED_MAX && percent >= LISTED_PER_CENT) {
 			size_t length = strlen(list->objects);
+			const char *comma = list->listed++ ? ", " : "";
 			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s",
-				 list->listed++ ? ", " : "", slash ? slash + 1 : path);
+				 comma, slash ? slash + 1 : path);
 			list->percent += percent;
 		}
 	}

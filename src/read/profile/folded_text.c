@@ -11,6 +11,7 @@
 #include "profile/stacks.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -92,7 +93,9 @@ static const char *copy_name(struct folded_reader *reader, const char *text, siz
 		tally_buffer_char(&reader->name, text[i] ? text[i] : '?');
 	if (!length)
 		tally_buffer_text(&reader->name, "[unknown]");
-	return reader->name.failed ? NULL : tally_buffer_string(&reader->name);
+	if (reader->name.failed)
+		return NULL;
+	return tally_buffer_string(&reader->name);
 }
 
 /* Splits "name-PID/TID": sets the ids and returns the length of the name.  Without ids returns
@@ -125,7 +128,9 @@ static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally
 		return TALLY_FRAME_LIBRARY;
 	/* "[libc.so.6]" is the name of a frame without a symbol */
 	bool is_object = length > 2 && name[0] == '[' && name[length - 1] == ']';
-	return is_object && strstr(name, ".so") ? TALLY_FRAME_LIBRARY : told;
+	if (is_object && strstr(name, ".so"))
+		return TALLY_FRAME_LIBRARY;
+	return told;
 }
 
 static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t length)
@@ -143,18 +148,21 @@ static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t
 			length -= 4;
 		}
 	const char *name = copy_name(reader, text, length);
-	return name ? tally_stacks_frame(reader->stacks, name, NULL, kind_of(name, length, kind))
-		    : UINT32_MAX;
+	if (!name)
+		return UINT32_MAX;
+	return tally_stacks_frame(reader->stacks, name, NULL, kind_of(name, length, kind));
 }
 
 static int add_line(struct folded_reader *reader, const char *line, const char *end,
 		    uint64_t weight)
 {
 	const char *name = line, *semicolon = memchr(line, ';', (size_t)(end - line));
-	uint32_t pid, tid, thread;
-	size_t length = (size_t)((semicolon ? semicolon : end) - line);
+	uint32_t pid, tid;
+	size_t length = (size_t)(tally_text_or(semicolon, end) - line);
 	const char *comm = copy_name(reader, line, take_ids(line, length, &pid, &tid));
-	thread = comm ? tally_stacks_thread(reader->stacks, comm, pid, tid) : UINT32_MAX;
+	if (!comm)
+		return -ENOMEM;
+	uint32_t thread = tally_stacks_thread(reader->stacks, comm, pid, tid);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;
 	reader->frames.count = 0;
@@ -162,7 +170,7 @@ static int add_line(struct folded_reader *reader, const char *line, const char *
 		name = semicolon + 1;
 		semicolon = memchr(name, ';', (size_t)(end - name));
 		uint32_t frame = add_frame(reader, name,
-					   (size_t)((semicolon ? semicolon : end) - name));
+					   (size_t)(tally_text_or(semicolon, end) - name));
 		if (frame == UINT32_MAX || tally_vector_push(&reader->frames, frame) < 0)
 			return -ENOMEM;
 	}
@@ -173,9 +181,8 @@ static int add_line(struct folded_reader *reader, const char *line, const char *
 /* Returns the end of the line without blanks behind it, and sets `next` to the next line. */
 static const char *end_of_line(const char *line, const char *end, const char **next)
 {
-	const char *newline = memchr(line, '\n', (size_t)(end - line));
-	const char *line_end = newline ? newline : end;
-	*next = newline ? newline + 1 : end;
+	const char *line_end = tally_line_end(line, end);
+	*next = line_end + (line_end < end);
 	while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
 		line_end--;
 	return line_end;
@@ -234,9 +241,11 @@ int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length,
 			   struct tally_error *err)
 {
-	int result = tally_text_is_perf_script(text, length)
-			     ? tally_stacks_read_perf_script(stacks, text, length, err)
-			     : tally_stacks_read_folded(stacks, text, length, err);
+	int result;
+	if (tally_text_is_perf_script(text, length))
+		result = tally_stacks_read_perf_script(stacks, text, length, err);
+	else
+		result = tally_stacks_read_folded(stacks, text, length, err);
 	if (!result && tally_stacks_make_readable(stacks) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory while reading stacks");
 	return result;

@@ -2,8 +2,10 @@
  * by place, and the places by function and symbol; the hottest functions come first. */
 #include "profile/hot_functions.h"
 
+#include "base/extremes.h"
 #include "base/map.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "naming/names.h"
 #include "recording/sample_filter.h"
@@ -55,17 +57,13 @@ static const char *last_part(const char *name)
 	const char *part = name, *at = name;
 	while ((at = strstr(at, "::"))) {
 		at += 2;
-		part = strpbrk(at, ">)") ? part : at;
+		if (!strpbrk(at, ">)"))
+			part = at;
 	}
 	return part;
 }
 
-static unsigned smaller(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate)
+void tally_meant_name_try(struct tally_meant_name *meant, const char *candidate)
 {
 	unsigned distance = 0, most = (unsigned)strlen(meant->typed) / 3;
 	enum tally_nearness nearness = TALLY_NEAR_NOT;
@@ -76,8 +74,9 @@ void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate)
 	else if (strcasestr(candidate, meant->typed))
 		nearness = TALLY_NEAR_PART;
 	else
-		distance = smaller(tally_edit_distance(meant->typed, candidate),
-				   tally_edit_distance(meant->typed, last_part(candidate)));
+		distance = (unsigned)tally_min_u64(
+			tally_edit_distance(meant->typed, candidate),
+			tally_edit_distance(meant->typed, last_part(candidate)));
 	if (nearness == TALLY_NEAR_NOT && distance <= most)
 		nearness = TALLY_NEAR_LETTERS;
 	if (nearness < meant->nearness || nearness == TALLY_NEAR_NOT ||
@@ -104,16 +103,22 @@ void tally_hint_meant(const struct tally_names *names, const struct tally_map *l
 			      tally_list_has(object.typed, file);
 		has_object |= is_its;
 		if (!is_its)
-			tally_meant_name_see(&object, file);
+			tally_meant_name_try(&object, file);
 		else if (symbol.typed)
-			tally_meant_name_see(&symbol, tally_names_plain_text(names, i));
+			tally_meant_name_try(&symbol, tally_names_plain_text(names, i));
 	}
-	const struct tally_meant_name *meant = has_object ? &symbol : &object;
+	const struct tally_meant_name *meant = &object;
+	const char *option = "dso", *key = "dso";
+	if (has_object) {
+		meant = &symbol;
+		option = "symbol";
+		key = "sym";
+	}
 	if (meant->nearness == TALLY_NEAR_NOT)
 		return;
 	tally_list_quote(meant->name, quoted);
 	tally_error_hint(err, "did you mean --%s '%s'? 'tally report --sort %s' lists them all",
-			 has_object ? "symbol" : "dso", quoted, has_object ? "sym" : "dso");
+			 option, quoted, key);
 }
 
 struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile,
@@ -178,14 +183,14 @@ static int hotter_first(const void *a_, const void *b_)
 {
 	const struct tally_hot_function *a = a_, *b = b_;
 	if (a->whole_self != b->whole_self)
-		return a->whole_self > b->whole_self ? -1 : 1;
+		return tally_compare_u64(b->whole_self, a->whole_self);
 	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
+		return tally_compare_u64(a->number, b->number);
 	if (a->weight.period != b->weight.period)
-		return a->weight.period > b->weight.period ? -1 : 1;
+		return tally_compare_u64(b->weight.period, a->weight.period);
 	if (a->weight.samples != b->weight.samples)
-		return a->weight.samples > b->weight.samples ? -1 : 1;
-	return a->place < b->place ? -1 : a->place > b->place;
+		return tally_compare_u64(b->weight.samples, a->weight.samples);
+	return tally_compare_u64(a->place, b->place);
 }
 
 /* Finds the parts of functions, and numbers the functions. */
@@ -205,8 +210,10 @@ static size_t part_of(struct part_finder *finder, uint32_t function, uint32_t sy
 						      .items[function];
 	bool added;
 	uint64_t *slot = tally_map_put(&finder->parts, (uint64_t)function << 32 | symbol, &added);
-	if (!slot || !added)
-		return slot ? (size_t)*slot : SIZE_MAX;
+	if (!slot)
+		return SIZE_MAX;
+	if (!added)
+		return (size_t)*slot;
 	*slot = finder->out->count;
 	size_t index = (size_t)*slot;
 	uint64_t *number = tally_map_put(&finder->numbers,
@@ -217,7 +224,9 @@ static size_t part_of(struct part_finder *finder, uint32_t function, uint32_t sy
 		*number = finder->selves.count - 1;
 	struct tally_hot_function part = { .function = function, .symbol = symbol, .place = place,
 					   .number = (uint32_t)*number };
-	return tally_vector_push(finder->out, part) < 0 ? SIZE_MAX : index;
+	if (tally_vector_push(finder->out, part) < 0)
+		return SIZE_MAX;
+	return index;
 }
 
 static int add_place(struct part_finder *finder, uint32_t place,
@@ -240,8 +249,10 @@ static int add_place(struct part_finder *finder, uint32_t place,
 			tally_annotation_add(&part->weight, weight);
 		if (!i) {
 			tally_annotation_add(&part->self, weight);
-			finder->selves.items[part->number] += weight->period ? weight->period
-									     : weight->samples;
+			uint64_t self = weight->period;
+			if (!self)
+				self = weight->samples;
+			finder->selves.items[part->number] += self;
 		}
 	}
 	return 0;
@@ -252,7 +263,9 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event,
 {
 	struct tally_annotation_weight *weights = tally_leaf_weights(profile, event);
 	struct part_finder finder = { .profile = profile, .out = out };
-	int result = weights ? 0 : -ENOMEM;
+	int result = 0;
+	if (!weights)
+		result = -ENOMEM;
 	for (uint32_t place = 0; !result && place < profile->places.places.count; place++)
 		if (weights[place].samples)
 			result = add_place(&finder, place, &weights[place]);
@@ -327,11 +340,11 @@ static int none_is_chosen(const struct tally_profile *profile,
 	}
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples in a function '%s'%s%s", choice->name,
-				choice->object ? " of " : "", choice->object ? choice->object : "");
+				choice->object ? " of " : "", tally_text_or(choice->object, ""));
 	else
 		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);
 	for (size_t i = 0; choice->name && i < all->count; i++)
-		tally_meant_name_see(&meant, tally_names_plain_text(names, all->items[i].function));
+		tally_meant_name_try(&meant, tally_names_plain_text(names, all->items[i].function));
 	if (meant.nearness != TALLY_NEAR_NOT)
 		tally_error_hint(err,
 				 "did you mean '%s'? 'tally report --sort sym' lists the functions",
@@ -355,17 +368,18 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 		/* as long as none is chosen, `out` keeps all of them for the hint */
 		out->items[chosen++] = hot;
 	}
-	size_t end = result || chosen ? SIZE_MAX : only_end(profile, out, choice);
+	size_t end = SIZE_MAX;
+	if (!result && !chosen)
+		end = only_end(profile, out, choice);
 	for (size_t i = 0; end != SIZE_MAX && i < out->count; i++)
 		if (out->items[i].number == end)
 			out->items[chosen++] = out->items[i];
 	if (result)
 		tally_error_set(err, result, "out of memory");
+	else if (!chosen && (choice->name || choice->object))
+		result = none_is_chosen(profile, out, choice, err);
 	else if (!chosen)
-		result = choice->name || choice->object
-				 ? none_is_chosen(profile, out, choice, err)
-				 : tally_error_set(err, -ENOENT,
-						   "the event's samples have no addresses");
+		result = tally_error_set(err, -ENOENT, "the event's samples have no addresses");
 	out->count = chosen;
 	return result;
 }
@@ -397,7 +411,8 @@ int tally_hot_functions_above(const struct tally_profile *profile, uint32_t even
 			tally_annotation_add(out, &(struct tally_annotation_weight){ row->samples,
 										     row->period });
 	}
-	int result = is_it ? 0 : -ENOMEM;
+	if (!is_it)
+		return -ENOMEM;
 	free(is_it);
-	return result;
+	return 0;
 }

@@ -85,7 +85,7 @@ bool tally_name_ends_in(const char *name, const char *typed);
 /* Compares a candidate with the best one so far.  The best kind of name ends in the typed one
  * (after "::").  The second best contains it, ignoring case.  The third differs from it in few
  * letters, as a whole or in its last part.  Among equals the first one stays. */
-void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate);
+void tally_meant_name_try(struct tally_meant_name *meant, const char *candidate);
 
 /* Sets a hint when a filter matched no leaf's object or function: the nearest existing name, if any
  * is near.  `left_out` is the set of the leaves' functions. */

@@ -2,6 +2,7 @@
  * each function.  The rows that remain are moved together in place. */
 #include "profile/idle.h"
 
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "naming/name_functions.h"
 
@@ -98,12 +99,13 @@ static void take_out_of_spread(struct tally_profile *profile, uint32_t event,
 		return;
 	struct tally_period_spread *spread = &profile->spreads.items[event];
 	double period = (double)row->period, squares = period * period / (double)row->samples;
-	bool is_rest = spread->samples > row->samples;
-	*spread = (struct tally_period_spread){
-		.sum = is_rest ? spread->sum - period : 0,
-		.squares = is_rest && spread->squares > squares ? spread->squares - squares : 0,
-		.samples = is_rest ? spread->samples - row->samples : 0,
-	};
+	if (spread->samples <= row->samples) {
+		*spread = (struct tally_period_spread){ .samples = 0 };
+		return;
+	}
+	spread->sum -= period;
+	spread->squares = tally_larger(spread->squares - squares, 0);
+	spread->samples -= row->samples;
 }
 
 static int leave_out(struct tally_profile *profile, uint32_t event, const struct tally_row *row)
@@ -125,12 +127,16 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		profile->recording->data, &events);
 	const struct tally_names *names = &profile->recording->names;
 	uint8_t *answers = make_answers(names);
-	int result = answers ? 0 : -ENOMEM;
+	int result = 0;
+	if (!answers)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++) {
 		struct tally_row row = table->rows.items[i];
 		const uint8_t *end, *stack = tally_row_stack(table, i, &end), *at = stack;
 		uint32_t event = profile->classes.items[row.class].event;
-		size_t size = stack ? (size_t)(end - stack) : 0;
+		size_t size = 0;
+		if (stack)
+			size = (size_t)(end - stack);
 		bool may_be = size && event < events &&
 			      event_meets_idle(&recorded[event].attr);
 		if (may_be && is_idle(names,
@@ -158,8 +164,9 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 
 struct tally_left_out tally_profile_idle(const struct tally_profile *profile, uint32_t event)
 {
-	return event < profile->idle.count ? profile->idle.items[event]
-					   : (struct tally_left_out){ .samples = 0 };
+	if (event >= profile->idle.count)
+		return (struct tally_left_out){ .samples = 0 };
+	return profile->idle.items[event];
 }
 
 static bool is_sample_idle(const struct tally_samples *samples,
@@ -187,17 +194,19 @@ int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,
 		struct tally_one_sample *sample = &samples->samples.items[i];
 		bool is_left_out = event_meets_idle(&recorded[sample->event].attr) &&
 				   is_sample_idle(samples, sample, answers);
-		if (sample->event == event) {
-			idle->samples += is_left_out;
-			idle->period += is_left_out ? sample->period : 0;
-			*rest_period += is_left_out ? 0 : sample->period;
+		if (sample->event == event && is_left_out) {
+			idle->samples++;
+			idle->period += sample->period;
+		} else if (sample->event == event) {
+			*rest_period += sample->period;
 		}
 		if (is_left_out)
 			sample->event = TALLY_SAMPLE_LEFT_OUT;
 	}
-	int result = answers ? 0 : -ENOMEM;
+	if (!answers)
+		return -ENOMEM;
 	free(answers);
-	return result;
+	return 0;
 }
 
 void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct tally_buffer *out)

@@ -46,7 +46,7 @@ static bool is_in_file(const struct tally_runtimes *runtimes, uint32_t number)
 
 /* ---- stacks -------------------------------------------------------------- */
 
-int tally_runtimes_see(struct tally_runtimes *runtimes, const uint32_t *functions, size_t count)
+int tally_runtimes_note(struct tally_runtimes *runtimes, const uint32_t *functions, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		size_t around = i + 1;
@@ -181,8 +181,8 @@ static int find_runtimes(struct joiner *joiner)
 	for (size_t i = 0; !result && i < joiner->profile->rows.rows.count; i++) {
 		result = read_row(joiner, i);
 		if (!result)
-			result = tally_runtimes_see(&joiner->runtimes, joiner->functions.items,
-						    joiner->functions.count);
+			result = tally_runtimes_note(&joiner->runtimes, joiner->functions.items,
+						     joiner->functions.count);
 	}
 	return result;
 }

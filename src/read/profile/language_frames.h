@@ -20,7 +20,7 @@ struct tally_runtimes {
 };
 
 /* Notes the runtimes in a stack of functions, leaf first.  Returns 0 or -ENOMEM. */
-int tally_runtimes_see(struct tally_runtimes *runtimes, const uint32_t *functions, size_t count);
+int tally_runtimes_note(struct tally_runtimes *runtimes, const uint32_t *functions, size_t count);
 
 /* Sets for each function of a stack, leaf first, whether its frame is left out. */
 void tally_runtimes_choose(const struct tally_runtimes *runtimes, const uint32_t *functions,

@@ -1,4 +1,5 @@
 /* Writes a profile's places with their names to tally's own section. */
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "naming/function_code.h"
 #include "naming/name_functions.h"
@@ -86,10 +87,9 @@ static uint32_t pack_function(struct packer *packer, uint32_t number)
 	const struct tally_strings *strings = &packer->names->strings;
 	const struct tally_function *function = &packer->names->functions.items[number];
 	if (!packer->function_ids[number]) {
-		uint64_t name = function->name == TALLY_STRING_NONE
-					? 0
-					: pack_string(packer,
-						      tally_strings_text(strings, function->name));
+		uint64_t name = 0;
+		if (function->name != TALLY_STRING_NONE)
+			name = pack_string(packer, tally_strings_text(strings, function->name));
 		uint64_t object = pack_string(packer,
 					      tally_strings_text(strings, function->object));
 		packer->strings.failed |= !object || (function->name != TALLY_STRING_NONE && !name);
@@ -140,7 +140,9 @@ static double share_of(const struct tally_annotation_weight *part, uint64_t samp
 {
 	if (period)
 		return (double)part->period / (double)period;
-	return samples ? (double)part->samples / (double)samples : 0;
+	if (samples)
+		return (double)part->samples / (double)samples;
+	return 0;
 }
 
 static int add_event(struct code_packer *self, struct tally_map *index, uint32_t event)
@@ -149,10 +151,10 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 	struct tally_error err = TALLY_ERROR_NONE;
 	uint64_t samples, period;
 	tally_profile_totals(self->profile, event, &samples, &period);
-	int result = samples ? tally_hot_functions_find(self->profile, event,
-							&(struct tally_function_choice){ 0 }, &all,
-							&err)
-			     : 0;
+	int result = 0;
+	if (samples)
+		result = tally_hot_functions_find(self->profile, event,
+						  &(struct tally_function_choice){ 0 }, &all, &err);
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
 		bool is_own = all.items[i].function == all.items[i].symbol;
@@ -174,15 +176,18 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 	}
 	tally_vector_release(&all);
 	/* no error: samples without addresses have no functions */
-	return result == -ENOMEM ? result : 0;
+	if (result == -ENOMEM)
+		return result;
+	return 0;
 }
 
 static int hotter_first(const void *a_, const void *b_)
 {
 	const struct hot_code *a = a_, *b = b_;
-	if (a->share != b->share)
-		return a->share > b->share ? -1 : 1;
-	return a->hot.place < b->hot.place ? -1 : a->hot.place > b->hot.place;
+	int order = tally_compare_double(b->share, a->share);
+	if (order)
+		return order;
+	return tally_compare_u64(a->hot.place, b->hot.place);
 }
 
 /* A reader computes a place's address from the function's start and the packed offset.  True if
@@ -222,7 +227,9 @@ static int find_code(struct code_packer *self)
 
 static void put_code_string(struct code_packer *self, const char *text, struct tally_buffer *out)
 {
-	uint64_t id = text ? pack_string(self->packer, text) : 0;
+	uint64_t id = 0;
+	if (text)
+		id = pack_string(self->packer, text);
 	self->out->failed |= text && !id;
 	tally_own_put_number(out, id);
 }
@@ -256,12 +263,13 @@ static void put_rows(struct code_packer *self, const struct tally_line_answer *a
 	const char *main_file = NULL;
 	for (size_t i = 0; i < size; i++) {
 		const struct tally_line_answer *answer = &answers[i];
-		if (i ? is_same_row(answer, &answers[i - 1]) : !answer->count)
+		const struct tally_line_frame *frame = answer->frames;
+		if ((i && is_same_row(answer, &answers[i - 1])) || (!i && !answer->count))
 			continue;
 		tally_own_put_number(&rows, i - last);
-		put_code_string(self, answer->count ? answer->frames->file : NULL, &rows);
-		tally_own_put_number(&rows, answer->count ? answer->frames->line : 0);
-		put_code_string(self, answer->count > 1 ? answer->frames->function : NULL, &rows);
+		put_code_string(self, answer->count ? frame->file : NULL, &rows);
+		tally_own_put_number(&rows, answer->count ? frame->line : 0);
+		put_code_string(self, answer->count > 1 ? frame->function : NULL, &rows);
 		put_around(self, answer);
 		if (!main_file && answer->count)
 			main_file = answer->frames[answer->count - 1].file;
@@ -282,7 +290,9 @@ static int put_lines(struct code_packer *self, const struct hot_code *hot)
 	uint64_t *addresses = malloc((code->size + 1) * sizeof(*addresses));
 	struct tally_line_answer *answers = calloc(code->size + 1, sizeof(*answers));
 	struct tally_line_frame *scratch = calloc(code->size + 1, sizeof(*scratch));
-	int result = addresses && answers && scratch ? 0 : -ENOMEM;
+	int result = 0;
+	if (!addresses || !answers || !scratch)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < code->size; i++)
 		addresses[i] = code->start + i;
 	if (!result)
@@ -330,7 +340,7 @@ static bool target_of(const struct tally_function_code *code, size_t at, uint64_
 static int by_address(const void *a_, const void *b_)
 {
 	const struct target *a = a_, *b = b_;
-	return a->address < b->address ? -1 : a->address > b->address;
+	return tally_compare_u64(a->address, b->address);
 }
 
 static int find_targets(const struct code_packer *self, const struct hot_code *hot,
@@ -389,13 +399,15 @@ static int put_code(struct code_packer *self, const struct hot_code *hot)
 			     (uint64_t)code->is_64bit | (uint64_t)code->is_big_endian << 1);
 	tally_buffer_append(self->out, code->bytes, code->size);
 	int result = put_lines(self, hot);
-	return result ? result : put_targets(self, hot);
+	if (result)
+		return result;
+	return put_targets(self, hot);
 }
 
 static int by_id(const void *a_, const void *b_)
 {
 	const struct hot_code *a = a_, *b = b_;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return tally_compare_u64(a->id, b->id);
 }
 
 /* Writes part 6, the code of the functions with most samples, as far as it is found here, and part
@@ -436,13 +448,12 @@ static void put_frames(struct packer *packer, const struct tally_place_name *nam
 	const struct tally_names *names = packer->names;
 	for (uint32_t i = 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
-		bool has_file = frame->file != TALLY_STRING_NONE;
+		uint64_t file = 0;
 		tally_own_put_number(out, pack_function(packer, frame->function));
-		tally_own_put_number(
-			out,
-			has_file ? pack_string(packer,
-					       tally_strings_text(&names->strings, frame->file))
-				 : 0);
+		if (frame->file != TALLY_STRING_NONE)
+			file = pack_string(packer,
+					   tally_strings_text(&names->strings, frame->file));
+		tally_own_put_number(out, file);
 		tally_own_put_number(out, frame->line);
 	}
 }
@@ -460,13 +471,16 @@ static void put_object(struct packer *packer, const struct known_place *first, s
 	static const struct tally_mapped_file nothing;
 	uint32_t id = first->file;
 	bool is_kernel = id == TALLY_FILE_KERNEL;
-	const struct tally_mapped_file *file = is_kernel ? &nothing
-							 : &packer->names->tasks->files.items[id];
+	const struct tally_mapped_file *file = &nothing;
+	const char *path = "[kernel.kallsyms]";
 	struct tally_buffer *out = &packer->places;
 	uint64_t address = 0;
+	if (!is_kernel) {
+		file = &packer->names->tasks->files.items[id];
+		path = tally_tasks_path(packer->names->tasks, id);
+	}
 	tally_own_put_number(out, is_kernel + (file->origin ? TALLY_PACKED_INHERITED : 0u));
-	put_string(packer,
-		   is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(packer->names->tasks, id));
+	put_string(packer, path);
 	tally_own_put_number(out, file->pid);
 	tally_own_put_number(out, file->major);
 	tally_own_put_number(out, file->minor);
@@ -489,9 +503,9 @@ static int by_file_and_address(const void *a_, const void *b_)
 {
 	const struct known_place *a = a_, *b = b_;
 	if (a->file != b->file)
-		return a->file < b->file ? -1 : 1;
+		return tally_compare_u64(a->file, b->file);
 	if (a->place->address != b->place->address)
-		return a->place->address < b->place->address ? -1 : 1;
+		return tally_compare_u64(a->place->address, b->place->address);
 	return (int)a->place->before - (int)b->place->before;
 }
 
@@ -555,16 +569,18 @@ static int make_exact_places(struct packer *packer, const struct tally_profile *
 			return -ENOMEM;
 	}
 	made->names = malloc((made->places.count + 1) * sizeof(*made->names));
-	return made->names ? tally_names_resolve(packer->names, made->places.items,
-						 made->places.count, made->names)
-			   : -ENOMEM;
+	if (!made->names)
+		return -ENOMEM;
+	return tally_names_resolve(packer->names, made->places.items, made->places.count,
+				   made->names);
 }
 
 static int choose_places(struct packer *packer, const struct tally_profile *profile,
 			 const struct tally_place_table *others)
 {
 	const struct tally_place_table none = { 0 };
-	others = others ? others : &none;
+	if (!others)
+		others = &none;
 	size_t other_count = others->places.count;
 	if (make_exact_places(packer, profile) < 0)
 		return -ENOMEM;

@@ -12,6 +12,8 @@
  */
 #include "profile/perf_script_line.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 struct cursor {
@@ -201,7 +203,9 @@ static const char *offset_start(const char *start, const char *end)
 	const char *at = end;
 	while (at > start && is_hex(at[-1]))
 		at--;
-	return at < end && at - start >= 3 && !memcmp(at - 3, "+0x", 3) ? at - 3 : end;
+	if (at < end && at - start >= 3 && !memcmp(at - 3, "+0x", 3))
+		return at - 3;
+	return end;
 }
 
 static bool is_balanced(const char *at, const char *end)
@@ -229,7 +233,7 @@ static const char *object_start(const char *start, const char *end)
 		if (end - at > 8192)
 			break; /* no path is longer; this keeps crafted lines in linear time */
 	}
-	return by_path ? by_path : by_balance;
+	return tally_text_or(by_path, by_balance);
 }
 
 static bool equals(struct tally_text_piece piece, const char *text)

@@ -4,6 +4,8 @@
 #include "profile/stacks.h"
 
 #include "base/buffer.h"
+#include "base/extremes.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "naming/jit_names.h"
 
@@ -31,7 +33,9 @@ static const char *text_of(struct tally_buffer *buffer, struct tally_text_piece 
 	for (char *nul = buffer->bytes; nul && !buffer->failed &&
 	     (nul = memchr(nul, 0, buffer->length - (size_t)(nul - buffer->bytes)));)
 		*nul = '?';
-	return buffer->failed ? NULL : tally_buffer_string(buffer);
+	if (buffer->failed)
+		return NULL;
+	return tally_buffer_string(buffer);
 }
 
 static int end_sample(struct script_reader *reader)
@@ -53,7 +57,9 @@ static int push_frame(struct script_reader *reader, const char *name, const char
 		      enum tally_frame_kind kind)
 {
 	uint32_t id = tally_stacks_frame(reader->stacks, name, object, kind);
-	return id == UINT32_MAX ? -ENOMEM : tally_vector_push(&reader->frames, id);
+	if (id == UINT32_MAX)
+		return -ENOMEM;
+	return tally_vector_push(&reader->frames, id);
 }
 
 /* Java agents name inlined code in one symbol, "outer->inner->innermost".  C++'s "operator->" is
@@ -67,7 +73,9 @@ static int push_jit_frames(struct script_reader *reader, char *name, const char 
 			return status;
 		*arrow = '\0';
 	}
-	size_t at, length = reader->stacks->keeps_tiers ? 0 : tally_jit_tier(name, &at);
+	size_t at = 0, length = 0;
+	if (!reader->stacks->keeps_tiers)
+		length = tally_jit_tier(name, &at);
 	if (length)
 		memmove(name + at, name + at + length, strlen(name + at + length) + 1);
 	return push_frame(reader, name, object, TALLY_FRAME_JIT);
@@ -80,9 +88,10 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 	const char *name = text_of(&reader->name, frame->symbol);
 	if (!object || !name)
 		return -ENOMEM;
-	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED
-						    : tally_frame_kind_of_object(object);
-	object = tally_jit_object(object) ? tally_jit_object(object) : object;
+	enum tally_frame_kind kind = TALLY_FRAME_INLINED;
+	if (!frame->inlined)
+		kind = tally_frame_kind_of_object(object);
+	object = tally_text_or(tally_jit_object(object), object);
 	if (!*name) {
 		const char *base = *object ? tally_object_basename(object) : "unknown";
 		bool bracketed = *base == '[';
@@ -110,14 +119,16 @@ static bool is_event(const char *wanted, struct tally_text_piece event)
 
 static bool is_tracepoint(struct tally_text_piece event)
 {
-	const char *colon = event.length ? memchr(event.at, ':', event.length) : NULL;
+	if (!event.length)
+		return false;
+	const char *colon = memchr(event.at, ':', event.length);
 	return colon &&
 	       strspn(colon + 1, "ukhIGHpPSDWeb") < event.length - (size_t)(colon + 1 - event.at);
 }
 
 static void keep_name(char *out, size_t size, struct tally_text_piece event)
 {
-	size_t length = event.length < size ? event.length : size - 1;
+	size_t length = tally_min_u64(event.length, size - 1);
 	memcpy(out, event.at, length);
 	out[length] = '\0';
 }
@@ -156,14 +167,17 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 		return 0;
 	}
 	const char *comm = text_of(&reader->comm, header->comm);
-	reader->thread = comm ? tally_stacks_thread(reader->stacks, comm, header->pid, header->tid)
-			      : UINT32_MAX;
+	if (!comm)
+		return -ENOMEM;
+	reader->thread = tally_stacks_thread(reader->stacks, comm, header->pid, header->tid);
 	if (reader->thread == UINT32_MAX)
 		return -ENOMEM;
 	reader->is_open = true;
 	reader->samples_read++;
 	reader->has_periods |= header->has_period;
-	reader->weight = header->has_period && header->period ? header->period : 1;
+	reader->weight = 1;
+	if (header->has_period)
+		reader->weight = tally_max_u64(header->period, 1);
 	reader->frames.count = 0;
 	/* Without a call chain, the only address is on the header's line.  A tracepoint's text may
 	 * look like an address and a name, but it has no object. */
@@ -215,8 +229,11 @@ static int read_line(struct script_reader *reader, const char *line, size_t leng
 		if (!is_frame)
 			return begin_sample(reader, &header);
 	}
-	if (in_sample && tally_script_frame_parse(line, length, &frame))
-		return reader->is_open ? add_frame(reader, &frame) : 0;
+	if (in_sample && tally_script_frame_parse(line, length, &frame)) {
+		if (!reader->is_open)
+			return 0;
+		return add_frame(reader, &frame);
+	}
 	if (in_sample && is_source_line(line, length))
 		return 0;
 	if (!reader->stacks->lines_skipped++)
@@ -261,9 +278,8 @@ int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text,
 	const char *end = text + length;
 	int status = 0;
 	for (const char *line = text, *next; line < end && status >= 0; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
-		next = newline ? newline + 1 : end;
+		const char *line_end = tally_line_end(line, end);
+		next = line_end + (line_end < end);
 		stacks->lines_read++;
 		while (line_end > line && (line_end[-1] == '\r' || line_end[-1] == ' '))
 			line_end--;
@@ -290,10 +306,9 @@ bool tally_text_is_perf_script(const char *text, size_t length)
 	const char *end = text + length;
 	unsigned lines = 0;
 	for (const char *line = text, *next; line < end && lines < LINES_LOOKED_AT; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
+		const char *line_end = tally_line_end(line, end);
 		struct tally_script_header header;
-		next = newline ? newline + 1 : end;
+		next = line_end + (line_end < end);
 		lines += *line != '#';
 		if (*line == '#' || is_dump_line(line, (size_t)(line_end - line)))
 			continue;

@@ -26,7 +26,9 @@ static int read_samples(struct tally_profile *profile, const struct tally_profil
 	uint64_t size = tally_perfdata_size(recording->data);
 	struct tally_raw_record raw;
 	struct tally_record record;
-	int result = reader ? 1 : tally_error_set(err, -ENOMEM, "out of memory");
+	int result = 1;
+	if (!reader)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
 	while (result > 0 && (result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (record.header.type == TALLY_RECORD_SAMPLE &&
 		    tally_sample_reader_add(reader, &raw, &record) < 0)
@@ -156,12 +158,12 @@ int tally_profile_new(struct tally_recording *recording,
 	 * count. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	/* Which leaves remain is known only when all stacks are. */
-	const struct tally_profile_filter leaves = {
-		.objects = chosen.joins_runtimes ? chosen.filter.objects : NULL,
-		.symbols = chosen.joins_runtimes ? chosen.filter.symbols : NULL,
-	};
-	if (chosen.joins_runtimes)
+	struct tally_profile_filter leaves = { .objects = NULL };
+	if (chosen.joins_runtimes) {
+		leaves.objects = chosen.filter.objects;
+		leaves.symbols = chosen.filter.symbols;
 		chosen.filter.objects = chosen.filter.symbols = NULL;
+	}
 	recording->off_cpu.wants_wakers = chosen.with_wakers;
 	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols ||
 				   tally_sort_keys_use_names(chosen.facts);
@@ -255,8 +257,11 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	const struct tally_sample_filter *filter = &profile->recording->filter.samples;
 	bool is_filtered = name && filter->event && !strcmp(filter->event, name) &&
 			   filter->event_index < count;
-	size_t named = name && !is_filtered ? tally_event_find(events, count, name) : 0;
-	named = is_filtered ? filter->event_index : named;
+	size_t named = 0;
+	if (is_filtered)
+		named = filter->event_index;
+	else if (name)
+		named = tally_event_find(events, count, name);
 	if (name && named == count)
 		return tally_event_not_found(profile->recording->data, name, err);
 	for (*event = (uint32_t)named; !name && *event < count; ++*event) {

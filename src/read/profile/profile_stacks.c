@@ -20,11 +20,14 @@ static uint32_t frame_of(const struct tally_names *names, uint32_t function,
 	if (number == UINT32_MAX || !out->with_full_names)
 		return number;
 	tally_names_full_text(names, function, &full);
-	uint32_t id = full.failed ? TALLY_STRING_NONE
-				  : tally_strings_intern(&out->strings, tally_buffer_string(&full));
+	uint32_t id = TALLY_STRING_NONE;
+	if (!full.failed)
+		id = tally_strings_intern(&out->strings, tally_buffer_string(&full));
 	tally_buffer_release(&full);
 	out->frames.items[number].full = id;
-	return id == TALLY_STRING_NONE ? UINT32_MAX : number;
+	if (id == TALLY_STRING_NONE)
+		return UINT32_MAX;
+	return number;
 }
 
 /* Returns the frame for a function and line; without a line, the function's frame. */
@@ -37,14 +40,15 @@ static uint32_t line_frame(const struct tally_names *names, const struct tally_p
 		return function;
 	const char *path = tally_strings_text(&names->strings, frame->file),
 		   *slash = strrchr(path, '/');
-	path = slash && slash[1] ? slash + 1 : path;
+	if (slash && slash[1])
+		path = slash + 1;
 	tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole.name),
 			    path, frame->line);
-	uint32_t number = text.failed ? UINT32_MAX
-				      : tally_stacks_frame(
-						out, tally_buffer_string(&text),
-						tally_strings_text(&out->strings, whole.object),
-						whole.kind);
+	uint32_t number = UINT32_MAX;
+	if (!text.failed)
+		number = tally_stacks_frame(out, tally_buffer_string(&text),
+					    tally_strings_text(&out->strings, whole.object),
+					    whole.kind);
 	tally_buffer_clear(&text);
 	if (number != UINT32_MAX && whole.full != TALLY_STRING_NONE) {
 		tally_buffer_printf(&text, "%s %s:%" PRIu32,
@@ -67,8 +71,9 @@ static void note_build(struct tally_names *names, const struct tally_place *plac
 	uint64_t build = 0;
 	for (size_t i = 0; i < id.size; i++)
 		build = tally_hash64(build ^ id.bytes[i]) | 2;
-	build = build ? build : TALLY_BUILD_UNKNOWN;
-	frame->build = !frame->build || frame->build == build ? build : TALLY_BUILD_UNKNOWN;
+	if (!build || (frame->build && frame->build != build))
+		build = TALLY_BUILD_UNKNOWN;
+	frame->build = build;
 }
 
 /* Returns an array by function: its frame in `out`. */
@@ -93,15 +98,17 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 	uint32_t *threads = malloc((profile->classes.count + 1) * sizeof(*threads));
 	for (size_t i = 0; threads && i < profile->classes.count; i++) {
 		const struct tally_class *class = &profile->classes.items[i];
-		bool apart = by_thread && class->thread < tasks->threads.count;
-		const struct tally_thread *task = apart ? &tasks->threads.items[class->thread]
-							: NULL;
+		uint32_t pid = 0, tid = 0;
+		if (by_thread && class->thread < tasks->threads.count) {
+			pid = tasks->threads.items[class->thread].pid;
+			tid = tasks->threads.items[class->thread].tid;
+		}
 		threads[i] = UINT32_MAX;
 		if (class->event != event)
 			continue;
 		threads[i] = tally_stacks_thread(out,
 						 tally_strings_text(&tasks->strings, class->comm),
-						 apart ? task->pid : 0, apart ? task->tid : 0);
+						 pid, tid);
 		if (threads[i] == UINT32_MAX) {
 			free(threads);
 			return NULL;
@@ -116,7 +123,9 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 	struct tally_names *names = &profile->recording->names;
 	size_t places = profile->places.places.count;
 	uint32_t *frames = make_frames(names, out);
-	int result = frames ? tally_vector_reserve(&out->steps, places) : -ENOMEM;
+	int result = -ENOMEM;
+	if (frames)
+		result = tally_vector_reserve(&out->steps, places);
 	for (size_t i = 0; !result && i < places; i++) {
 		const struct tally_place_name *name = &profile->names[i];
 		struct tally_step step = { .first = (uint32_t)out->step_frames.count,
@@ -131,14 +140,14 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 			uint32_t number = frames[frame->function];
 			if (out->by_line)
 				number = line_frame(names, frame, number, out);
-			result = number == UINT32_MAX
-					 ? -ENOMEM
-					 : tally_vector_push(&out->step_frames, number);
+			result = -ENOMEM;
+			if (number != UINT32_MAX)
+				result = tally_vector_push(&out->step_frames, number);
 		}
+		if (!result && out->step_frames.count > UINT32_MAX)
+			result = -ENOMEM;
 		if (!result)
-			result = out->step_frames.count <= UINT32_MAX
-					 ? tally_vector_push(&out->steps, step)
-					 : -ENOMEM;
+			result = tally_vector_push(&out->steps, step);
 	}
 	free(frames);
 	return result;
@@ -162,7 +171,8 @@ static void take_rows(struct tally_profile *profile, const uint32_t *threads, bo
 			memmove(table->stacks.items + bytes, stack, size);
 		row.stack = bytes & (((uint64_t)1 << 40) - 1);
 		row.class = threads[row.class] & (TALLY_CLASSES_MAX - 1);
-		row.period = by_period ? row.period : row.samples;
+		if (!by_period)
+			row.period = row.samples;
 		table->rows.items[kept++] = row;
 		bytes += size;
 		out->total_weight += row.period;
@@ -176,7 +186,9 @@ int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_
 			 bool by_period, struct tally_stacks *out)
 {
 	uint32_t *threads = make_threads(profile, event, by_thread, out);
-	int result = threads ? make_steps(profile, out) : -ENOMEM;
+	int result = -ENOMEM;
+	if (threads)
+		result = make_steps(profile, out);
 	if (!result)
 		take_rows(profile, threads, by_period, out);
 	if (by_period)

@@ -17,6 +17,7 @@
 #include "profile/row_maker.h"
 
 #include "abi/chain_walk.h"
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "profile/wait_stacks.h"
 #include "task/last_chain.h"
@@ -86,9 +87,9 @@ static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t clas
 		place = &profile->places.places.items[tally_stack_next_place(&at)];
 		symbol = tally_names_function(names, place, NULL);
 	} while (folds && at < end && tally_function_is_scheduler(names, symbol));
-	return options->filter.symbols && symbol != UINT32_MAX
-		       ? tally_names_source_function(names, place)
-		       : symbol;
+	if (options->filter.symbols && symbol != UINT32_MAX)
+		return tally_names_source_function(names, place);
+	return symbol;
 }
 
 static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, size_t stack)
@@ -128,7 +129,9 @@ static enum tally_address_aim aim_of(const struct tally_hashed_sample *sample, b
 {
 	if (is_return)
 		return TALLY_ADDRESS_OF_RETURN;
-	return is_leaf && sample->is_late ? TALLY_ADDRESS_LATE : TALLY_ADDRESS_EXACT;
+	if (is_leaf && sample->is_late)
+		return TALLY_ADDRESS_LATE;
+	return TALLY_ADDRESS_EXACT;
 }
 
 /* Puts the outermost frame of a stack that was cut. */
@@ -136,7 +139,9 @@ static uint8_t *put_cut(struct tally_row_maker *maker, uint8_t *at)
 {
 	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
 	uint32_t place = tally_place_table_intern(&maker->profile->places, &cut);
-	return place == UINT32_MAX ? NULL : tally_stack_put_place(at, place);
+	if (place == UINT32_MAX)
+		return NULL;
+	return tally_stack_put_place(at, place);
 }
 
 static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
@@ -204,17 +209,18 @@ static int add_to_row(struct tally_row_maker *maker, uint32_t row, uint64_t peri
 	struct tally_row *there = &maker->profile->rows.rows.items[row];
 	there->samples++;
 	there->period += period;
-	return maker->profile->notes_longest ? note_longest(maker->profile, row, period) : 0;
+	if (maker->profile->notes_longest)
+		return note_longest(maker->profile, row, period);
+	return 0;
 }
 
 static uint32_t put_row(struct tally_row_maker *maker, uint32_t class,
 			const struct outcome *outcome)
 {
-	return outcome->row == FILTERED
-		       ? FILTERED
-		       : tally_row_table_put(&maker->profile->rows, outcome->row_hash, class,
-					     maker->stack.items + outcome->stack,
-					     outcome->stack_bytes);
+	if (outcome->row == FILTERED)
+		return FILTERED;
+	return tally_row_table_put(&maker->profile->rows, outcome->row_hash, class,
+				   maker->stack.items + outcome->stack, outcome->stack_bytes);
 }
 
 /* Returns the row of a chain that was new when the slice began.  An equal chain may have come
@@ -274,8 +280,9 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 	}
 	for (size_t i = 0; !result && i < count; i++) {
 		const struct outcome *outcome = &maker->outcomes[i];
-		uint32_t row = outcome->is_new ? learn_chain(maker, &samples[i], outcome)
-					       : outcome->row;
+		uint32_t row = outcome->row;
+		if (outcome->is_new)
+			row = learn_chain(maker, &samples[i], outcome);
 		result = add_to_row(maker, row, samples[i].period);
 	}
 	return result;
@@ -348,9 +355,9 @@ int tally_row_maker_add_places(struct tally_row_maker *maker,
 			       const struct tally_hashed_sample *sample)
 {
 	const uint8_t none[1] = { 0 };
-	return sample->count ? add_chain(maker, sample)
-			     : add_to_row(maker, leaf_row(maker, sample->class, none, none),
-					  sample->period);
+	if (sample->count)
+		return add_chain(maker, sample);
+	return add_to_row(maker, leaf_row(maker, sample->class, none, none), sample->period);
 }
 
 /* ---- leaves alone -------------------------------------------------------- */
@@ -360,11 +367,10 @@ static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sam
 {
 	struct tally_profile *profile = maker->profile;
 	struct outcome outcome = { 0 };
+	enum tally_address_aim aim = sample->is_late ? TALLY_ADDRESS_LATE : TALLY_ADDRESS_EXACT;
 	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks,
 						sample->pid, sample->is_kernel, sample->maps,
-						sample->ip,
-						sample->is_late ? TALLY_ADDRESS_LATE
-								: TALLY_ADDRESS_EXACT);
+						sample->ip, aim);
 	if (place == UINT32_MAX || tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
 	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) -
@@ -403,9 +409,10 @@ int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_l
 static void guess_sizes(struct tally_row_maker *maker, size_t more, double share)
 {
 	struct tally_row_table *rows = &maker->profile->rows;
-	double factor = share > 0 ? 1.05 / share : 0;
-	factor = factor < GUESS_TIMES ? factor : GUESS_TIMES;
-	if (maker->chains.count < GUESS_FROM || factor <= 1)
+	if (maker->chains.count < GUESS_FROM || !(share > 0))
+		return;
+	double factor = tally_smaller(1.05 / share, GUESS_TIMES);
+	if (factor <= 1)
 		return;
 	/* If this fails, the tables grow as needed. */
 	if (tally_chain_table_is_full(&maker->chains, more))
@@ -426,7 +433,7 @@ int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed
 		size_t left = count - at;
 		if (left > TALLY_SLICE)
 			prefetch_slice(maker, &samples[at + TALLY_SLICE], left - TALLY_SLICE);
-		result = add_slice(maker, &samples[at], left < TALLY_SLICE ? left : TALLY_SLICE);
+		result = add_slice(maker, &samples[at], tally_min_u64(left, TALLY_SLICE));
 	}
 	return result;
 }
@@ -445,7 +452,8 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 		if (place == UINT32_MAX)
 			return -ENOMEM;
 		at = tally_stack_put_place(at, place);
-		leaf_end = i ? leaf_end : at;
+		if (!i)
+			leaf_end = at;
 	}
 	maker->stack.count = count ? (size_t)(at - maker->stack.items) : 0;
 	if (maker->options->only_places)

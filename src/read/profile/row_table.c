@@ -2,6 +2,7 @@
  * are freed when the last row is there. */
 #include "profile/row_table.h"
 
+#include "base/extremes.h"
 #include "base/huge.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -37,7 +38,9 @@ static void put_slot(struct tally_row_slot *slots, size_t capacity, struct tally
 
 static int reserve_slots(struct tally_row_table *table, size_t rows)
 {
-	size_t capacity = table->capacity ? table->capacity : 1024;
+	size_t capacity = table->capacity;
+	if (!capacity)
+		capacity = 1024;
 	while (capacity / 3 * 2 < rows)
 		capacity *= 2;
 	if (capacity == table->capacity)
@@ -56,8 +59,10 @@ static int reserve_slots(struct tally_row_table *table, size_t rows)
 
 int tally_row_table_reserve(struct tally_row_table *table, size_t rows, size_t stack_bytes)
 {
-	return reserve_slots(table, rows) < 0 || tally_vector_reserve(&table->rows, rows) < 0 ||
-	       tally_vector_reserve(&table->stacks, stack_bytes) < 0 ? -ENOMEM : 0;
+	if (reserve_slots(table, rows) < 0 || tally_vector_reserve(&table->rows, rows) < 0 ||
+	    tally_vector_reserve(&table->stacks, stack_bytes) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 static bool is_row(const struct tally_row_table *table, uint32_t row, uint32_t class,
@@ -75,7 +80,7 @@ uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint3
 	struct tally_row row = { .stack = table->stacks.count & (bytes_max - 1),
 				 .class = class & (TALLY_CLASSES_MAX - 1) };
 	if (tally_row_table_is_full(table, 1) &&
-	    reserve_slots(table, table->capacity ? table->capacity : 1) < 0)
+	    reserve_slots(table, tally_max_u64(table->capacity, 1)) < 0)
 		return UINT32_MAX;
 	size_t mask = table->capacity - 1, at = hash & mask;
 	for (; table->slots[at].row; at = (at + 1) & mask)

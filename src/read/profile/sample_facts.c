@@ -26,10 +26,10 @@ uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_s
 			return 0;
 		if (added) {
 			*slot = table->facts.count + 1;
-			return table->facts.count >= UINT32_MAX - 1 ||
-					       tally_vector_push(&table->facts, *facts) < 0
-				       ? 0
-				       : (uint32_t)*slot;
+			if (table->facts.count >= UINT32_MAX - 1 ||
+			    tally_vector_push(&table->facts, *facts) < 0)
+				return 0;
+			return (uint32_t)*slot;
 		}
 		if (*slot <= table->facts.count &&
 		    !memcmp(&table->facts.items[*slot - 1], facts, sizeof(*facts)))
@@ -51,10 +51,10 @@ uint32_t tally_fact_intern_text(struct tally_fact_reader *reader)
 	/* a blank remains after "Remote" without a level */
 	while (text->length && text->bytes[text->length - 1] == ' ')
 		text->bytes[--text->length] = '\0';
-	uint32_t id = reader->text.failed
-			      ? TALLY_STRING_NONE
-			      : tally_strings_intern(&reader->recording->names.strings,
-						     tally_buffer_string(&reader->text));
+	uint32_t id = TALLY_STRING_NONE;
+	if (!reader->text.failed)
+		id = tally_strings_intern(&reader->recording->names.strings,
+					  tally_buffer_string(&reader->text));
 	tally_buffer_clear(&reader->text);
 	return id;
 }
@@ -109,11 +109,13 @@ uint32_t tally_fact_intern_data(struct tally_fact_reader *reader, uint32_t text,
 				    tally_strings_text(strings, text), name->object, name->start);
 	uint32_t longest = tally_fact_intern_text(reader);
 	bool added = false;
-	uint64_t *slot = longest == TALLY_STRING_NONE
-				 ? NULL
-				 : tally_map_put(&reader->longest, longest, &added);
-	if (!slot || !added)
-		return slot ? longest : TALLY_STRING_NONE;
+	if (longest == TALLY_STRING_NONE)
+		return TALLY_STRING_NONE;
+	uint64_t *slot = tally_map_put(&reader->longest, longest, &added);
+	if (!slot)
+		return TALLY_STRING_NONE;
+	if (!added)
+		return longest;
 	uint32_t shorter = longest;
 	if (!name->pid) {
 		tally_buffer_printf(&reader->text, "%s (%s)", tally_strings_text(strings, text),
@@ -123,7 +125,9 @@ uint32_t tally_fact_intern_data(struct tally_fact_reader *reader, uint32_t text,
 	*slot = (uint64_t)shorter << 32 | text;
 	bool is_known = shorter != TALLY_STRING_NONE && count_owner(reader, text) &&
 			count_owner(reader, shorter);
-	return is_known ? longest : TALLY_STRING_NONE;
+	if (!is_known)
+		return TALLY_STRING_NONE;
+	return longest;
 }
 
 static uint32_t shortest(const struct tally_fact_reader *reader, uint32_t longest)
@@ -134,7 +138,9 @@ static uint32_t shortest(const struct tally_fact_reader *reader, uint32_t longes
 	uint32_t shorter = (uint32_t)(*texts >> 32), text = (uint32_t)*texts;
 	if (*tally_map_get(&reader->owners, text) == 1)
 		return text;
-	return *tally_map_get(&reader->owners, shorter) == 1 ? shorter : longest;
+	if (*tally_map_get(&reader->owners, shorter) == 1)
+		return shorter;
+	return longest;
 }
 
 void tally_facts_shorten(const struct tally_fact_reader *reader, struct tally_fact_table *table)
@@ -198,8 +204,9 @@ uint32_t tally_class_intern(struct tally_profile *profile, struct tally_map *ind
 			return UINT32_MAX;
 		if (added) {
 			*slot = profile->classes.count;
-			return tally_vector_push(&profile->classes, *class) < 0 ? UINT32_MAX
-										: (uint32_t)*slot;
+			if (tally_vector_push(&profile->classes, *class) < 0)
+				return UINT32_MAX;
+			return (uint32_t)*slot;
 		}
 		if (*slot < profile->classes.count &&
 		    !memcmp(&profile->classes.items[*slot], class, sizeof(*class)))

@@ -51,7 +51,9 @@ static unsigned field(uint64_t data_src, unsigned at, unsigned bits)
 
 static void put_or(bool *is_first, const char *name, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, "%s%s", *is_first ? "" : " or ", name);
+	if (!*is_first)
+		tally_buffer_text(out, " or ");
+	tally_buffer_text(out, name);
 	*is_first = false;
 }
 
@@ -67,8 +69,10 @@ static bool put_set(unsigned set, const char *const *names, unsigned count, bool
 
 static void put_outcome(unsigned set, struct tally_buffer *out)
 {
-	tally_buffer_text(out, set & HIT ? " hit" : "");
-	tally_buffer_text(out, set & MISS ? " miss" : "");
+	if (set & HIT)
+		tally_buffer_text(out, " hit");
+	if (set & MISS)
+		tally_buffer_text(out, " miss");
 }
 
 void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
@@ -102,7 +106,8 @@ void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 		 hops = field(data_src, 43, 3);
 	bool is_remote = field(data_src, 37, 1), is_first = true,
 	     is_empty = !is_remote && !hops && !number;
-	tally_buffer_text(out, is_remote ? "Remote " : "");
+	if (is_remote)
+		tally_buffer_text(out, "Remote ");
 	if (hops) /* `hops` says more than the set does */
 		tally_buffer_printf(out, "%s ", distances[hops]);
 	else
@@ -111,7 +116,8 @@ void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 		put_or(&is_first, numbers[number], out);
 	else if (number)
 		tally_buffer_printf(out, "%sL%u", is_first ? "" : " or ", number);
-	tally_buffer_text(out, is_empty && is_first ? "N/A" : "");
+	if (is_empty && is_first)
+		tally_buffer_text(out, "N/A");
 	put_outcome(level, out);
 }
 
@@ -121,7 +127,8 @@ void tally_data_snoop_text(uint64_t data_src, struct tally_buffer *out)
 		"N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer"
 	};
 	unsigned snoop = field(data_src, 19, 5) | field(data_src, 38, 2) << 5;
-	tally_buffer_text(out, put_set(snoop, snoops, 7, true, out) ? "N/A" : "");
+	if (put_set(snoop, snoops, 7, true, out))
+		tally_buffer_text(out, "N/A");
 }
 
 void tally_data_tlb_text(uint64_t data_src, struct tally_buffer *out)
@@ -129,7 +136,8 @@ void tally_data_tlb_text(uint64_t data_src, struct tally_buffer *out)
 	static const char *const translations[7] = { "N/A", NULL,     NULL,   "L1",
 						     "L2",  "Walker", "Fault" };
 	unsigned translation = field(data_src, 26, 7);
-	tally_buffer_text(out, put_set(translation, translations, 7, true, out) ? "N/A" : "");
+	if (put_set(translation, translations, 7, true, out))
+		tally_buffer_text(out, "N/A");
 	put_outcome(translation, out);
 }
 

@@ -23,18 +23,23 @@ enum {
  * three.  0: the sample has none. */
 static inline uint64_t tally_sample_cost(const struct tally_sample *sample)
 {
-	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? (uint32_t)sample->weight
-							 : sample->weight;
+	if (sample->type & TALLY_SAMPLE_WEIGHT_STRUCT)
+		return (uint32_t)sample->weight;
+	return sample->weight;
 }
 
 static inline uint64_t tally_sample_latency(const struct tally_sample *sample)
 {
-	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? sample->weight >> 32 & 0xffff : 0;
+	if (sample->type & TALLY_SAMPLE_WEIGHT_STRUCT)
+		return sample->weight >> 32 & 0xffff;
+	return 0;
 }
 
 static inline uint64_t tally_sample_stage_cycles(const struct tally_sample *sample)
 {
-	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? sample->weight >> 48 : 0;
+	if (sample->type & TALLY_SAMPLE_WEIGHT_STRUCT)
+		return sample->weight >> 48;
+	return 0;
 }
 
 /* Appends "4K", "2M" or, as perf does, "1024M"; "N/A" for no page. */

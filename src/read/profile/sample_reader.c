@@ -16,6 +16,7 @@
  */
 #include "profile/sample_reader.h"
 
+#include "base/extremes.h"
 #include "base/threads.h"
 #include "base/vector.h"
 #include "perfdata/block.h"
@@ -86,12 +87,11 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 	struct tally_tasks *tasks = &profile->recording->tasks;
 	char buffer[16];
 	bool merge = reader->options->merge_threads;
-	uint32_t cgroup = reader->options->by_cgroup
-				  ? tally_class_cgroup(tasks, event, task->cgroup)
-				  : 0;
-	uint32_t cgroup_id = reader->options->by_cgroup_id
-				     ? tally_class_cgroup_namespace(tasks, task->pid, task->tid)
-				     : 0;
+	uint32_t cgroup = 0, cgroup_id = 0;
+	if (reader->options->by_cgroup)
+		cgroup = tally_class_cgroup(tasks, event, task->cgroup);
+	if (reader->options->by_cgroup_id)
+		cgroup_id = tally_class_cgroup_namespace(tasks, task->pid, task->tid);
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
 	uint32_t comm = tally_strings_intern(&tasks->strings,
 					     tally_tasks_comm(tasks, task->pid, task->tid, buffer));
@@ -105,12 +105,13 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 		.is_idle_task = tally_tasks_is_idle(tasks, task->pid, task->tid),
 		.waker = task->waker,
 	};
-	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE ||
-		      cgroup == TALLY_STRING_NONE || cgroup_id == TALLY_STRING_NONE;
-	if (!is_out && merge)
-		is_out = !tally_map_put(&profile->merged_threads,
-					(uint64_t)task->event << 32 | thread, NULL);
-	return is_out ? -ENOMEM : 0;
+	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
+	    cgroup_id == TALLY_STRING_NONE)
+		return -ENOMEM;
+	if (merge && !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread,
+				    NULL))
+		return -ENOMEM;
+	return 0;
 }
 
 static int learn_task(struct tally_sample_reader *reader, struct known_task *task,
@@ -125,7 +126,9 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	task->maps = tally_tasks_generation(tasks, task->pid);
 	task->class = tally_class_intern(profile, &reader->class_index, &class);
 	task->era = reader->era;
-	return task->class == UINT32_MAX ? -ENOMEM : 0;
+	if (task->class == UINT32_MAX)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Replaces a remembered task by another one, or by its current state.  Returns NULL when memory is
@@ -139,7 +142,9 @@ static const struct known_task *another_task(struct tally_sample_reader *reader,
 	/* this may add a task, while the second thread may be reading their maps */
 	if (reader->pipe.is_running && tally_batch_pipe_drain(&reader->pipe) < 0)
 		return NULL;
-	return learn_task(reader, there, event) < 0 ? NULL : there;
+	if (learn_task(reader, there, event) < 0)
+		return NULL;
+	return there;
 }
 
 /* Returns the sample's task; NULL when memory is out.  The wanted task is only made a struct when
@@ -198,7 +203,9 @@ static int add_batch(struct tally_sample_reader *reader)
 /* Hands over the batch. */
 static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 {
-	reader->batch->share = reader->size ? (double)file_offset / (double)reader->size : 0;
+	reader->batch->share = 0;
+	if (reader->size)
+		reader->batch->share = (double)file_offset / (double)reader->size;
 	if (!reader->pipe.is_running)
 		return add_batch(reader);
 	int result = tally_batch_pipe_submit(&reader->pipe);
@@ -210,8 +217,12 @@ static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 /* Makes the rows of all samples read so far. */
 static int flush(struct tally_sample_reader *reader)
 {
-	int result = reader->pipe.is_running ? tally_batch_pipe_drain(&reader->pipe) : 0;
-	return result ? result : add_batch(reader);
+	if (reader->pipe.is_running) {
+		int result = tally_batch_pipe_drain(&reader->pipe);
+		if (result)
+			return result;
+	}
+	return add_batch(reader);
 }
 
 /* Starts the second thread.  If that fails, the first one goes on alone. */
@@ -220,7 +231,8 @@ static int split(struct tally_sample_reader *reader)
 	int result = flush(reader);
 	for (unsigned i = 1; !result && i < TALLY_PIPE_BATCHES; i++) {
 		reader->batches[i] = calloc(1, sizeof(*reader->batches[i]));
-		result = reader->batches[i] ? 0 : -ENOMEM;
+		if (!reader->batches[i])
+			result = -ENOMEM;
 	}
 	if (!result && !tally_batch_pipe_start(&reader->pipe, work_off, reader))
 		reader->batch_samples = BATCH;
@@ -264,9 +276,11 @@ static int add_unwound(struct tally_sample_reader *reader, const struct tally_ra
 		       const struct tally_record *record, uint32_t class, uint64_t period)
 {
 	int result = flush(reader);
-	if (!result && tally_recording_chain(reader->recording, raw, record) < 0)
-		result = -ENOMEM;
-	return result ? result : tally_row_maker_add_unwound(reader->rows, class, period);
+	if (result)
+		return result;
+	if (tally_recording_chain(reader->recording, raw, record) < 0)
+		return -ENOMEM;
+	return tally_row_maker_add_unwound(reader->rows, class, period);
 }
 
 static bool has_address(const struct tally_sample *sample)
@@ -315,7 +329,9 @@ static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t nu
 	struct tally_profile *profile = reader->profile;
 	struct tally_class class = profile->classes.items[number];
 	class.facts = tally_facts_intern(&profile->facts, facts);
-	return class.facts ? tally_class_intern(profile, &reader->class_index, &class) : UINT32_MAX;
+	if (!class.facts)
+		return UINT32_MAX;
+	return tally_class_intern(profile, &reader->class_index, &class);
 }
 
 /* A branch doesn't say whether an address is the kernel's; the upper half of addresses is. */
@@ -338,7 +354,9 @@ static int add_branch_end(const struct tally_sample_reader *reader, uint32_t pla
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (reader->wanted_facts & TALLY_SORT_BIT(keys[i]))
 			*tally_fact(facts, keys[i]) = place;
-	return place == UINT32_MAX ? -ENOMEM : 0;
+	if (place == UINT32_MAX)
+		return -ENOMEM;
+	return 0;
 }
 
 static int add_branch(struct tally_sample_reader *reader, const struct known_task *task,
@@ -359,8 +377,9 @@ static int add_branch(struct tally_sample_reader *reader, const struct known_tas
 			     &facts) < 0)
 		return -ENOMEM;
 	uint32_t class = class_with_facts(reader, task->class, &facts);
-	return class == UINT32_MAX ? -ENOMEM
-				   : tally_row_maker_add_place(reader->rows, class, to, 1);
+	if (class == UINT32_MAX)
+		return -ENOMEM;
+	return tally_row_maker_add_place(reader->rows, class, to, 1);
 }
 
 static int add_branches(struct tally_sample_reader *reader, const struct known_task *task,
@@ -391,15 +410,14 @@ static uint32_t class_of_sample(struct tally_sample_reader *reader, const struct
 						  .sample = sample,
 						  .quantum_ns = reader->quantum_ns };
 	struct tally_sample_facts facts = { 0 };
-	return tally_facts_read(&reader->facts, &source, reader->wanted_facts, &facts) < 0
-		       ? UINT32_MAX
-		       : class_with_facts(reader, task->class, &facts);
+	if (tally_facts_read(&reader->facts, &source, reader->wanted_facts, &facts) < 0)
+		return UINT32_MAX;
+	return class_with_facts(reader, task->class, &facts);
 }
 
 static uint64_t cost_of(const struct tally_sample *sample)
 {
-	uint64_t cost = tally_sample_cost(sample);
-	return cost ? cost : 1;
+	return tally_max_u64(tally_sample_cost(sample), 1);
 }
 
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
@@ -410,21 +428,24 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	const struct known_task *task = task_of(reader, raw, sample);
 	if (!task || (++reader->samples == reader->split_samples && split(reader) < 0))
 		return -ENOMEM;
-	uint64_t period = reader->options->by_cost ? cost_of(sample) : sample->period;
+	uint64_t period = sample->period;
+	if (reader->options->by_cost)
+		period = cost_of(sample);
 	if (reader->options->of_branches)
 		return add_branches(reader, task, raw, sample);
 	if (tally_recording_weigh(reader->recording, task->event, &period) < 0)
 		return -ENOMEM;
-	uint32_t class = reader->wanted_facts ? class_of_sample(reader, task, raw, sample)
-					      : task->class;
+	uint32_t class = task->class;
+	if (reader->wanted_facts)
+		class = class_of_sample(reader, task, raw, sample);
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->options.leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
 	const struct tally_space space = tally_space_of(record->header.misc, sample->pid);
-	uint64_t user_maps = space.pid == sample->pid
-				     ? task->maps
-				     : tally_tasks_generation(&recording->tasks, space.pid);
+	uint64_t user_maps = task->maps;
+	if (space.pid != sample->pid)
+		user_maps = tally_tasks_generation(&recording->tasks, space.pid);
 	bool is_late = tally_recording_is_late(reader->recording, raw, record);
 	bool is_ip = sample->type & TALLY_SAMPLE_IP &&
 		     (recording->options.leaves_only || !has_address(sample));
@@ -470,9 +491,9 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		tally_chain_table_prefetch(reader->hasher, waiting->hash);
 	if (!waiting->is_ip && !keep_chain(reader, waiting))
 		return flush(reader);
-	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS
-		       ? submit(reader, raw->file_offset)
-		       : 0;
+	if (batch->count == reader->batch_samples || batch->blocks_held == BLOCKS)
+		return submit(reader, raw->file_offset);
+	return 0;
 }
 
 int tally_sample_reader_finish(struct tally_sample_reader *reader)
@@ -494,8 +515,9 @@ static uint64_t split_from(const struct tally_profile *profile,
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
-	return tally_cpus_allowed() > 1 && !profile->recording->options.leaves_only ? SPLIT_SAMPLES
-									    : UINT64_MAX;
+	if (tally_cpus_allowed() > 1 && !profile->recording->options.leaves_only)
+		return SPLIT_SAMPLES;
+	return UINT64_MAX;
 }
 
 struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profile,
@@ -514,12 +536,11 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 		.size = tally_perfdata_size(profile->recording->data),
 		.era = 1,
 		.facts.recording = profile->recording,
-		.wanted_facts = options->facts &
-				(options->of_branches
-					 ? TALLY_SORT_OF_FACTS
-					 : TALLY_SORT_OF_FACTS & ~TALLY_SORT_OF_BRANCHES),
+		.wanted_facts = options->facts & TALLY_SORT_OF_FACTS,
 		.quantum_ns = options->time_quantum_ns ? options->time_quantum_ns : TIME_QUANTUM_NS,
 	};
+	if (!options->of_branches)
+		reader->wanted_facts &= ~TALLY_SORT_OF_BRANCHES;
 	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
 	if (!reader->rows || !reader->batch) {
 		tally_row_maker_free(reader->rows);

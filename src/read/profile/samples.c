@@ -34,7 +34,9 @@ static int intern_stack(struct tally_samples *samples, struct bytes *bytes, uint
 	size_t size = (size_t)(at - bytes->items);
 	*stack = tally_row_table_put(&samples->stacks, tally_row_table_hash(0, bytes->items, size),
 				     0, bytes->items, size);
-	return *stack == UINT32_MAX ? -ENOMEM : 0;
+	if (*stack == UINT32_MAX)
+		return -ENOMEM;
+	return 0;
 }
 
 static int add_sample(struct tally_samples *samples, struct bytes *bytes,
@@ -142,9 +144,10 @@ static int push_frame(struct tally_place_frames *out, const struct tally_place_f
 	if (out->count == out->capacity) {
 		size_t capacity = out->capacity ? 2 * out->capacity : 64;
 		struct tally_place_frame *items = realloc(out->items, capacity * sizeof(*items));
-		if (items)
-			out->items = items;
-		uint32_t *places = items ? realloc(out->places, capacity * sizeof(*places)) : NULL;
+		if (!items)
+			return -ENOMEM;
+		out->items = items;
+		uint32_t *places = realloc(out->places, capacity * sizeof(*places));
 		if (!places)
 			return -ENOMEM;
 		out->places = places;

@@ -10,16 +10,15 @@ static const double normal_95 = 1.959963984540054; /* standard deviations that h
 
 static double share_of(const struct tally_share *share)
 {
-	double p = share->whole > 0 ? share->part / share->whole : 0;
-	if (p < 0)
+	if (!(share->whole > 0))
 		return 0;
-	return p > 1 ? 1 : p;
+	return tally_smaller(tally_larger(share->part / share->whole, 0), 1);
 }
 
 double tally_share_effective_samples(const struct tally_share *share)
 {
 	double n = (double)share->samples, k = (double)share->part_samples, p = share_of(share);
-	double spread = share->spread > 1 ? share->spread : 1;
+	double spread = tally_larger(share->spread, 1);
 	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
 		return n / spread;
 	/* Sums of squares in units of W²: the part that the mean weights alone make, and the spread
@@ -27,7 +26,7 @@ double tally_share_effective_samples(const struct tally_share *share)
 	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
 	double left_over = spread / n / (inside + outside);
 	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) *
-			  (left_over > 1 ? left_over : 1);
+			  tally_larger(left_over, 1);
 	return p * (1 - p) / variance;
 }
 
@@ -40,8 +39,10 @@ struct tally_share_interval tally_wilson_interval(double p, double n, double z)
 	double half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
 	double low = centre - half, high = centre + half;
 	/* At 0 and 1 the interval begins at the share itself, except for rounding. */
-	low = low < 0 || p <= 0 ? 0 : low;
-	high = high > 1 || p >= 1 ? 1 : high;
+	if (low < 0 || p <= 0)
+		low = 0;
+	if (high > 1 || p >= 1)
+		high = 1;
 	return (struct tally_share_interval){ low, high };
 }
 

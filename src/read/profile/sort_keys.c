@@ -202,9 +202,10 @@ static uint32_t data_object_string(struct tally_fact_reader *reader,
 	if (tally_names_data(&reader->recording->names, source->sample->pid, source->sample->addr,
 			     &name) < 0)
 		return TALLY_STRING_NONE;
-	tally_buffer_text(&reader->text, strncmp(name.object, "//", 2)
-						 ? tally_object_short(name.object)
-						 : name.object);
+	const char *object = name.object;
+	if (strncmp(object, "//", 2) != 0)
+		object = tally_object_short(object);
+	tally_buffer_text(&reader->text, object);
 	return tally_fact_intern_text(reader);
 }
 

@@ -5,6 +5,7 @@
  * that a stack comes before the longer ones that begin with it. */
 #include "profile/stack_sort.h"
 
+#include "base/extremes.h"
 #include "base/huge.h"
 #include "base/vector.h"
 
@@ -17,8 +18,9 @@ enum { INSERTION_MAX = 24, COMPARISON_MAX = 384, DIGIT_BITS = 8, DIGITS = 1 << D
 
 void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max)
 {
-	*sort = (struct tally_stack_sort){ .bits = code_max ? 32 - (unsigned)__builtin_clz(code_max)
-							    : 1 };
+	*sort = (struct tally_stack_sort){ .bits = 1 };
+	if (code_max)
+		sort->bits = 32 - (unsigned)__builtin_clz(code_max);
 	sort->per_word = 64 / sort->bits;
 }
 
@@ -86,10 +88,8 @@ static void insertion_sort(struct tally_sorted_word *keys, size_t count)
 
 static uint64_t median(uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t low = a < b ? a : b, high = a < b ? b : a;
-	if (c <= low)
-		return low;
-	return c < high ? c : high;
+	uint64_t low = tally_min_u64(a, b), high = tally_max_u64(a, b);
+	return tally_max_u64(low, tally_min_u64(c, high));
 }
 
 /* Quicksort, for few keys. */
@@ -208,7 +208,9 @@ static int sort_group(struct tally_stack_sort *sort, const struct group *group,
 		comparison_sort(keys, group->count);
 	else if (differ)
 		radix_sort(keys, sort->scratch, group->count, differ);
-	return goes_on ? push_equal_runs(sort, group, groups) : 0;
+	if (goes_on)
+		return push_equal_runs(sort, group, groups);
+	return 0;
 }
 
 int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t count)
@@ -220,13 +222,16 @@ int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t cou
 		free(sort->scratch);
 		sort->keys = tally_huge_alloc(count * sizeof(*sort->keys));
 		sort->scratch = tally_huge_alloc(count * sizeof(*sort->scratch));
-		sort->room = sort->keys && sort->scratch ? count : 0;
-		if (!sort->room)
+		sort->room = 0;
+		if (!sort->keys || !sort->scratch)
 			return -ENOMEM;
+		sort->room = count;
 	}
 	for (size_t i = 0; i < count; i++)
 		sort->keys[i].stack = (uint32_t)(first + i);
-	int result = count ? sort_group(sort, &all, &groups) : 0;
+	int result = 0;
+	if (count)
+		result = sort_group(sort, &all, &groups);
 	while (!result && groups.count) {
 		struct group next = groups.items[--groups.count];
 		result = sort_group(sort, &next, &groups);

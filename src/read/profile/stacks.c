@@ -23,11 +23,12 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 {
 	struct tally_frame frame = {
 		.name = tally_strings_intern(&stacks->strings, name),
-		.object = object ? tally_strings_intern(&stacks->strings, object)
-				 : TALLY_STRING_NONE,
+		.object = TALLY_STRING_NONE,
 		.full = TALLY_STRING_NONE,
 		.kind = kind,
 	};
+	if (object)
+		frame.object = tally_strings_intern(&stacks->strings, object);
 	if (frame.name == TALLY_STRING_NONE || (object && frame.object == TALLY_STRING_NONE))
 		return UINT32_MAX;
 	uint64_t key = hash_pair(kind, frame.name, frame.object);
@@ -131,14 +132,18 @@ int tally_stacks_frames(const struct tally_stacks *stacks, size_t row,
 	frames->count = 0;
 	while (end > start) {
 		uint32_t number = tally_stack_last_place(start, &end);
-		bool is_frame = !stacks->steps.count;
-		const struct tally_step *step = is_frame ? NULL : &stacks->steps.items[number];
-		uint32_t count = is_frame ? 1 : step->count;
+		if (!stacks->steps.count) {
+			if (tally_vector_push(frames, number) < 0)
+				return -ENOMEM;
+			continue;
+		}
+		const struct tally_step *step = &stacks->steps.items[number];
+		uint32_t count = step->count;
 		if (tally_vector_reserve(frames, frames->count + count) < 0)
 			return -ENOMEM;
 		while (count--)
 			frames->items[frames->count++] =
-				is_frame ? number : stacks->step_frames.items[step->first + count];
+				stacks->step_frames.items[step->first + count];
 	}
 	return 0;
 }

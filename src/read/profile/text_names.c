@@ -21,10 +21,13 @@ struct readable {
 static size_t brief_length(const char *name)
 {
 	size_t length = strlen(name);
-	const char *hash = length > HASH_LETTERS + 2 ? name + length - HASH_LETTERS : NULL;
-	bool has = hash && !memcmp(hash - 2, "::h", 3) &&
-		   strspn(hash + 1, "0123456789abcdef") == HASH_LETTERS - 1;
-	return has ? length - HASH_LETTERS - 2 : length;
+	if (length <= HASH_LETTERS + 2)
+		return length;
+	const char *hash = name + length - HASH_LETTERS;
+	if (memcmp(hash - 2, "::h", 3) != 0 ||
+	    strspn(hash + 1, "0123456789abcdef") != HASH_LETTERS - 1)
+		return length;
+	return length - HASH_LETTERS - 2;
 }
 
 static struct readable read_name(struct tally_strings *strings, uint32_t name)
@@ -35,9 +38,9 @@ static struct readable read_name(struct tally_strings *strings, uint32_t name)
 	struct readable result = { name, name };
 	if (readable && tally_mangled_variant(text, &hash) == TALLY_MANGLED_RUST_HASH) {
 		tally_buffer_printf(&whole, "%s::%.*s", readable, (int)HASH_LETTERS, hash);
-		result.whole = whole.failed
-				       ? TALLY_STRING_NONE
-				       : tally_strings_intern(strings, tally_buffer_string(&whole));
+		result.whole = TALLY_STRING_NONE;
+		if (!whole.failed)
+			result.whole = tally_strings_intern(strings, tally_buffer_string(&whole));
 	} else if (readable) {
 		result.whole = tally_strings_intern(strings, readable);
 	}
@@ -54,16 +57,20 @@ int tally_stacks_make_readable(struct tally_stacks *stacks)
 	struct readable *names = malloc((stacks->frames.count + 1) * sizeof(*names));
 	/* brief name → the only whole name, + 1; SEVERAL: there are several */
 	struct tally_map wholes = { 0 };
-	int result = names ? 0 : -ENOMEM;
+	int result = 0;
+	if (!names)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < stacks->frames.count; i++) {
 		names[i] = read_name(&stacks->strings, stacks->frames.items[i].name);
-		uint64_t *whole = stacks->strings.failed
-					  ? NULL
-					  : tally_map_put(&wholes, names[i].brief, NULL);
-		result = whole ? 0 : -ENOMEM;
-		if (whole)
-			*whole = !*whole || *whole == names[i].whole + 1u ? names[i].whole + 1u
-									  : SEVERAL;
+		uint64_t *whole = NULL;
+		if (!stacks->strings.failed)
+			whole = tally_map_put(&wholes, names[i].brief, NULL);
+		if (!whole)
+			result = -ENOMEM;
+		else if (!*whole)
+			*whole = names[i].whole + 1u;
+		else if (*whole != names[i].whole + 1u)
+			*whole = SEVERAL;
 	}
 	for (size_t i = 0; !result && i < stacks->frames.count; i++) {
 		bool is_only = *tally_map_get(&wholes, names[i].brief) != SEVERAL;

@@ -205,25 +205,29 @@ static int put_end(struct arranger *arranger, const struct tally_row *row)
 {
 	const struct tally_off_cpu *off_cpu = &arranger->profile->recording->off_cpu;
 	uint32_t number = arranger->profile->classes.items[row->class].waker;
-	const struct waker *waker = number - 1 < arranger->wakers.count
-					    ? &arranger->wakers.items[number - 1]
-					    : NULL;
+	const struct waker *waker = NULL;
 	struct tally_place place = tally_place_of_waker(TALLY_PLACE_WAKER_UNKNOWN, 0);
 	uint64_t *time = &arranger->profile->wakers.unknown_ns;
 	int result = 0;
+	if (number - 1 < arranger->wakers.count)
+		waker = &arranger->wakers.items[number - 1];
 	if (number == TALLY_WAKER_NOBODY) {
 		place = tally_place_of_waker(TALLY_PLACE_WAKER_PREEMPTED, 0);
 		time = &arranger->profile->wakers.preempted_ns;
 	} else if (waker && waker->row) {
 		bool in_interrupt = number - 1 < off_cpu->interrupts.count &&
 				    off_cpu->interrupts.items[number - 1];
-		place = in_interrupt ? tally_place_of_waker(TALLY_PLACE_WAKER_INTERRUPT, 0)
-				     : tally_place_of_waker(TALLY_PLACE_WAKER_TASK, waker->comm);
+		if (in_interrupt)
+			place = tally_place_of_waker(TALLY_PLACE_WAKER_INTERRUPT, 0);
+		else
+			place = tally_place_of_waker(TALLY_PLACE_WAKER_TASK, waker->comm);
 		time = &arranger->profile->wakers.woken_ns;
 		result = put_waker(arranger, waker, in_interrupt);
 	}
 	*time += row->period;
-	return result ? result : put_place(arranger, &place);
+	if (result)
+		return result;
+	return put_place(arranger, &place);
 }
 
 /* Lists the rows of wakings by number.  All rows with one number have the same stack, so any of
@@ -291,7 +295,9 @@ static int put_wait(struct arranger *arranger, size_t number)
 	arranger->stack.count = 0;
 	if (stack && !arranger->options->shows_scheduler)
 		stack = fold(arranger, &arranger->scheduler, stack, end);
-	size_t size = stack ? (size_t)(end - stack) : 0;
+	size_t size = 0;
+	if (stack)
+		size = (size_t)(end - stack);
 	if (arranger->options->with_wakers && put_end(arranger, row) < 0)
 		return -ENOMEM;
 	if (tally_vector_reserve(&arranger->stack, arranger->stack.count + size + 1) < 0)
@@ -306,15 +312,18 @@ static int put_rows(struct arranger *arranger)
 {
 	static const uint8_t none[1] = { 0 };
 	struct tally_profile *profile = arranger->profile;
-	int result = arranger->options->with_wakers ? list_wakers(arranger) : 0;
+	int result = 0;
+	if (arranger->options->with_wakers)
+		result = list_wakers(arranger);
 	for (size_t i = 0; !result && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
+		if (!stack)
+			stack = end = none;
 		if (arranger->is_of_waits[row->class])
 			result = put_wait(arranger, i);
 		else
-			result = put_row(arranger, row, stack ? stack : none,
-					 stack ? (size_t)(end - stack) : 0,
+			result = put_row(arranger, row, stack, (size_t)(end - stack),
 					 tally_profile_longest(profile, i));
 	}
 	return result;
@@ -347,7 +356,8 @@ static int join_classes(struct arranger *arranger)
 			continue;
 		class.waker = 0;
 		arranger->class_of[i] = tally_class_intern(profile, &index, &class);
-		result = arranger->class_of[i] == UINT32_MAX ? -ENOMEM : 0;
+		if (arranger->class_of[i] == UINT32_MAX)
+			result = -ENOMEM;
 	}
 	tally_map_release(&index);
 	return result;
@@ -396,10 +406,10 @@ int tally_profile_arrange_waits(struct tally_profile *profile,
 		.is_of_waits = calloc(classes, 1),
 		.class_of = calloc(classes, sizeof(*arranger.class_of)),
 	};
-	int result = arranger.scheduler.answers && arranger.waking.answers &&
-				     arranger.is_of_waits && arranger.class_of
-			     ? 0
-			     : -ENOMEM;
+	int result = 0;
+	if (!arranger.scheduler.answers || !arranger.waking.answers || !arranger.is_of_waits ||
+	    !arranger.class_of)
+		result = -ENOMEM;
 	if (!result && find_waits(&arranger)) {
 		result = join_classes(&arranger);
 		if (!result)
@@ -453,10 +463,10 @@ void tally_profile_wakers_text(const struct tally_profile *profile, struct tally
 	if (preempted / percent >= worth_saying)
 		tally_buffer_printf(out, "; for %.0f%% tasks were ready and waited for a CPU",
 				    preempted / percent);
-	if (unknown / percent >= worth_saying)
-		tally_buffer_printf(
-			out, "; for %.0f%% the waker was not recorded%s", unknown / percent,
-			is_of_tasks(profile) ? ": another task, a device or a timer ('record -a' "
-					       "records these)"
-					     : "");
+	if (unknown / percent < worth_saying)
+		return;
+	tally_buffer_printf(out, "; for %.0f%% the waker was not recorded", unknown / percent);
+	if (is_of_tasks(profile))
+		tally_buffer_text(out, ": another task, a device or a timer ('record -a' records "
+				       "these)");
 }

@@ -15,7 +15,9 @@
 
 static const char *either(uint64_t count, const char *one, const char *more)
 {
-	return count == 1 ? one : more;
+	if (count == 1)
+		return one;
+	return more;
 }
 
 /* Debian's packages have dwz's files as .dwz/ARCHITECTURE/PACKAGE.debug. */
@@ -89,10 +91,9 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->refused_objects)
 		tally_buffer_printf(
 			out,
-			"debug information of %s%s%s is not read whole: its units share too much; "
+			"debug information of %s%s is not read whole: its units share too much; "
 			"%s\n",
-			gaps->refused_object, gaps->refused_objects > 1 ? " and " : "",
-			gaps->refused_objects > 1 ? "others" : "",
+			gaps->refused_object, either(gaps->refused_objects, "", " and others"),
 			tally_input_hint(TALLY_INPUT_DWARF,
 					 tally_input_rows[TALLY_INPUT_DWARF].bytes / 2, hint));
 	if (gaps->nameless.listed)
@@ -250,7 +251,8 @@ static void warn_stacks(const struct tally_recording_counts *counts, bool verbos
 	uint64_t incomplete = 0, stacks = counts->stacks + counts->chains;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		incomplete += reasons[i].stacks;
-		most = reasons[i].stacks > most->stacks ? &reasons[i] : most;
+		if (reasons[i].stacks > most->stacks)
+			most = &reasons[i];
 	}
 	if (incomplete > stacks / WORTH_SAYING) {
 		tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ",

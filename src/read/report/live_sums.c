@@ -152,7 +152,7 @@ static int join_runtimes(struct tally_live_sums *sums, struct tally_live_sum *ke
 	uint32_t *functions = sums->frames.items + key->first, kept = 0;
 	sums->runtimes.names = sums->names;
 	if (tally_vector_reserve(&sums->left_out, (size_t)key->count + 1) < 0 ||
-	    tally_runtimes_see(&sums->runtimes, functions, key->count) < 0)
+	    tally_runtimes_note(&sums->runtimes, functions, key->count) < 0)
 		return -ENOMEM;
 	tally_runtimes_choose(&sums->runtimes, functions, key->count, sums->left_out.items);
 	if (sums->left_out.items[0])
