@@ -10,6 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const struct tally_option tally_header_options[] = {
+	{ 0, "header", TALLY_ARGUMENT_NONE, NULL,
+	  "first print the metadata: machine, command line, events",
+	  TALLY_SET(struct tally_header_request, shown) },
+	{ 0, "header-only", TALLY_ARGUMENT_NONE, NULL, "print only the metadata",
+	  TALLY_SET(struct tally_header_request, only),
+	  TALLY_ALSO(struct tally_header_request, shown) },
+	{ 'I', "show-info", TALLY_ARGUMENT_NONE, NULL, "print CPUs, caches and memory in full",
+	  TALLY_SET(struct tally_header_request, full) },
+	TALLY_OPTIONS_END,
+};
+
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out)
 {

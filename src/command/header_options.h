@@ -10,15 +10,8 @@ struct tally_header_request {
 	bool shown, only, full;
 };
 
-/* Rows of an option table. `member` is the request's struct tally_header_request. */
-#define TALLY_HEADER_OPTIONS(type, member) \
-	{ 0, "header", TALLY_ARGUMENT_NONE, NULL, \
-	  "first print the metadata: machine, command line, events", \
-	  TALLY_SET(type, member.shown) }, \
-	{ 0, "header-only", TALLY_ARGUMENT_NONE, NULL, "print only the metadata", \
-	  TALLY_SET(type, member.only), TALLY_ALSO(type, member.shown) }, \
-	{ 'I', "show-info", TALLY_ARGUMENT_NONE, NULL, "print CPUs, caches and memory in full", \
-	  TALLY_SET(type, member.full) }
+/* For TALLY_INCLUDE(); its request is a struct tally_header_request. */
+extern const struct tally_option tally_header_options[];
 
 /* Appends the header of the recording at `path` as far as it is known, with terminal escapes
  * neutralised. */

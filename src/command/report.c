@@ -162,7 +162,7 @@ static const struct tally_option options[] = {
 	  "columns of sampling errors, 95 % (the default on wide terminals)",
 	  TALLY_SET(struct request, errors) },
 	{ TALLY_INCLUDE(tally_view_leaf_options, struct request, view) },
-	TALLY_HEADER_OPTIONS(struct request, header),
+	{ TALLY_INCLUDE(tally_header_options, struct request, header) },
 	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
 	{ TALLY_INCLUDE(tally_view_symbols_option, struct request, view) },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",

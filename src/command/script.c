@@ -91,7 +91,7 @@ static const struct tally_option options[] = {
 	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "also changes of the kernel's code"),
 	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "also lost records"),
 	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "also ends of the recorder's rounds"),
-	TALLY_HEADER_OPTIONS(struct request, header),
+	{ TALLY_INCLUDE(tally_header_options, struct request, header) },
 	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "only the sampled address of each stack", TALLY_SET(struct request, no_stacks) },
 	{ TALLY_INCLUDE(tally_view_max_stack_option, struct request, view) },
