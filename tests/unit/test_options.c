@@ -22,7 +22,7 @@ struct request {
 	int small;
 	double seconds, percent;
 	enum colour colour;
-	struct inner inner;
+	struct inner inner, shared;
 };
 
 static int take(void *taker, const struct tally_option *option, const char *value,
@@ -35,10 +35,17 @@ static int take(void *taker, const struct tally_option *option, const char *valu
 	return 0;
 }
 
+static const struct tally_option shared[] = {
+	{ 'd', "deep", TALLY_ARGUMENT_REQUIRED, "N", "", TALLY_FRAMES(struct inner, frames) },
+	{ 0, "bit", TALLY_ARGUMENT_NONE, NULL, "", TALLY_BITS(struct inner, bits, 2) },
+	TALLY_OPTIONS_END,
+};
+
 static const struct tally_option options[] = {
 	{ 't', "text", TALLY_ARGUMENT_REQUIRED, "TEXT", "", TALLY_TEXT(struct request, text) },
 	{ 'p', "place", TALLY_ARGUMENT_OPTIONAL, "WHERE", "", "here there",
 	  TALLY_TEXT(struct request, text), TALLY_ALSO(struct request, is_given) },
+	{ TALLY_INCLUDE(shared, struct request, shared) },
 	{ 's', "set", TALLY_ARGUMENT_NONE, NULL, "", TALLY_SET(struct request, is_set) },
 	{ 'c', "clear", TALLY_ARGUMENT_NONE, NULL, "", TALLY_CLEAR(struct request, is_clear) },
 	{ 'n', "number", TALLY_ARGUMENT_REQUIRED, "N", "",
@@ -103,6 +110,24 @@ static void value_goes_to_the_member_of_the_row(void **state)
 	assert_int_equal(request.colour, GREEN);
 	assert_true(request.inner.bits == (3 | 1ull << 63));
 	assert_string_equal(request.taken, "this");
+}
+
+static void included_table_stands_at_its_row(void **state)
+{
+	(void)state;
+	static const char *const order[] = { "text", "place", "deep", "bit", "set" };
+	const struct tally_option *option = NULL;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		option = tally_option_next(&command, option);
+		assert_non_null(option);
+		assert_string_equal(option->name, order[i]);
+	}
+	struct request request;
+	assert_int_equal(parse("test -d 7 --bit -s", &request), 5);
+	assert_int_equal(request.shared.frames, 7);
+	assert_int_equal(request.shared.bits, 2);
+	assert_int_equal(request.inner.frames, 0);
+	assert_true(request.is_set);
 }
 
 static void later_option_wins(void **state)
@@ -276,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(value_goes_to_the_member_of_the_row),
+		cmocka_unit_test(included_table_stands_at_its_row),
 		cmocka_unit_test(later_option_wins),
 		cmocka_unit_test(optional_argument_may_be_a_word_of_its_choices),
 		cmocka_unit_test(wrong_values_are_misuse),

@@ -121,16 +121,16 @@ static size_t take_ids(const char *text, size_t length, uint32_t *pid, uint32_t 
 	return at;
 }
 
-static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally_frame_kind told)
+static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally_frame_kind given)
 {
 	bool is_vdso = tally_object_is_user_page(name) || !strncmp(name, "__vdso_", 7);
-	if (is_vdso && (told == TALLY_FRAME_KERNEL || *name == '['))
+	if (is_vdso && (given == TALLY_FRAME_KERNEL || *name == '['))
 		return TALLY_FRAME_LIBRARY;
 	/* "[libc.so.6]" is the name of a frame without a symbol */
 	bool is_object = length > 2 && name[0] == '[' && name[length - 1] == ']';
 	if (is_object && strstr(name, ".so"))
 		return TALLY_FRAME_LIBRARY;
-	return told;
+	return given;
 }
 
 static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t length)

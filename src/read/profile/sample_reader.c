@@ -80,7 +80,7 @@ struct tally_sample_reader {
 
 /* ---- classes ------------------------------------------------------------- */
 
-static int tell_apart(struct tally_sample_reader *reader, const struct known_task *task,
+static int make_class(struct tally_sample_reader *reader, const struct known_task *task,
 		      const struct tally_recorded_event *event, struct tally_class *class)
 {
 	struct tally_profile *profile = reader->profile;
@@ -120,7 +120,7 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	struct tally_profile *profile = reader->profile;
 	const struct tally_tasks *tasks = &profile->recording->tasks;
 	struct tally_class class = { .event = task->event, .thread = UINT32_MAX, .cpu = task->cpu };
-	if (!reader->options->only_places && tell_apart(reader, task, event, &class) < 0)
+	if (!reader->options->only_places && make_class(reader, task, event, &class) < 0)
 		return -ENOMEM;
 	profile->has_stacks |= !profile->of_branches && tally_recording_has_stacks(&event->attr);
 	task->maps = tally_tasks_generation(tasks, task->pid);

@@ -110,10 +110,10 @@ static const char *shown_name(const char *path)
 /* Prefixes the error with the recording's name, for commands that read several. */
 static void name_recording(const char *path, struct tally_error *err)
 {
-	struct tally_error told = *err;
-	tally_error_set(err, told.code, "%s: %s", shown_name(path), told.message);
-	if (told.hint[0])
-		tally_error_hint(err, "%s", told.hint);
+	struct tally_error plain = *err;
+	tally_error_set(err, plain.code, "%s: %s", shown_name(path), plain.message);
+	if (plain.hint[0])
+		tally_error_hint(err, "%s", plain.hint);
 }
 
 /* Loads a recording from a file, or from `bytes` if it came from a pipe. */
