@@ -127,6 +127,7 @@ int tally_deferred_give_up(struct tally_deferred_chains *deferred)
 
 const struct tally_held_sample *tally_deferred_next(struct tally_deferred_chains *deferred)
 {
-	return deferred->given < deferred->ready.count ? &deferred->ready.items[deferred->given++]
-						       : NULL;
+	if (deferred->given == deferred->ready.count)
+		return NULL;
+	return &deferred->ready.items[deferred->given++];
 }

@@ -3,6 +3,7 @@
 
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,9 +25,12 @@ void tally_recording_put_trace(const struct tally_recording_counts *counts,
 {
 	char size[TALLY_SIZE_TEXT];
 	const size_t known = sizeof(traces) / sizeof(traces[0]);
-	const char *name = counts->trace.type < known ? traces[counts->trace.type].name : NULL;
+	const char *name = NULL;
+	if (counts->trace.type < known)
+		name = traces[counts->trace.type].name;
 	tally_buffer_printf(out, "%s of %s trace (AUX data)",
-			    tally_size_text(counts->trace.bytes, size), name ? name : "hardware");
+			    tally_size_text(counts->trace.bytes, size),
+			    tally_text_or(name, "hardware"));
 }
 
 void tally_recording_put_decoder(const struct tally_recording_counts *counts,
@@ -85,16 +89,18 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 
 void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
 {
-	uint64_t *times = comm == TALLY_STRING_NONE
-				  ? NULL
-				  : tally_map_put(&recording->filter.left_out, comm, NULL);
+	if (comm == TALLY_STRING_NONE)
+		return;
+	uint64_t *times = tally_map_put(&recording->filter.left_out, comm, NULL);
 	if (times)
 		++*times;
 }
 
 static bool is_behind(const struct tally_map_slot *slot, const struct tally_map_slot *other)
 {
-	return slot->value != other->value ? slot->value < other->value : slot->key > other->key;
+	if (slot->value != other->value)
+		return slot->value < other->value;
+	return slot->key > other->key;
 }
 
 /* Returns the command with the most left out, after `last` in that order. */

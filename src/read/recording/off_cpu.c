@@ -3,6 +3,7 @@
  * task and stack in the same pass. */
 #include "recording/off_cpu.h"
 
+#include "base/extremes.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "perfdata/feature.h"
@@ -107,7 +108,9 @@ static uint32_t waking_before(const struct tally_waking_reader *reader, uint32_t
 {
 	const uint64_t *last = tally_map_get(&reader->last, tid);
 	uint32_t now = (uint32_t)(time >> TIME_SHIFT);
-	return last && now - (uint32_t)*last < MOMENT ? (uint32_t)(*last >> 32) : 0;
+	if (!last || now - (uint32_t)*last >= MOMENT)
+		return 0;
+	return (uint32_t)(*last >> 32);
 }
 
 static void waking_reader_release(struct tally_waking_reader *reader)
@@ -178,7 +181,7 @@ bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
 
 /* ---- measuring ----------------------------------------------------------- */
 
-static void see_time(struct measuring *measuring, uint64_t time)
+static void count_time(struct measuring *measuring, uint64_t time)
 {
 	if (time > measuring->last)
 		measuring->last = time;
@@ -186,7 +189,7 @@ static void see_time(struct measuring *measuring, uint64_t time)
 
 static void set_end(uint64_t *wait, uint64_t end)
 {
-	*wait = end > *wait ? end - *wait : 0;
+	*wait = tally_saturating_sub_u64(end, *wait);
 }
 
 static void end_wait(struct measuring *measuring, uint32_t tid, uint64_t time)
@@ -235,16 +238,19 @@ static int begin_wait(struct measuring *measuring, const struct tally_sample *sa
 	bool waits = sample->tid && !is_dead;
 	if (waits && set_state(measuring, sample->tid, off_cpu->waits.count) < 0)
 		return -ENOMEM;
-	if (off_cpu->wants_wakers &&
-	    tally_vector_push(&off_cpu->wakers,
-			      waits ? waking_before(&measuring->wakings, sample->tid, sample->time)
-				    : 0) < 0)
+	uint32_t waker = 0;
+	uint64_t start = 0;
+	if (waits) {
+		waker = waking_before(&measuring->wakings, sample->tid, sample->time);
+		start = sample->time;
+	}
+	if (off_cpu->wants_wakers && tally_vector_push(&off_cpu->wakers, waker) < 0)
 		return -ENOMEM;
-	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
+	return tally_vector_push(&off_cpu->waits, start);
 }
 
 /* If a task is woken several times, the last waking before it runs counts. */
-static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw,
+static int add_waking(struct measuring *measuring, const struct tally_raw_record *raw,
 		      const struct tally_sample *sample)
 {
 	struct tally_off_cpu *off_cpu = measuring->off_cpu;
@@ -263,12 +269,12 @@ static int see_waking(struct measuring *measuring, const struct tally_raw_record
 static int measure_sample(struct measuring *measuring, const struct tally_raw_record *raw,
 			  const struct tally_sample *sample)
 {
-	see_time(measuring, sample->time);
+	count_time(measuring, sample->time);
 	if (tally_is_off_cpu(&raw->event->attr, raw->event->name))
 		return begin_wait(measuring, sample);
 	if (measuring->off_cpu->wants_wakers &&
 	    tally_is_waking(&raw->event->attr, raw->event->name))
-		return see_waking(measuring, raw, sample);
+		return add_waking(measuring, raw, sample);
 	return 0;
 }
 
@@ -283,7 +289,7 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
 		if (!id->present)
 			return 0;
-		see_time(measuring, id->time);
+		count_time(measuring, id->time);
 		if (!(record->header.misc & TALLY_MISC_SWITCH_OUT))
 			end_wait(measuring, id->tid, id->time);
 		else if (record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT)
@@ -324,7 +330,7 @@ static int measure(struct measuring *measuring, struct tally_recording *recordin
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	uint64_t first, last;
 	if (tally_recorded_times(recording->data, &first, &last))
-		see_time(measuring, last);
+		count_time(measuring, last);
 	if (!result)
 		cut_waits(measuring);
 	return result;
@@ -354,12 +360,14 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
 {
-	if (off_cpu->wants_wakers)
-		off_cpu->waker = off_cpu->next < off_cpu->wakers.count
-					 ? off_cpu->wakers.items[off_cpu->next]
-					 : 0;
-	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++]
-							     : 0;
+	uint64_t wait = 0;
+	if (off_cpu->wants_wakers) {
+		off_cpu->waker = TALLY_WAKER_UNKNOWN;
+		if (off_cpu->next < off_cpu->wakers.count)
+			off_cpu->waker = off_cpu->wakers.items[off_cpu->next];
+	}
+	if (off_cpu->next < off_cpu->waits.count)
+		wait = off_cpu->waits.items[off_cpu->next++];
 	sample->period = wait;
 	sample->type |= TALLY_SAMPLE_PERIOD;
 	return wait;
@@ -367,9 +375,9 @@ bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *samp
 
 void tally_off_cpu_take_waking(struct tally_off_cpu *off_cpu)
 {
-	off_cpu->waker = off_cpu->next_waking < off_cpu->wakings.count
-				 ? off_cpu->wakings.items[off_cpu->next_waking++]
-				 : 0;
+	off_cpu->waker = TALLY_WAKER_UNKNOWN;
+	if (off_cpu->next_waking < off_cpu->wakings.count)
+		off_cpu->waker = off_cpu->wakings.items[off_cpu->next_waking++];
 }
 
 void tally_off_cpu_release(struct tally_off_cpu *off_cpu)

@@ -54,11 +54,13 @@ void tally_recording_find_machine(struct tally_recording *recording)
 	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data);
 	bool is_foreign = false;
 	struct tally_objects *objects = &recording->names.objects;
-	recording->machine.arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
-	bool has_border = recording->machine.arch == TALLY_ARCH_X86_64 ||
-			  recording->machine.arch == TALLY_ARCH_ARM64;
-	recording->tasks.kernel_start = has_border ? 1ull << 63 : 0;
-	objects->arch = recording->machine.arch;
+	enum tally_arch arch = tally_arch_host();
+	if (is_told || is_swapped)
+		arch = tally_arch_named(machine);
+	recording->machine.arch = objects->arch = arch;
+	recording->tasks.kernel_start = 0;
+	if (arch == TALLY_ARCH_X86_64 || arch == TALLY_ARCH_ARM64)
+		recording->tasks.kernel_start = 1ull << 63;
 	objects->machine = TALLY_UNWIND_OTHER;
 	if (is_told || !is_swapped)
 		objects->machine = tally_unwind_machine_named(machine);
@@ -74,7 +76,9 @@ void tally_recording_find_machine(struct tally_recording *recording)
 static bool fits_running_kernel(struct tally_recording *recording,
 				const struct tally_record *record)
 {
-	const char *symbol = recording->machine.kernel.is_located ? NULL : tally_kernel_map_symbol(record);
+	if (recording->machine.kernel.is_located)
+		return true;
+	const char *symbol = tally_kernel_map_symbol(record);
 	if (!symbol)
 		return true;
 	recording->machine.kernel.is_located = true;

@@ -5,6 +5,7 @@
 
 #include "abi/attr.h"
 #include "abi/chain_walk.h"
+#include "base/extremes.h"
 #include "base/reader.h"
 #include "base/vector.h"
 #include "naming/packed_jits.h"
@@ -136,10 +137,9 @@ static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 static uint64_t last_written_ns(const char *path)
 {
 	struct stat file;
-	return !stat(path, &file) && S_ISREG(file.st_mode)
-		       ? (uint64_t)file.st_mtim.tv_sec * UINT64_C(1000000000) +
-				 (uint64_t)file.st_mtim.tv_nsec
-		       : 0;
+	if (stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+		return 0;
+	return (uint64_t)file.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)file.st_mtim.tv_nsec;
 }
 
 /* Finds out when files were mapped, to compare it with the times of files. */
@@ -154,10 +154,10 @@ static void find_times(struct tally_recording *recording)
 	uint32_t version = tally_reader_u32(&reader);
 	tally_reader_u32(&reader); /* the clock's number */
 	uint64_t wall_ns = tally_reader_u64(&reader), clock_ns = tally_reader_u64(&reader);
-	times->until_ns = recording->path ? last_written_ns(recording->path) : 0;
-	times->wall_offset_ns = !reader.failed && version == 1 && wall_ns > clock_ns
-					? wall_ns - clock_ns
-					: 0;
+	times->until_ns = last_written_ns(recording->path);
+	times->wall_offset_ns = 0;
+	if (!reader.failed && version == 1)
+		times->wall_offset_ns = tally_saturating_sub_u64(wall_ns, clock_ns);
 }
 
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
@@ -186,7 +186,9 @@ int tally_recording_open_memory(const void *bytes, size_t size, struct tally_rec
 {
 	struct tally_perfdata *data;
 	int result = tally_perfdata_open_memory(bytes, size, &data, err);
-	return result < 0 ? result : start(data, out, err);
+	if (result < 0)
+		return result;
+	return start(data, out, err);
 }
 
 void tally_recording_close(struct tally_recording *recording)
@@ -235,7 +237,9 @@ int tally_recording_prepare_packing(struct tally_recording *recording)
 	recording->off_cpu.is_due = false;
 	tally_names_use_cache(&recording->names);
 	recording->carried.noted = calloc(1, sizeof(*recording->carried.noted));
-	return recording->carried.noted ? 0 : -ENOMEM;
+	if (!recording->carried.noted)
+		return -ENOMEM;
+	return 0;
 }
 
 int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uint64_t *weight)
@@ -243,7 +247,9 @@ int tally_recording_weigh(struct tally_recording *recording, uint32_t event, uin
 	while (recording->sums.count <= event)
 		if (tally_vector_push(&recording->sums, (struct tally_weight_sum){ 0 }) < 0)
 			return -ENOMEM;
-	uint64_t limit = recording->sums.are_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
+	uint64_t limit = UINT64_MAX;
+	if (recording->sums.are_signed)
+		limit = INT64_MAX;
 	*weight = tally_weight_sum_add(&recording->sums.items[event], *weight, limit);
 	return 0;
 }
@@ -310,7 +316,9 @@ static int64_t find_late_name(const char *path, const char *name, struct tally_e
 	if (!result && found == count)
 		result = tally_event_not_found(data, name, err);
 	tally_perfdata_close(data);
-	return result < 0 ? result : (int64_t)found;
+	if (result < 0)
+		return result;
+	return (int64_t)found;
 }
 
 int tally_recording_filter(struct tally_recording *recording,
@@ -373,16 +381,16 @@ static int finish(const struct tally_recording *recording, struct tally_error *e
 	const char *name = recording->filter.samples.event;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
 	bool is_found = recording->filter.samples.event_index != SIZE_MAX;
-	return name && !is_found && tally_event_find(events, count, name) == count
-		       ? tally_event_not_found(recording->data, name, err)
-		       : 0;
+	if (!name || is_found || tally_event_find(events, count, name) < count)
+		return 0;
+	return tally_event_not_found(recording->data, name, err);
 }
 
 static int before_change(struct tally_recording *recording)
 {
-	return recording->flow.before_change.call
-		       ? recording->flow.before_change.call(recording->flow.before_change.context)
-		       : 0;
+	if (!recording->flow.before_change.call)
+		return 0;
+	return recording->flow.before_change.call(recording->flow.before_change.context);
 }
 
 /* AUXTRACE_INFO begins with the kind of trace, AUXTRACE with its size. */
@@ -456,9 +464,9 @@ static int make_chain(struct tally_recording *recording, const struct tally_attr
 	recording->chain.stacks += sample->stack != NULL;
 	if (sample->branches)
 		return tally_recording_branch_chain(recording, attr, sample);
-	return sample->regs_user.words && sample->chain
-		       ? tally_recording_complete_chain(recording, attr, sample)
-		       : 0;
+	if (!sample->regs_user.words || !sample->chain)
+		return 0;
+	return tally_recording_complete_chain(recording, attr, sample);
 }
 
 /* A machine may start 360,000 programs within an hour.  So only the tasks that live and those that
@@ -486,8 +494,9 @@ static int add_guest(struct tally_recording *recording, uint16_t misc)
 	recording->counts.guests++;
 	if (tally_tasks_find(&recording->tasks, pid, false, 0))
 		return 0;
-	return before_change(recording) < 0 ? -ENOMEM
-					    : tally_tasks_add_guest(&recording->tasks, misc);
+	if (before_change(recording) < 0)
+		return -ENOMEM;
+	return tally_tasks_add_guest(&recording->tasks, misc);
 }
 
 /* Applies a record of the kernel, whose header is in `record`.  Returns 1 if it can be given, 0 if
@@ -507,13 +516,14 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		if (tally_is_guest(record->header.misc) &&
 		    add_guest(recording, record->header.misc) < 0)
 			return -ENOMEM;
-		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX
-							 ? record->sample.aux_size
-							 : 0;
+		if (record->sample.type & TALLY_SAMPLE_AUX)
+			recording->counts.trace.bytes += record->sample.aux_size;
 		const struct tally_attr *attr = &raw->event->attr;
 		bool is_long = !recording->options.leaves_only &&
 			       record->sample.chain_length >= tally_chain_limit(attr);
-		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
+		int is_full = 0;
+		if (is_long)
+			is_full = tally_recording_ends_at_limit(recording, attr, record);
 		if (is_full < 0)
 			return -ENOMEM;
 		recording->chain.is_full = is_full;
@@ -530,7 +540,9 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return -ENOMEM;
 	if (before_change(recording) < 0 || tally_recording_keep_text_poke(recording, record) < 0)
 		return -ENOMEM;
-	return apply_to_tasks(recording, record) < 0 ? -ENOMEM : 1;
+	if (apply_to_tasks(recording, record) < 0)
+		return -ENOMEM;
+	return 1;
 }
 
 /* Takes a sample whose user stack has come.  Returns 1, 0 if there is none, or -ENOMEM. */
@@ -581,8 +593,10 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 			else
 				got = 1;
 		}
+		if (got < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (got)
-			return got < 0 ? tally_error_set(err, -ENOMEM, "out of memory") : 1;
+			return 1;
 	}
 }
 
@@ -632,13 +646,15 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record, struct tally_error *err)
 {
-	bool is_due = recording->off_cpu.is_due && !recording->options.keep_groups;
-	int measured = is_due ? tally_off_cpu_measure(recording, err) : 0;
-	if (measured < 0)
-		return measured;
+	if (recording->off_cpu.is_due && !recording->options.keep_groups) {
+		int measured = tally_off_cpu_measure(recording, err);
+		if (measured < 0)
+			return measured;
+	}
 	for (;;) {
-		int got = tally_groups_has_more(recording) ? groups_next(recording, raw, record)
-							   : 0;
+		int got = 0;
+		if (tally_groups_has_more(recording))
+			got = groups_next(recording, raw, record);
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!got) {

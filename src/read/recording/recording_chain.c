@@ -1,6 +1,7 @@
 /* Makes frames of a sample's stack: first the kernel's chain, then what is unwound from the stack
  * copy. */
 #include "abi/chain_walk.h"
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "naming/packed_stacks.h"
 #include "recording/recording.h"
@@ -92,7 +93,9 @@ static int leaf_caller(struct tally_recording *recording, const struct tally_att
 	recording->chain.stacks++;
 	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr,
 					       sample, &inner);
-	*caller = is_mended ? inner.frames[1] : 0;
+	*caller = 0;
+	if (is_mended)
+		*caller = inner.frames[1];
 	*at = inner.at;
 	if (!*caller && recording_find_packed(recording, &stack, &need) && stack.count == 1)
 		*caller = stack.addresses[0];
@@ -181,8 +184,7 @@ static struct tally_packed_need needed(const struct tally_recording *recording,
 	const uint64_t *top = tally_map_get(&recording->chain.stack_tops, sample->tid);
 	struct tally_user_stack_need need = tally_user_stack_needed(
 		&recording->tasks, &recording->names.objects, attr, sample, extent, top ? *top : 0);
-	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes
-								   : UINT32_MAX,
+	return (struct tally_packed_need){ (uint32_t)tally_min_u64(need.bytes, UINT32_MAX),
 					   need.is_at_most };
 }
 
@@ -420,8 +422,9 @@ static int is_whole(struct tally_recording *recording, const struct tally_record
 						  outermost);
 	place.before = walk.is_return;
 	uint32_t function = tally_names_function(names, &place, NULL);
-	return function == UINT32_MAX ? -ENOMEM
-				      : tally_is_start(tally_names_plain_text(names, function));
+	if (function == UINT32_MAX)
+		return -ENOMEM;
+	return tally_is_start(tally_names_plain_text(names, function));
 }
 
 /* A chain that goes on in a stack copy, or in branch records of calls, doesn't end at the limit.
@@ -438,10 +441,13 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 		recording->chain.has_longer |= frames > limit && !attr->sample_max_stack;
 		return 0;
 	}
-	bool is_other_limit = recording->chain.has_longer && !attr->sample_max_stack;
-	int whole = is_other_limit ? 1 : is_whole(recording, record);
+	if (recording->chain.has_longer && !attr->sample_max_stack)
+		return 0; /* another limit */
+	int whole = is_whole(recording, record);
+	if (whole < 0)
+		return whole;
 	if (whole)
-		return whole < 0 ? whole : 0;
+		return 0;
 	recording->counts.chain_limit = limit;
 	return 1;
 }

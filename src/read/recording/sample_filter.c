@@ -102,15 +102,17 @@ static bool is_shown_as(const char *own, const char *name)
 		uint32_t character = 0;
 		unsigned length = tally_character_decode(own, &character);
 		bool is_plain = length && tally_character_is_plain(character);
-		if (!strncmp(own, name, length ? length : 1))
-			name += length ? length : 1;
+		if (!length)
+			length = 1;
+		if (!strncmp(own, name, length))
+			name += length;
 		else if (!is_plain && *name == '?')
 			name++;
 		else if (!is_plain && !strncmp(name, stand_in, sizeof(stand_in) - 1))
 			name += sizeof(stand_in) - 1;
 		else
 			return false;
-		own += length ? length : 1;
+		own += length;
 	}
 	return !*own && !*name;
 }
@@ -141,14 +143,17 @@ size_t tally_event_find(const struct tally_recorded_event *events, size_t count,
 		    !strchr(name, ':'))
 			return i;
 	for (size_t i = 0; i < count; i++) {
-		const char *colon = events[i].attr.type == TALLY_TYPE_TRACEPOINT
-					    ? strchr(events[i].name, ':')
-					    : NULL;
-		if (colon && !strncmp(colon + 1, name, length) &&
-		    (!colon[1 + length] || colon[1 + length] == ':'))
-			found = found == count ? i : SIZE_MAX;
+		if (events[i].attr.type != TALLY_TYPE_TRACEPOINT)
+			continue;
+		const char *colon = strchr(events[i].name, ':');
+		if (!colon || strncmp(colon + 1, name, length) ||
+		    (colon[1 + length] && colon[1 + length] != ':'))
+			continue;
+		if (found != count)
+			return count; /* several have it */
+		found = i;
 	}
-	return found < count ? found : count;
+	return found;
 }
 
 int tally_event_not_found(const struct tally_perfdata *data, const char *name,
@@ -180,7 +185,9 @@ static bool is_event(struct tally_sample_filter *filter, const struct tally_perf
 	uint64_t names = tally_perfdata_names_known(data);
 	if (filter->event_index == SIZE_MAX && names != filter->names_seen) {
 		size_t found = tally_event_find(events, count, filter->event);
-		filter->event_index = found < count ? found : SIZE_MAX;
+		filter->event_index = SIZE_MAX;
+		if (found < count)
+			filter->event_index = found;
 		filter->names_seen = names;
 	}
 	return (size_t)(event - events) == filter->event_index;
@@ -202,21 +209,31 @@ bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns,
 
 static uint64_t later(uint64_t time_ns, uint64_t by_ns)
 {
-	return time_ns < UINT64_MAX - by_ns ? time_ns + by_ns : UINT64_MAX;
+	if (time_ns >= UINT64_MAX - by_ns)
+		return UINT64_MAX;
+	return time_ns + by_ns;
 }
 
 static int no_times(const char *text, bool is_share, bool is_pipe, struct tally_error *err)
 {
+	const char *kind = "time", *of = "since its start", *without = "without --reltime ";
+	const char *from = "", *how = "perf record --timestamp-boundary keeps these times";
+	if (is_share) {
+		kind = "share";
+		of = "of the time";
+		without = "";
+	}
+	if (is_pipe) {
+		from = " (it came from a pipe)";
+		how = "or record to a file";
+	}
 	tally_error_set(
 		err, -ENODATA,
-		"no %s '%s' %s: the recording lacks the times of its first and last sample%s",
-		is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
-		is_pipe ? " (it came from a pipe)" : "");
+		"no %s '%s' %s: the recording lacks the times of its first and last sample%s", kind,
+		text, of, from);
 	tally_error_hint(err,
 			 "%sgive START,END in seconds, as 'tally script -F time' prints them; %s",
-			 is_share ? "" : "without --reltime ",
-			 is_pipe ? "or record to a file"
-				 : "perf record --timestamp-boundary keeps these times");
+			 without, how);
 	return -ENODATA;
 }
 
@@ -251,7 +268,9 @@ int tally_sample_filter_init(struct tally_sample_filter *filter,
 		.event_index = SIZE_MAX,
 		.names_seen = UINT64_MAX,
 	};
-	int result = asked->pids ? tally_numbers_parse(&filter->pids, asked->pids, err) : 0;
+	int result = 0;
+	if (asked->pids)
+		result = tally_numbers_parse(&filter->pids, asked->pids, err);
 	if (!result && asked->tids)
 		result = tally_numbers_parse(&filter->tids, asked->tids, err);
 	if (!result && asked->cpus)

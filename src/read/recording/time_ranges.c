@@ -60,7 +60,9 @@ static const char *parse_decimal(const char *text, uint64_t *value)
 	for (; decimals < DECIMALS; decimals++)
 		part *= 10;
 	*value = whole * UNIT + part;
-	return digits && whole <= most ? text : NULL;
+	if (!digits || whole > most)
+		return NULL;
+	return text;
 }
 
 /* ---- seconds ------------------------------------------------------------- */
@@ -75,7 +77,9 @@ static const char *parse_seconds(const char *text, struct tally_range *range)
 		return NULL;
 	if (*text && *text != ' ')
 		text = parse_decimal(text, &range->last);
-	return text && range->first <= range->last ? text : NULL;
+	if (range->first > range->last)
+		return NULL;
+	return text;
 }
 
 /* ---- shares -------------------------------------------------------------- */
@@ -83,7 +87,9 @@ static const char *parse_seconds(const char *text, struct tally_range *range)
 static const char *parse_percent(const char *text, uint64_t *share)
 {
 	text = parse_decimal(text, share);
-	return text && *text == '%' && *share <= WHOLE ? text + 1 : NULL;
+	if (!text || *text != '%' || *share > WHOLE)
+		return NULL;
+	return text + 1;
 }
 
 /* Parses "10%-20%", "10%/2" or "10%".  Returns its end, or NULL if it is malformed. */
@@ -102,7 +108,9 @@ static const char *parse_share(const char *text, uint64_t *from, uint64_t *to)
 		*from = (number / UNIT - 1) * *to;
 		*to += *from;
 	}
-	return text && *from < *to ? text : NULL;
+	if (!text || *from >= *to)
+		return NULL;
+	return text;
 }
 
 __extension__ typedef unsigned __int128 wide;
@@ -138,7 +146,10 @@ int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint6
 	do {
 		struct tally_range range;
 		uint64_t from = 0, to = 0;
-		at = is_share ? parse_share(at, &from, &to) : parse_seconds(at, &range);
+		if (is_share)
+			at = parse_share(at, &from, &to);
+		else
+			at = parse_seconds(at, &range);
 		if (!at || (*at && *at != between))
 			return tally_error_set(
 				err, -EINVAL,

@@ -68,7 +68,9 @@ static const struct tally_trace_format *format_of(struct tally_event_text *trace
 			*known = trace->formats.count;
 		*place = (uint32_t)*known;
 	}
-	return *place ? &trace->formats.items[*place - 1] : NULL;
+	if (!*place)
+		return NULL;
+	return &trace->formats.items[*place - 1];
 }
 
 static void look_up(struct tally_event_text *trace, struct tally_trace_name *name, uint64_t address)
@@ -81,9 +83,10 @@ static void look_up(struct tally_event_text *trace, struct tally_trace_name *nam
 		     names->functions.items[function].name != TALLY_STRING_NONE;
 	*name = (struct tally_trace_name){ .address = address,
 					   .start = address - offset,
-					   .generation = trace->recording->tasks.kernel.generation,
-					   .text = known ? tally_names_text(names, function)
-							 : NULL };
+					   .generation =
+						   trace->recording->tasks.kernel.generation };
+	if (known)
+		name->text = tally_names_text(names, function);
 }
 
 static const char *kernel_function(void *context, uint64_t address, uint64_t *start)

@@ -3,6 +3,7 @@
  * cells. */
 #include "annotate/annotate_arrows.h"
 
+#include "base/extremes.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -14,16 +15,18 @@ static int shorter_first(const void *a_, const void *b_)
 	const struct tally_arrow *a = a_, *b = b_;
 	uint32_t a_length = a->high - a->low, b_length = b->high - b->low;
 	if (a_length != b_length)
-		return a_length < b_length ? -1 : 1;
-	return a->low < b->low ? -1 : a->low > b->low;
+		return tally_compare_u64(a_length, b_length);
+	return tally_compare_u64(a->low, b->low);
 }
 
 static int gather(const struct tally_annotation *annotation, struct tally_arrows *out)
 {
 	/* arrow's index + 1, by target instruction; 0: none yet */
 	uint32_t *of_target = calloc(annotation->instructions.count + 1, sizeof(*of_target));
-	int result = of_target ? 0 : -ENOMEM;
-	for (uint32_t from = 0; !result && from < annotation->instructions.count; from++) {
+	int result = 0;
+	if (!of_target)
+		return -ENOMEM;
+	for (uint32_t from = 0; from < annotation->instructions.count; from++) {
 		uint32_t to = annotation->instructions.items[from].destination;
 		if (to == UINT32_MAX)
 			continue;
@@ -31,12 +34,14 @@ static int gather(const struct tally_annotation *annotation, struct tally_arrows
 			result = tally_vector_push(
 				&out->arrows,
 				(struct tally_arrow){ .low = to, .high = to, .to = to });
+			if (result < 0)
+				break;
 			of_target[to] = (uint32_t)out->arrows.count;
 		}
-		struct tally_arrow *arrow = result ? NULL : &out->arrows.items[of_target[to] - 1];
-		if (arrow && from < arrow->low)
+		struct tally_arrow *arrow = &out->arrows.items[of_target[to] - 1];
+		if (from < arrow->low)
 			arrow->low = from;
-		if (arrow && from > arrow->high)
+		if (from > arrow->high)
 			arrow->high = from;
 	}
 	free(of_target);
@@ -68,7 +73,9 @@ int tally_arrows_make(const struct tally_annotation *annotation, unsigned column
 		unsigned column = 0;
 		while (column < columns_max && !is_free(out, arrow, column))
 			column++;
-		arrow->column = column < columns_max ? column : UINT_MAX;
+		arrow->column = column;
+		if (column == columns_max)
+			arrow->column = UINT_MAX;
 		for (size_t row = arrow->low; column < columns_max && row <= arrow->high; row++)
 			out->there[column * out->rows + row] = (uint32_t)i + 1;
 		if (column < columns_max && column >= out->columns)
@@ -87,8 +94,12 @@ void tally_arrows_release(struct tally_arrows *arrows)
 static const struct tally_arrow *arrow_at(const struct tally_arrows *arrows, size_t row,
 					  unsigned column)
 {
-	uint32_t there = row < arrows->rows ? arrows->there[column * arrows->rows + row] : 0;
-	return there ? &arrows->arrows.items[there - 1] : NULL;
+	if (row >= arrows->rows)
+		return NULL;
+	uint32_t there = arrows->there[column * arrows->rows + row];
+	if (!there)
+		return NULL;
+	return &arrows->arrows.items[there - 1];
 }
 
 static bool ends_here(const struct tally_arrow *arrow, const struct tally_annotation *annotation,
@@ -103,13 +114,18 @@ unsigned tally_arrow_cell(const struct tally_arrows *arrows,
 			  bool above)
 {
 	const struct tally_arrow *arrow = arrow_at(arrows, row, column);
-	if (above)
-		return arrow && arrow->low < row ? TALLY_ARROW_UP | TALLY_ARROW_DOWN : 0;
 	unsigned cell = 0;
-	if (arrow)
-		cell = (arrow->low < row ? TALLY_ARROW_UP : 0) |
-		       (arrow->high > row ? TALLY_ARROW_DOWN : 0) |
-		       (ends_here(arrow, annotation, row) ? TALLY_ARROW_RIGHT : 0);
+	if (above) {
+		if (arrow && arrow->low < row)
+			return TALLY_ARROW_UP | TALLY_ARROW_DOWN;
+		return 0;
+	}
+	if (arrow && arrow->low < row)
+		cell |= TALLY_ARROW_UP;
+	if (arrow && arrow->high > row)
+		cell |= TALLY_ARROW_DOWN;
+	if (arrow && ends_here(arrow, annotation, row))
+		cell |= TALLY_ARROW_RIGHT;
 	for (unsigned outer = column + 1; outer < arrows->columns; outer++)
 		if (ends_here(arrow_at(arrows, row, outer), annotation, row))
 			return cell | TALLY_ARROW_LEFT | TALLY_ARROW_RIGHT;

@@ -2,6 +2,7 @@
  * for jumps. The page loads nothing from the network. It is complete without its script, which only
  * highlights related lines. */
 #include "annotate/annotate_arrows.h"
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "annotate/annotate_view.h"
 #include "output/flamegraph_text.h"
@@ -61,8 +62,10 @@ static void put_source_text(const struct page *page, const struct tally_source_f
 static void put_hot_lines(const struct page *page)
 {
 	const struct tally_annotation *annotation = page->annotation;
-	size_t count = annotation->paths.count < HOT_LINES ? annotation->paths.count : HOT_LINES;
-	tally_buffer_text(page->out, count ? "<ol class=\"hot\">\n" : "");
+	size_t count = (size_t)tally_min_u64(annotation->paths.count, HOT_LINES);
+	if (!count)
+		return;
+	tally_buffer_text(page->out, "<ol class=\"hot\">\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_annotated_path *path = &annotation->paths.items[i];
 		const struct tally_annotated_line *line =
@@ -84,7 +87,7 @@ static void put_hot_lines(const struct page *page)
 		page->out->failed |= place.failed;
 		tally_buffer_release(&place);
 	}
-	tally_buffer_text(page->out, count ? "</ol>\n" : "");
+	tally_buffer_text(page->out, "</ol>\n");
 }
 
 static void put_head(const struct page *page)
@@ -108,10 +111,10 @@ static void put_head(const struct page *page)
 	tally_flame_markup_text(page->out, annotation->event);
 	tally_buffer_text(page->out, " (95% confidence); ");
 	tally_buffer_text(page->out, tally_number(annotation->weight.samples));
-	tally_buffer_text(page->out,
-			  annotation->weight.samples == 1
-				  ? " is in it, and the percentages below are of that"
-				  : " are in it, and the percentages below are of those");
+	if (annotation->weight.samples == 1)
+		tally_buffer_text(page->out, " is in it, and the percentages below are of that");
+	else
+		tally_buffer_text(page->out, " are in it, and the percentages below are of those");
 	tally_annotate_copies_text(annotation, page->out);
 	tally_buffer_char(page->out, '.');
 	if (annotation->is_saturated)
@@ -126,8 +129,10 @@ static void put_head(const struct page *page)
 	tally_buffer_text(page->out, "</p>\n");
 	struct tally_buffer notes = { 0 };
 	tally_annotate_source_notes(annotation, page->view, &notes);
-	for (char *line, *rest = notes.length ? notes.bytes : NULL;
-	     (line = strsep(&rest, "\n")) && rest;) {
+	char *rest = NULL;
+	if (notes.length)
+		rest = notes.bytes;
+	for (char *line; (line = strsep(&rest, "\n")) && rest;) {
 		tally_buffer_text(page->out, "<p class=\"why\">");
 		tally_flame_markup_text(page->out, line);
 		tally_buffer_text(page->out, "</p>\n");
@@ -136,7 +141,8 @@ static void put_head(const struct page *page)
 	if (annotation->missing[0]) {
 		tally_buffer_text(page->out, "<p class=\"why\">No disassembly: ");
 		tally_flame_markup_text(page->out, annotation->missing);
-		tally_buffer_text(page->out, annotation->hint[0] ? "; " : "");
+		if (annotation->hint[0])
+			tally_buffer_text(page->out, "; ");
 		tally_flame_markup_text(page->out, annotation->hint);
 		tally_buffer_text(page->out, "</p>\n");
 	}
@@ -178,10 +184,15 @@ static void put_source_row(const struct page *page, const struct tally_source_fi
 static void put_path(const struct page *page, const char *path,
 		     const struct tally_source_file *file)
 {
-	const char *slash = strrchr(path, '/');
-	tally_buffer_printf(page->out, "<h2%s><b>", file ? "" : " title=\"the file is not here\"");
-	tally_flame_markup_text(page->out, slash ? slash + 1 : path);
-	tally_buffer_text(page->out, file ? "</b><span>" : "</b><span>not here: ");
+	const char *slash = strrchr(path, '/'), *name = path;
+	const char *title = " title=\"the file is not here\"", *why = "not here: ";
+	if (slash)
+		name = slash + 1;
+	if (file)
+		title = why = "";
+	tally_buffer_printf(page->out, "<h2%s><b>", title);
+	tally_flame_markup_text(page->out, name);
+	tally_buffer_printf(page->out, "</b><span>%s", why);
 	tally_flame_markup_text(page->out, path);
 	tally_buffer_text(page->out, "</span></h2>\n");
 }
@@ -205,9 +216,10 @@ static void put_source(const struct page *page)
 	tally_buffer_text(page->out, "<div class=\"pane\">\n");
 	for (size_t at = 0; tally_annotate_next_block(annotation, page->view->sources, at, &block);
 	     at = block.end) {
-		const struct tally_source_file *found = tally_source_file(
+		const struct tally_source_file *file = tally_source_file(
 			page->view->sources, text_of(page, block.file));
-		const struct tally_source_file *file = found && found->count ? found : NULL;
+		if (file && !file->count)
+			file = NULL;
 		if (!file && !tally_annotate_has_samples(annotation, &block))
 			continue;
 		if (block.file != last) {
@@ -219,9 +231,13 @@ static void put_source(const struct page *page)
 		size_t line = block.begin;
 		for (uint32_t number = block.first; number <= block.last; number++) {
 			bool has = line < block.end && annotation->lines.items[line].line == number;
-			if (file ? has || number <= file->count
-				 : has && (annotation->lines.items[line].weight.samples ||
-					   annotation->lines.items[line].inlined.samples))
+			const struct tally_annotated_line *there = NULL;
+			if (has)
+				there = &annotation->lines.items[line];
+			bool has_samples = there &&
+					   (there->weight.samples || there->inlined.samples);
+			bool has_text = file && (has || number <= file->count);
+			if (has_text || (!file && has_samples))
 				put_source_row(page, file, number,
 					       has ? (uint32_t)line : UINT32_MAX);
 			line += has;
@@ -234,7 +250,9 @@ static void put_source(const struct page *page)
 
 static unsigned arrows_px(const struct page *page)
 {
-	return page->arrows.columns ? page->arrows.columns * COLUMN_PX + 2 * HEAD_PX : 0;
+	if (!page->arrows.columns)
+		return 0;
+	return page->arrows.columns * COLUMN_PX + 2 * HEAD_PX;
 }
 
 static void put_arrows(const struct page *page)
@@ -322,8 +340,10 @@ static void put_instruction(const struct page *page, size_t row, unsigned label_
 static void put_code(const struct page *page)
 {
 	unsigned label_width = 0;
+	if (page->annotation->labels)
+		label_width = 3;
 	for (uint32_t most = page->annotation->labels; most; most /= 10)
-		label_width += label_width ? 1 : 4;
+		label_width++;
 	tally_buffer_text(page->out, "<div class=\"pane\">\n<div class=\"code\">\n");
 	put_arrows(page);
 	for (size_t row = 0; row < page->annotation->instructions.count; row++)
@@ -361,8 +381,9 @@ static int put_function(struct page *page)
 			   (page->view->with_source || !annotation->instructions.count);
 	bool with_code = annotation->instructions.count;
 	page->hottest = hottest_of_lines(annotation);
-	int result = page->hottest ? tally_arrows_make(annotation, ARROWS_MAX, &page->arrows)
-				   : -ENOMEM;
+	int result = -ENOMEM;
+	if (page->hottest)
+		result = tally_arrows_make(annotation, ARROWS_MAX, &page->arrows);
 	if (!result) {
 		put_head(page);
 		const char *shape = "";
@@ -416,5 +437,7 @@ int tally_annotate_html(const struct tally_annotation *annotations, size_t count
 		result = put_function(&page);
 	}
 	tally_buffer_printf(out, "<script>\n%s</script>\n</body>\n</html>\n", tally_annotate_js);
-	return result < 0 || out->failed ? -ENOMEM : 0;
+	if (result < 0 || out->failed)
+		return -ENOMEM;
+	return 0;
 }

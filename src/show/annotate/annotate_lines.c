@@ -2,8 +2,11 @@
  * and blocks of lines to show, and notes about sources that are missing or have changed. */
 #include "annotate/annotate_view.h"
 
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
+#include "naming/frame_kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,21 +19,25 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 	if (annotation->is_charged)
 		return "samples count for the instruction before their address, which took the "
 		       "time (--raw-addresses: as recorded)";
-	return annotation->aim == TALLY_AIM_NEXT
-		       ? "samples count for their address, which is behind the instruction that "
-			 "took the time"
-		       : "samples count for their address, which is some instructions behind "
-			 "their cause (skid)";
+	if (annotation->aim == TALLY_AIM_NEXT)
+		return "samples count for their address, which is behind the instruction that "
+		       "took the time";
+	return "samples count for their address, which is some instructions behind their cause "
+	       "(skid)";
 }
 
 void tally_annotate_copies_text(const struct tally_annotation *annotation,
 				struct tally_buffer *out)
 {
 	const struct tally_annotation_weight *self = &annotation->self;
-	uint64_t all = annotation->total.period ? annotation->total.period
-						: annotation->total.samples,
-		 part = annotation->total.period ? self->period : self->samples;
-	double percent = all ? 100 * (double)part / (double)all : 0;
+	uint64_t all = annotation->total.period, part = self->period;
+	double percent = 0;
+	if (!all) {
+		all = annotation->total.samples;
+		part = self->samples;
+	}
+	if (all)
+		percent = 100 * (double)part / (double)all;
 	if (self->samples != annotation->weight.samples)
 		tally_buffer_printf(out, "; %s of them are in functions that were inlined into it",
 				    tally_number(annotation->weight.samples - self->samples));
@@ -51,8 +58,8 @@ bool *tally_annotate_visible(const struct tally_annotation *annotation, double p
 			       tally_annotation_percent(annotation, &one->weight) >= percent_min);
 		if (!is_hot)
 			continue;
-		size_t first = i < AROUND ? 0 : i - AROUND,
-		       last = count - i > AROUND ? i + AROUND : count - 1;
+		size_t first = (size_t)tally_saturating_sub_u64(i, AROUND),
+		       last = (size_t)tally_min_u64(i + AROUND, count - 1);
 		memset(visible + first, true, last - first + 1);
 	}
 	return visible;
@@ -77,7 +84,9 @@ bool tally_annotate_next_block(const struct tally_annotation *annotation,
 	out->first = first;
 	out->last = last;
 	if (is_known) {
-		out->first = first > AROUND ? first - AROUND : 1;
+		out->first = 1;
+		if (first > AROUND)
+			out->first = first - AROUND;
 		if (last + AROUND <= file->count)
 			out->last = last + AROUND;
 		else if (last < file->count)
@@ -111,12 +120,6 @@ static void add_file(struct same_files *files, const char *path, bool is_main)
 		files->path = path;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 void tally_annotate_path_text(const struct tally_annotation *annotation,
 			      const struct tally_annotated_path *path, bool ascii,
 			      struct tally_buffer *out)
@@ -126,7 +129,8 @@ void tally_annotate_path_text(const struct tally_annotation *annotation,
 		const struct tally_annotated_line *line = &annotation->lines.items[ends[i]];
 		const char *arrow = ascii ? " -> " : " → ";
 		tally_buffer_printf(out, "%s%s:%u", i ? arrow : "",
-				    base_name(tally_strings_text(&annotation->strings, line->file)),
+				    tally_object_basename(tally_strings_text(&annotation->strings,
+									     line->file)),
 				    line->line);
 	}
 }
@@ -135,7 +139,7 @@ static void and_others(const struct same_files *files, struct tally_buffer *out)
 {
 	if (files->count > 1)
 		tally_buffer_printf(out, " and %zu more file%s", files->count - 1,
-				    files->count > 2 ? "s" : "");
+				    tally_plural(files->count - 1));
 }
 
 /* Sorts files that cannot be read into `absent`, and those changed after the recording into
@@ -165,24 +169,26 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 				 const struct tally_annotate_view *view, struct tally_buffer *out)
 {
 	struct same_files absent = { 0 }, changed = { 0 };
-	const char *path = annotation->main_file == TALLY_STRING_NONE ? NULL :
-			   tally_strings_text(&annotation->strings, annotation->main_file);
+	const char *path = NULL;
+	if (annotation->main_file != TALLY_STRING_NONE)
+		path = tally_strings_text(&annotation->strings, annotation->main_file);
 	sort_files(annotation, view, &absent, &changed);
 	if (changed.count) {
-		tally_put_name(out, base_name(changed.path));
+		tally_put_name(out, tally_object_basename(changed.path));
 		and_others(&changed, out);
-		tally_buffer_text(
-			out,
-			changed.count > 1
-				? " have changed since the recording: their lines may be wrong\n"
-				: " has changed since the recording: its lines may be wrong\n");
+		if (changed.count > 1)
+			tally_buffer_text(out, " have changed since the recording: their lines may "
+					       "be wrong\n");
+		else
+			tally_buffer_text(out, " has changed since the recording: its lines may be "
+					       "wrong\n");
 	} else if (path) {
 		const struct tally_source_file *file = tally_source_file(view->sources, path);
 		bool is_here = file && file->count;
 		if (is_here && annotation->is_rebuilt) {
-			tally_put_name(out, base_name(annotation->object));
+			tally_put_name(out, tally_object_basename(annotation->object));
 			tally_buffer_text(out, " was rebuilt since the recording: lines of ");
-			tally_put_name(out, base_name(path));
+			tally_put_name(out, tally_object_basename(path));
 			tally_buffer_text(out, " may be wrong\n");
 		} else if (is_here && annotation->object_time_s &&
 			   file->time_ns / 1000000000 > annotation->object_time_s)
@@ -194,10 +200,12 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 			out,
 			"the kernel changed %s byte%s of this code while recording: its final "
 			"state is shown\n",
-			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
+			tally_number(annotation->poked), tally_plural(annotation->poked));
 	if (absent.count) {
 		const struct tally_source_file *file = tally_source_file(view->sources, absent.path);
-		int code = file ? file->error : -ENOMEM;
+		int code = -ENOMEM;
+		if (file)
+			code = file->error;
 		if (code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EIO)
 			tally_buffer_printf(out, "source not read (%s): ", tally_errno_text(code));
 		else

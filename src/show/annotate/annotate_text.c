@@ -4,8 +4,11 @@
 #include "annotate/annotate_view.h"
 #include "output/fit_text.h"
 
+#include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
+#include "base/text.h"
+#include "naming/frame_kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,17 +46,20 @@ static const char *heat(double percent)
 		return "\x1b[1;31m";
 	if (percent >= 3)
 		return "\x1b[31m";
-	return percent >= 0.5 ? "\x1b[33m" : DIM;
+	if (percent >= 0.5)
+		return "\x1b[33m";
+	return DIM;
 }
 
 /* Puts text that fits the rest of the line; `used` columns are taken already. */
 static void put_text(const struct writer *writer, const char *text, int used)
 {
 	char clean[1024];
-	int room = writer->view->columns ? (int)writer->view->columns - used : 0;
+	int room = 0; /* no limit */
+	if (writer->view->columns)
+		room = (int)tally_max_i64((int64_t)writer->view->columns - used, 8);
 	tally_terminal_clean_name(text, clean, sizeof(clean));
-	tally_fit_text(writer->out, clean, writer->view->columns && room < 8 ? 8 : room,
-		       writer->view->ascii);
+	tally_fit_text(writer->out, clean, room, writer->view->ascii);
 }
 
 static const char *text_of(const struct writer *writer, uint32_t id)
@@ -61,23 +67,34 @@ static const char *text_of(const struct writer *writer, uint32_t id)
 	return tally_strings_text(&writer->annotation->strings, id);
 }
 
-static const char *base_name(const char *path)
+/* Returns the sign, or its stand-in if the terminal has only ASCII. */
+static const char *sign(const struct writer *writer, const char *unicode, const char *ascii)
 {
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
+	if (writer->view->ascii)
+		return ascii;
+	return unicode;
 }
 
 static const char *plus_minus(const struct writer *writer)
 {
-	return writer->view->ascii ? "+-" : "±";
+	return sign(writer, "±", "+-");
+}
+
+static const char *dots(const struct writer *writer)
+{
+	return sign(writer, "⋮", "...");
 }
 
 /* Returns put_weight()'s width in columns. */
 static int weight_width(const struct writer *writer)
 {
-	int width = writer->view->with_samples ? 18 : 8;
+	int width = 8;
+	if (writer->view->with_samples)
+		width = 18;
 	if (writer->with_error)
-		width += writer->view->ascii ? 7 : 6;
+		width += 6;
+	if (writer->with_error && writer->view->ascii)
+		width++; /* "+-" */
 	return width;
 }
 
@@ -87,7 +104,7 @@ static int weight_width(const struct writer *writer)
 static void put_hot_lines(const struct writer *writer)
 {
 	const struct tally_annotation *annotation = writer->annotation;
-	size_t count = annotation->paths.count < HOT_LINES ? annotation->paths.count : HOT_LINES;
+	size_t count = (size_t)tally_min_u64(annotation->paths.count, HOT_LINES);
 	int width = 0;
 	struct tally_buffer place[HOT_LINES] = { 0 };
 	char clean[HOT_LINES][160];
@@ -96,8 +113,7 @@ static void put_hot_lines(const struct writer *writer)
 					 writer->view->ascii, &place[i]);
 		tally_terminal_clean_name(tally_buffer_string(&place[i]), clean[i],
 					  sizeof(clean[i]));
-		int length = tally_text_width(clean[i]);
-		width = length > width ? length : width;
+		width = (int)tally_max_i64(width, tally_text_width(clean[i]));
 		tally_buffer_release(&place[i]);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -131,8 +147,10 @@ static void put_note(const struct writer *writer, const char *text)
 	char clean[1400];
 	tally_terminal_clean_name(text, clean, sizeof(clean));
 	colour(writer, DIM);
-	tally_wrap_text(writer->out, clean,
-			writer->view->columns ? (int)writer->view->columns : 120);
+	int columns = 120;
+	if (writer->view->columns)
+		columns = (int)writer->view->columns;
+	tally_wrap_text(writer->out, clean, columns);
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, '\n');
 }
@@ -163,8 +181,13 @@ static void put_head(const struct writer *writer)
 	int name_width = put_name(writer), object_width = tally_text_width(annotation->object);
 	bool fits = !writer->view->columns ||
 		    name_width + 2 + object_width <= (int)writer->view->columns;
-	tally_buffer_text(writer->out, fits ? "  " : "\n");
-	put_text(writer, annotation->object, fits ? name_width + 2 : 0);
+	if (fits) {
+		tally_buffer_text(writer->out, "  ");
+		put_text(writer, annotation->object, name_width + 2);
+	} else {
+		tally_buffer_char(writer->out, '\n');
+		put_text(writer, annotation->object, 0);
+	}
 	tally_buffer_char(writer->out, '\n');
 	tally_buffer_printf(
 		&note,
@@ -172,7 +195,7 @@ static void put_head(const struct writer *writer)
 		"and the percentages below are of those",
 		tally_annotation_total_percent(annotation), plus_minus(writer),
 		tally_annotation_total_error(annotation), tally_number(annotation->total.samples),
-		annotation->total.samples == 1 ? "" : "s", annotation->event,
+		tally_plural(annotation->total.samples), annotation->event,
 		tally_number(annotation->weight.samples),
 		annotation->weight.samples == 1 ? "is" : "are");
 	tally_annotate_copies_text(annotation, &note);
@@ -189,8 +212,10 @@ static void put_head(const struct writer *writer)
 	}
 	tally_buffer_clear(&note);
 	tally_annotate_source_notes(annotation, writer->view, &note);
-	for (char *line, *rest = note.length ? note.bytes : NULL;
-	     (line = strsep(&rest, "\n")) && rest;)
+	char *rest = NULL;
+	if (note.length)
+		rest = note.bytes;
+	for (char *line; (line = strsep(&rest, "\n")) && rest;)
 		put_note(writer, line);
 	put_hot_lines(writer);
 	if (annotation->missing[0]) {
@@ -234,7 +259,9 @@ static const char *line_piece(unsigned cell, bool ascii)
 					       "╶", "╰", "╭", "├", "─", "┴", "┬", "┼" };
 	static const char *const ASCII[16] = { " ", "|", "|", "|", "-", "'", ".", "+",
 					       "-", "`", ".", "+", "-", "+", "+", "+" };
-	return (ascii ? ASCII : LINES)[cell & 15];
+	if (ascii)
+		return ASCII[cell & 15];
+	return LINES[cell & 15];
 }
 
 static void put_arrows(const struct writer *writer, size_t row, bool above)
@@ -252,9 +279,9 @@ static void put_arrows(const struct writer *writer, size_t row, bool above)
 				   ascii));
 	const char *end = " ";
 	if (!above && tally_arrow_arrives(arrows, row))
-		end = ascii ? ">" : "▸";
+		end = sign(writer, "▸", ">");
 	else if (!above && tally_arrow_leaves(arrows, writer->annotation, row))
-		end = ascii ? "-" : "─";
+		end = sign(writer, "─", "-");
 	tally_buffer_text(writer->out, end);
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, ' ');
@@ -309,9 +336,10 @@ static void put_instruction(const struct writer *writer, size_t row)
 	tally_buffer_printf(writer->out, "%*" PRIx64 "  ", writer->address_width, one->address);
 	colour(writer, PLAIN);
 	put_label(writer, one->label);
-	put_text(writer, tally_buffer_string(&text),
-		 writer->left_width + writer->address_width + 2 +
-			 (writer->label_width ? writer->label_width + 1 : 0));
+	int used = writer->left_width + writer->address_width + 2;
+	if (writer->label_width)
+		used += writer->label_width + 1;
+	put_text(writer, tally_buffer_string(&text), used);
 	tally_buffer_char(writer->out, '\n');
 	tally_buffer_release(&text);
 }
@@ -328,7 +356,9 @@ static void put_source(const struct writer *writer, size_t row)
 {
 	const struct tally_annotation *annotation = writer->annotation;
 	const struct tally_annotated_instruction *one = &annotation->instructions.items[row],
-						 *before = row ? one - 1 : NULL;
+						 *before = NULL;
+	if (row)
+		before = one - 1;
 	struct tally_buffer text = { 0 };
 	char where[96], clean[64];
 	bool is_same = before && before->inlined == one->inlined && before->own == one->own;
@@ -340,7 +370,7 @@ static void put_source(const struct writer *writer, size_t row)
 		if (one->own != UINT32_MAX) {
 			const struct tally_annotated_line *own =
 				&annotation->lines.items[one->own];
-			tally_buffer_printf(&text, "%s:%u  ", base_name(text_of(writer, own->file)),
+			tally_buffer_printf(&text, "%s:%u  ", tally_object_basename(text_of(writer, own->file)),
 					    own->line);
 		}
 		tally_buffer_text(&text, "inlined: ");
@@ -353,13 +383,12 @@ static void put_source(const struct writer *writer, size_t row)
 	const struct tally_annotated_line *line = &annotation->lines.items[one->line];
 	const struct tally_source_file *file = tally_source_file(writer->view->sources,
 								 text_of(writer, line->file));
-	tally_terminal_clean_name(base_name(text_of(writer, line->file)), clean, sizeof(clean));
+	tally_terminal_clean_name(tally_object_basename(text_of(writer, line->file)), clean, sizeof(clean));
 	snprintf(where, sizeof(where), "%s:%u  ", clean, line->line);
 	if (writer->view->with_numbers || !file || line->line > file->count)
 		tally_buffer_text(&text, where);
 	unsigned indent = tally_source_indent(file, line->line, line->line);
-	tally_source_line(file, line->line, indent < writer->indent ? indent : writer->indent,
-			  &text);
+	tally_source_line(file, line->line, (unsigned)tally_min_u64(indent, writer->indent), &text);
 	put_left(writer, row);
 	colour(writer, SOURCE);
 	put_text(writer, tally_buffer_string(&text), writer->left_width);
@@ -382,8 +411,8 @@ static size_t put_gap(const struct writer *writer, const bool *visible, size_t r
 	}
 	put_weight(writer, &weight);
 	put_arrows(writer, row < annotation->instructions.count ? row : 0, true);
-	snprintf(text, sizeof(text), "%s %s instruction%s", writer->view->ascii ? "..." : "⋮",
-		 tally_number(row - first), row - first == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s %s instruction%s", dots(writer),
+		 tally_number(row - first), tally_plural(row - first));
 	colour(writer, DIM);
 	put_text(writer, text, writer->left_width);
 	colour(writer, PLAIN);
@@ -401,8 +430,8 @@ static void put_left_out(const struct writer *writer, size_t row)
 		return;
 	put_left(writer, row);
 	tally_buffer_printf(&text, "%s %s instruction%s of %s or of others inlined into it",
-			    writer->view->ascii ? "..." : "⋮", tally_number(count),
-			    count == 1 ? "" : "s", annotation->inlined_into);
+			    dots(writer), tally_number(count), tally_plural(count),
+			    annotation->inlined_into);
 	colour(writer, DIM);
 	put_text(writer, tally_buffer_string(&text), writer->left_width);
 	colour(writer, PLAIN);
@@ -439,12 +468,14 @@ static const struct tally_source_file *source_of(const struct writer *writer,
 {
 	const struct tally_source_file *file = tally_source_file(writer->view->sources,
 								 text_of(writer, block->file));
-	return file && file->count ? file : NULL;
+	if (!file || !file->count)
+		return NULL;
+	return file;
 }
 
 static const char *inlined_mark(const struct writer *writer)
 {
-	return writer->view->ascii ? ">" : "→";
+	return sign(writer, "→", ">");
 }
 
 /* Explains the mark of lines where code is inlined. */
@@ -475,24 +506,27 @@ static void put_block(const struct writer *writer, const struct tally_line_block
 		colour(writer, BOLD);
 		put_text(writer, text_of(writer, block->file), 0);
 		colour(writer, PLAIN);
-		tally_buffer_text(writer->out, file ? "\n" : "  (the file is not here)\n");
+		if (!file)
+			tally_buffer_text(writer->out, "  (the file is not here)");
+		tally_buffer_char(writer->out, '\n');
 	} else if (file) {
-		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "",
-				    writer->view->ascii ? "..." : "⋮");
+		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "", dots(writer));
 	}
 	for (uint32_t number = block->first; number <= block->last; number++) {
 		struct tally_buffer text = { 0 };
-		const struct tally_annotation_weight none = { 0 };
 		bool has = at < block->end && annotation->lines.items[at].line == number;
-		struct tally_annotation_weight weight =
-			has ? annotation->lines.items[at].weight : none;
+		struct tally_annotation_weight weight = { 0 };
+		if (has)
+			weight = annotation->lines.items[at].weight;
 		bool has_inlined = has && annotation->lines.items[at].inlined.samples;
 		if (writer->hottest && has && annotation->paths.count &&
 		    at == tally_annotated_own(annotation->paths.items))
 			*writer->hottest = writer->out->length;
 		if (has)
 			tally_annotation_add(&weight, &annotation->lines.items[at++].inlined);
-		if (file ? !has && number > file->count : !weight.samples)
+		if (file && !has && number > file->count)
+			continue;
+		if (!file && !weight.samples)
 			continue;
 		put_weight(writer, &weight);
 		colour(writer, DIM);
@@ -513,9 +547,11 @@ static void put_no_lines(const struct writer *writer)
 	struct tally_buffer note = { 0 };
 	if (!why && annotation->object[0] != '[')
 		why = "it has no debug information (compile with -g)";
-	tally_buffer_printf(&note, "no source lines%s%s%s",
-			    annotation->missing[0] ? " either" : "", why ? ": " : "",
-			    why ? why : "");
+	tally_buffer_text(&note, "no source lines");
+	if (annotation->missing[0])
+		tally_buffer_text(&note, " either");
+	if (why)
+		tally_buffer_printf(&note, ": %s", why);
 	put_note(writer, tally_buffer_string(&note));
 	tally_buffer_release(&note);
 }
@@ -554,7 +590,7 @@ static unsigned common_indent(const struct writer *writer)
 		if (indent && (!least || indent < least))
 			least = indent;
 	}
-	return least > KEPT ? least - KEPT : 0;
+	return (unsigned)tally_saturating_sub_u64(least, KEPT);
 }
 
 static void measure(struct writer *writer)
@@ -564,11 +600,12 @@ static void measure(struct writer *writer)
 	writer->with_error = !writer->view->columns || writer->view->columns >= WIDE_COLUMNS;
 	writer->indent = common_indent(writer);
 	writer->address_width = snprintf(text, sizeof(text), "%" PRIx64, annotation->end);
-	writer->label_width = annotation->labels
-				      ? snprintf(text, sizeof(text), "L%u:", annotation->labels)
-				      : 0;
-	writer->left_width = weight_width(writer) + 1 +
-			     (writer->arrows.columns ? (int)writer->arrows.columns + 2 : 0);
+	writer->label_width = 0;
+	if (annotation->labels)
+		writer->label_width = snprintf(text, sizeof(text), "L%u:", annotation->labels);
+	writer->left_width = weight_width(writer) + 1;
+	if (writer->arrows.columns)
+		writer->left_width += (int)writer->arrows.columns + 2;
 }
 
 int tally_annotate_text(const struct tally_annotation *annotation,
@@ -594,5 +631,7 @@ int tally_annotate_text(const struct tally_annotation *annotation,
 			put_lines(&writer);
 	}
 	tally_arrows_release(&writer.arrows);
-	return result < 0 || out->failed ? -ENOMEM : 0;
+	if (result < 0 || out->failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -3,6 +3,7 @@
 #include "annotate/source_text.h"
 
 #include "base/input_limits.h"
+#include "base/extremes.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -27,8 +28,12 @@ static bool is_below(const char *path, const char *folder)
 /* Returns the length of `folder`, made absolute, if the path is below it; or 0. */
 static size_t length_above(const char *path, const char *folder)
 {
-	char *real = folder ? realpath(folder, NULL) : NULL;
-	size_t length = real && is_below(path, real) ? strlen(real) : 0;
+	if (!folder)
+		return 0;
+	char *real = realpath(folder, NULL);
+	size_t length = 0;
+	if (real && is_below(path, real))
+		length = strlen(real);
 	free(real);
 	return length;
 }
@@ -40,7 +45,7 @@ static size_t trusted_length(const struct tally_source_files *files, const char 
 	size_t here = length_above(path, "."), root = length_above(path, files->root);
 	if (files->is_for_terminal || length_above(path, files->shared))
 		return SIZE_MAX;
-	return here > root ? here : root;
+	return (size_t)tally_max_u64(here, root);
 }
 
 /* Opens one part of a path.  A device isn't opened: that alone may do something, as with a
@@ -53,9 +58,9 @@ static int open_part(int folder, const char *name, bool is_file)
 	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
 	errno = EINVAL;
-	return S_ISREG(status.st_mode)
-		       ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-		       : -1;
+	if (!S_ISREG(status.st_mode))
+		return -1;
+	return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* Opens a path without links, part by part, so that each folder whose mode is checked is one that
@@ -86,7 +91,9 @@ static int open_readable_by_all(const char *path, size_t trusted)
 			return -EPERM;
 		}
 	}
-	return at < 0 ? -errno : at;
+	if (at < 0)
+		return -errno;
+	return at;
 }
 
 static int open_source(const struct tally_source_files *files, const char *path)
@@ -109,12 +116,15 @@ static int read_regular(struct tally_source_files *files, struct tally_source_fi
 	int fd = open_source(files, path);
 	if (fd < 0)
 		return fd;
-	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ? -EINVAL : 0;
-	if (!result && (uint64_t)status.st_size > tally_input_limit(TALLY_INPUT_SOURCE)) {
+	char *room = NULL;
+	file->time_ns = 0;
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		goto out;
+	if ((uint64_t)status.st_size > tally_input_limit(TALLY_INPUT_SOURCE)) {
 		tally_input_note(TALLY_INPUT_SOURCE, path);
-		result = -EINVAL;
+		goto out;
 	}
-	char *room = result ? NULL : tally_buffer_room(&file->text, (size_t)status.st_size + 1);
+	room = tally_buffer_room(&file->text, (size_t)status.st_size + 1);
 	while (room && file->text.length < (size_t)status.st_size) {
 		ssize_t got = read(fd, room + file->text.length,
 				   (size_t)status.st_size - file->text.length);
@@ -122,11 +132,12 @@ static int read_regular(struct tally_source_files *files, struct tally_source_fi
 			break;
 		file->text.length += (size_t)got;
 	}
-	file->time_ns = result ? 0
-			       : (int64_t)status.st_mtim.tv_sec * 1000000000 +
-					 status.st_mtim.tv_nsec;
+	file->time_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+out:
 	close(fd);
-	return room ? 0 : -EINVAL;
+	if (!room)
+		return -EINVAL;
+	return 0;
 }
 
 static void find_lines(struct tally_source_file *file)
@@ -199,8 +210,9 @@ bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsi
 		return false;
 	for (size_t i = 0; i < length && column < LINE_COLUMNS_MAX; i++) {
 		unsigned char c = (unsigned char)text[i];
-		unsigned next = c == '\t' ? column + TAB - column % TAB
-					  : column + ((c & 0xc0) != 0x80);
+		unsigned next = column + ((c & 0xc0) != 0x80);
+		if (c == '\t')
+			next = column + TAB - column % TAB;
 		for (; c == '\t' && column < next; column++)
 			if (column >= without)
 				tally_buffer_char(out, ' ');
@@ -218,12 +230,18 @@ unsigned tally_source_indent(const struct tally_source_file *file, uint32_t firs
 		size_t length, i = 0;
 		const char *text = line_text(file, line, &length);
 		unsigned column = 0;
-		for (; text && i < length && (text[i] == ' ' || text[i] == '\t'); i++)
-			column = text[i] == '\t' ? column + TAB - column % TAB : column + 1;
+		for (; text && i < length && (text[i] == ' ' || text[i] == '\t'); i++) {
+			if (text[i] == '\t')
+				column += TAB - column % TAB;
+			else
+				column++;
+		}
 		if (text && i < length && column < least)
 			least = column;
 	}
-	return least == UINT_MAX ? 0 : least;
+	if (least == UINT_MAX)
+		return 0;
+	return least;
 }
 
 void tally_source_files_release(struct tally_source_files *files)
