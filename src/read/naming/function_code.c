@@ -125,8 +125,8 @@ static const char *kcore_lack(int why)
 	}
 }
 
-static void say_missing(const struct tally_names *names, const char *module, int why,
-			struct tally_function_code *code)
+static void explain_missing(const struct tally_names *names, const char *module, int why,
+			    struct tally_function_code *code)
 {
 	const char *kcore = kcore_lack(why);
 	const char *release = tally_text_or(names->kernel.release, "RELEASE");
@@ -198,7 +198,7 @@ static int kernel_code_find(struct tally_names *names, struct tally_name_table *
 				       code->end - code->start);
 	}
 	if (!code->size && !code->missing[0])
-		say_missing(names, module, why, code);
+		explain_missing(names, module, why, code);
 	return 0;
 }
 

@@ -277,9 +277,9 @@ const char *tally_kernel_module_name(const struct tally_kernel_modules *modules,
 
 /* Returns the name of the symbol's module by kallsyms, or NULL.  `*is_kernel`: the symbol belongs
  * to the kernel itself. */
-static const char *told_module(const struct tally_names *names,
-			       const struct tally_name_table *table,
-			       const struct tally_symbol *symbol, bool *is_kernel)
+static const char *module_in_table(const struct tally_names *names,
+				   const struct tally_name_table *table,
+				   const struct tally_symbol *symbol, bool *is_kernel)
 {
 	const char *name = NULL;
 	if (symbol)
@@ -299,7 +299,7 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 {
 	bool is_kernel;
 	uint64_t address = place->address - (uint64_t)names->kernel.shift;
-	const char *name = told_module(names, table, symbol, &is_kernel);
+	const char *name = module_in_table(names, table, symbol, &is_kernel);
 	if (is_kernel || (name && !names->sources.modules))
 		return symbol;
 	const struct module *module = module_of(names, table, place->address, name);
@@ -316,7 +316,7 @@ const struct tally_object *tally_kernel_module_object(const struct tally_names *
 						      const struct tally_symbol *symbol)
 {
 	bool is_kernel;
-	const char *name = told_module(names, table, symbol, &is_kernel);
+	const char *name = module_in_table(names, table, symbol, &is_kernel);
 	if (is_kernel)
 		return NULL;
 	const struct module *module = module_of(
@@ -332,7 +332,7 @@ int tally_kernel_module_lines(const struct tally_names *names, struct tally_name
 {
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_kernel;
-		const char *name = told_module(names, table, symbols[first], &is_kernel);
+		const char *name = module_in_table(names, table, symbols[first], &is_kernel);
 		uint64_t raw = addresses[first] + (uint64_t)names->kernel.shift;
 		struct module *module = NULL;
 		if (!is_kernel)

@@ -167,8 +167,8 @@ static bool may_keep(const struct tally_cache_key *key, const char *kallsyms)
 
 /* Notes how far KASLR moved the kernel since the recording, and caches what was read.  Modules move
  * independently, so theirs stay unnamed in that case. */
-static void see_reference(struct tally_names *names, const struct tally_name_table *table,
-			  const char *path, const struct tally_buffer *kallsyms)
+static void find_shift(struct tally_names *names, const struct tally_name_table *table,
+		       const char *path, const struct tally_buffer *kallsyms)
 {
 	const char *symbol;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
@@ -217,7 +217,7 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 		table->kept = table->symbols;
 		table->symbols = symbols;
 		names->kernel.shift = 0;
-		see_reference(names, table, path, &text);
+		find_shift(names, table, path, &text);
 	}
 	tally_buffer_release(&text);
 	return tally_only_enomem(result);

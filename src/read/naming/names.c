@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "naming/frame_kind.h"
 #include "naming/jit_names.h"
@@ -25,7 +26,9 @@
 const char *tally_object_basename(const char *object)
 {
 	const char *slash = strrchr(object, '/');
-	return slash && slash[1] ? slash + 1 : object;
+	if (!slash || !slash[1])
+		return object;
+	return slash + 1;
 }
 
 static bool starts(const char *text, const char *with)
@@ -79,7 +82,9 @@ enum tally_frame_kind tally_frame_kind_of_object(const char *object)
 	/* perf writes a kernel module whose file it doesn't have as "[nf_conntrack]" */
 	if (object[0] == '[' && length > 2)
 		return TALLY_FRAME_KERNEL;
-	return is_library(base) ? TALLY_FRAME_LIBRARY : TALLY_FRAME_PROGRAM;
+	if (is_library(base))
+		return TALLY_FRAME_LIBRARY;
+	return TALLY_FRAME_PROGRAM;
 }
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks)
@@ -177,9 +182,10 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 			   (!mapping || !tasks->files.items[mapping->file].is_symbol);
 	if (is_programs)
 		return (struct tally_place){ .file = TALLY_FILE_NONE, .address = address };
+	if (!mapping && kernel)
+		return (struct tally_place){ .file = TALLY_FILE_KERNEL, .address = address };
 	if (!mapping)
-		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE,
-					     .address = address };
+		return (struct tally_place){ .file = TALLY_FILE_NONE, .address = address };
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	if (file->is_kernel || file->pid)
 		return (struct tally_place){ .file = mapping->file, .address = address };
@@ -196,10 +202,12 @@ static uint32_t name_of_nameless(struct tally_names *names, const struct tally_f
 	const char *object = tally_object_short(
 		tally_strings_text(&names->strings, function->object));
 	size_t length = strlen(object);
-	bool is_bracketed = object[0] == '[' && length > 1;
 	struct tally_buffer text = { 0 };
-	tally_buffer_printf(&text, "[%.*s", (int)(is_bracketed ? length - 2 : length),
-			    object + is_bracketed);
+	if (object[0] == '[' && length > 1) {
+		object++;
+		length -= 2;
+	}
+	tally_buffer_printf(&text, "[%.*s", (int)length, object);
 	if (function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED)
 		tally_buffer_printf(&text, "+0x%" PRIx64, function->start);
 	tally_buffer_char(&text, ']');
@@ -222,13 +230,14 @@ static uint32_t bare_name(struct tally_names *names, const struct tally_function
 	const char *text = tally_strings_text(&names->strings, function->name),
 		   *version = strstr(text, "@@");
 	size_t at;
-	if (function->kind == TALLY_FRAME_JIT)
-		return !names->sources.full_names && tally_jit_tier(text, &at)
-			       ? name_without_tier(names, text)
-			       : function->name;
-	return version && version > text
-		       ? tally_strings_add(&names->strings, text, (size_t)(version - text))
-		       : function->name;
+	if (function->kind == TALLY_FRAME_JIT) {
+		if (names->sources.full_names || !tally_jit_tier(text, &at))
+			return function->name;
+		return name_without_tier(names, text);
+	}
+	if (!version || version == text)
+		return function->name;
+	return tally_strings_add(&names->strings, text, (size_t)(version - text));
 }
 
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
@@ -239,8 +248,10 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	if (!slot)
 		return TALLY_STRING_NONE;
 	if (added) {
-		char *readable = names->options.keep_mangled ? NULL : tally_demangle(text);
-		*slot = tally_strings_intern(&names->strings, readable ? readable : text);
+		char *readable = NULL;
+		if (!names->options.keep_mangled)
+			readable = tally_demangle(text);
+		*slot = tally_strings_intern(&names->strings, tally_text_or(readable, text));
 		free(readable);
 	}
 	return (uint32_t)*slot;
@@ -291,15 +302,18 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 {
 	struct tally_function function = {
 		.object = tally_name_table_object(names, table, place, &symbol),
-		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name)
-			       : TALLY_STRING_NONE,
-		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name)
-				 : TALLY_STRING_NONE,
+		.name = TALLY_STRING_NONE,
+		.symbol = TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
 		.declared = TALLY_STRING_NONE,
-		.start = symbol ? symbol->start : start,
+		.start = start,
 		.kind = table->kind,
 	};
+	if (symbol) {
+		function.name = tally_names_intern_text(names, &table->texts, symbol->name);
+		function.symbol = tally_strings_intern(&names->strings, symbol->name);
+		function.start = symbol->start;
+	}
 	return tally_names_intern_function(names, file, function);
 }
 
@@ -355,7 +369,9 @@ uint32_t tally_names_file(const struct tally_names *names, const struct tally_pl
 	const struct tally_mapped_file *file = &names->tasks->files.items[place->file];
 	if (file->is_symbol)
 		return TALLY_FILE_NONE;
-	return file->is_kernel ? TALLY_FILE_KERNEL : place->file;
+	if (file->is_kernel)
+		return TALLY_FILE_KERNEL;
+	return place->file;
 }
 
 uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,
@@ -372,8 +388,10 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	if (packed)
 		return tally_names_recorded_function(names, place, packed, offset);
 	struct tally_name_table *table = tally_name_table_of(names, file);
-	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
-	if (!table || tally_name_table_read(names, table, entry, false) < 0)
+	if (!table)
+		return UINT32_MAX;
+	struct tally_object_entry *entry = tally_name_table_entry(names, file);
+	if (tally_name_table_read(names, table, entry, false) < 0)
 		return UINT32_MAX;
 	uint64_t address = UINT64_MAX;
 	size_t cursor = 0;
@@ -386,37 +404,43 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 		symbol = tally_kernel_module_symbol(names, table, place, symbol);
 	if (!symbol)
 		tally_name_table_lacks(names, table);
-	uint64_t start = symbol ? symbol->start
-				: tally_name_table_start(table, entry, place, address);
-	*offset = start == UINT64_MAX || address == UINT64_MAX ? 0 : address - start;
+	uint64_t start;
+	if (symbol)
+		start = symbol->start;
+	else
+		start = tally_name_table_start(table, entry, place, address);
+	*offset = 0;
+	if (start != UINT64_MAX && address != UINT64_MAX)
+		*offset = address - start;
 	return tally_names_symbol_function(names, table, file, place, symbol, start);
 }
 
 static const char *text_or_unknown(const struct tally_names *names, uint32_t text)
 {
-	return text == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&names->strings, text);
+	if (text == TALLY_STRING_NONE)
+		return "[unknown]";
+	return tally_strings_text(&names->strings, text);
 }
 
 const char *tally_names_text(const struct tally_names *names, uint32_t function)
 {
-	bool known = function < names->functions.count;
-	return text_or_unknown(names,
-			       known ? names->functions.items[function].name : TALLY_STRING_NONE);
+	if (function >= names->functions.count)
+		return "[unknown]";
+	return text_or_unknown(names, names->functions.items[function].name);
 }
 
 const char *tally_names_plain_text(const struct tally_names *names, uint32_t function)
 {
-	bool known = function < names->functions.count;
-	return text_or_unknown(names,
-			       known ? names->functions.items[function].plain : TALLY_STRING_NONE);
+	if (function >= names->functions.count)
+		return "[unknown]";
+	return text_or_unknown(names, names->functions.items[function].plain);
 }
 
 const char *tally_names_object(const struct tally_names *names, uint32_t function)
 {
-	return function < names->functions.count
-		       ? tally_strings_text(&names->strings,
-					    names->functions.items[function].object)
-		       : "[unknown]";
+	if (function >= names->functions.count)
+		return "[unknown]";
+	return tally_strings_text(&names->strings, names->functions.items[function].object);
 }
 
 const char *tally_names_mapped_object(const struct tally_names *names, uint32_t function,
@@ -440,15 +464,18 @@ const char *tally_names_mapped_object(const struct tally_names *names, uint32_t 
 
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function)
 {
-	uint32_t file = function < names->functions.count ? names->functions.items[function].file
-							  : TALLY_FILE_NONE;
+	uint32_t file = TALLY_FILE_NONE;
+	if (function < names->functions.count)
+		file = names->functions.items[function].file;
 	return tally_tasks_path(names->tasks, file);
 }
 
 const char *tally_object_short(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	return slash && slash[1] && path[0] != '[' ? slash + 1 : path;
+	if (!slash || !slash[1] || path[0] == '[')
+		return path;
+	return slash + 1;
 }
 
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function)
@@ -495,9 +522,12 @@ static const struct tally_symbol *find_variable(struct tally_names *names,
 							&table->data, NULL) < 0)
 		table->data = NULL;
 	table->data_tried = true;
-	const struct tally_symbol *symbol = table->data ? tally_symbols_find(table->data, address)
-							: NULL;
-	*offset = symbol ? address - symbol->start : 0;
+	*offset = 0;
+	if (!table->data)
+		return NULL;
+	const struct tally_symbol *symbol = tally_symbols_find(table->data, address);
+	if (symbol)
+		*offset = address - symbol->start;
 	return symbol;
 }
 
@@ -508,7 +538,9 @@ static uint32_t owner_of(const struct tally_tasks *tasks, uint32_t pid,
 {
 	if (place->file == TALLY_FILE_NONE)
 		return pid;
-	return place->file == TALLY_FILE_KERNEL ? 0 : tasks->files.items[place->file].pid;
+	if (place->file == TALLY_FILE_KERNEL)
+		return 0;
+	return tasks->files.items[place->file].pid;
 }
 
 int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
@@ -538,12 +570,13 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
 	if (tally_names_file(names, &place) == TALLY_FILE_NONE || place.file == TALLY_FILE_KERNEL)
 		return 0;
 	struct tally_name_table *table = tally_name_table_of(names, place.file);
-	const struct tally_symbol *symbol = table && !table->is_jit && !table->is_kernel
-						    ? find_variable(names, &place, table,
-								    &out->offset)
-						    : NULL;
+	const struct tally_symbol *symbol = NULL;
+	if (!table)
+		return -ENOMEM;
+	if (!table->is_jit && !table->is_kernel)
+		symbol = find_variable(names, &place, table, &out->offset);
 	if (!symbol)
-		return table ? 0 : -ENOMEM;
+		return 0;
 	uint32_t text = tally_names_intern_text(names, &table->texts, symbol->name);
 	if (text == TALLY_STRING_NONE)
 		return -ENOMEM;

@@ -30,7 +30,7 @@
 
 enum { NONE = TALLY_STRING_NONE };
 
-struct telling {
+struct naming {
 	struct tally_names *names;
 	uint32_t *order; /* indices of functions; equal-looking ones are neighbours */
 };
@@ -51,16 +51,18 @@ static bool is_vague(const struct tally_function *function)
 static size_t version_at(const char *text)
 {
 	const char *version = strstr(text, "@@");
-	return version && version > text ? (size_t)(version - text) : strlen(text);
+	if (!version || version == text)
+		return strlen(text);
+	return (size_t)(version - text);
 }
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static uint32_t signature_of(struct tally_names *names, const struct tally_function *function)
 {
-	char *readable = names->options.keep_mangled
-				 ? NULL
-				 : tally_demangle_signature(text_of(names, function->symbol));
+	if (names->options.keep_mangled)
+		return function->bare;
+	char *readable = tally_demangle_signature(text_of(names, function->symbol));
 	if (!readable)
 		return function->bare;
 	uint32_t id = tally_strings_add(&names->strings, readable, version_at(readable));
@@ -69,15 +71,15 @@ static uint32_t signature_of(struct tally_names *names, const struct tally_funct
 }
 
 /* Adds parameters to functions with one name, sorted by symbol, if the parameters differ. */
-static void tell_parameters(struct telling *telling, const uint32_t *members, size_t count)
+static void add_parameters(struct naming *naming, const uint32_t *members, size_t count)
 {
-	struct tally_function *functions = telling->names->functions.items;
+	struct tally_function *functions = naming->names->functions.items;
 	uint32_t first = NONE, last = NONE, signature = NONE;
 	bool differ = false;
 	for (size_t i = 0; i < count; i++) {
 		struct tally_function *function = &functions[members[i]];
 		if (function->symbol != last)
-			signature = signature_of(telling->names, function);
+			signature = signature_of(naming->names, function);
 		last = function->symbol;
 		function->plain = signature;
 		if (is_vague(function))
@@ -85,7 +87,7 @@ static void tell_parameters(struct telling *telling, const uint32_t *members, si
 		differ |= first != NONE && signature != first;
 		first = signature;
 	}
-	for (size_t i = 0; !differ && !telling->names->sources.full_names && i < count; i++)
+	for (size_t i = 0; !differ && !naming->names->sources.full_names && i < count; i++)
 		functions[members[i]].plain = functions[members[i]].bare;
 }
 
@@ -131,9 +133,9 @@ static uint32_t variant_name(struct tally_names *names, const struct tally_funct
 }
 
 /* True if some symbols have the same variant name, or no variant: then symbols must be shown. */
-static bool needs_symbols(struct telling *telling, const uint32_t *members, size_t count)
+static bool needs_symbols(struct naming *naming, const uint32_t *members, size_t count)
 {
-	struct tally_names *names = telling->names;
+	struct tally_names *names = naming->names;
 	struct tally_map seen = { 0 };
 	bool needs = false;
 	for (size_t i = 0; !needs && i < count; i++) {
@@ -155,9 +157,9 @@ static bool needs_symbols(struct telling *telling, const uint32_t *members, size
 
 /* Adds the variant or the symbol to functions of one object that look the same, sorted by
  * symbol. */
-static void tell_variants(struct telling *telling, const uint32_t *members, size_t count)
+static void add_variants(struct naming *naming, const uint32_t *members, size_t count)
 {
-	struct tally_names *names = telling->names;
+	struct tally_names *names = naming->names;
 	struct tally_function *functions = names->functions.items;
 	uint32_t first = NONE;
 	bool differ = false;
@@ -170,7 +172,7 @@ static void tell_variants(struct telling *telling, const uint32_t *members, size
 	}
 	if (!differ)
 		return;
-	bool by_symbol = needs_symbols(telling, members, count);
+	bool by_symbol = needs_symbols(naming, members, count);
 	for (size_t i = 0; i < count; i++)
 		if (!is_vague(&functions[members[i]]))
 			functions[members[i]].plain = variant_name(names, &functions[members[i]],
@@ -201,8 +203,9 @@ static void find_sources(struct tally_names *names, uint32_t file)
 		return;
 	table->sources_found = all;
 	struct tally_object_entry *entry = tally_name_table_entry(names, file);
-	struct tally_symbol_source *wanted = entry && entry->object ? calloc(all, sizeof(*wanted))
-								    : NULL;
+	if (!entry || !entry->object)
+		return;
+	struct tally_symbol_source *wanted = calloc(all, sizeof(*wanted));
 	if (!wanted)
 		return;
 	for (uint32_t i = 0; i < all; i++)
@@ -235,7 +238,7 @@ static uint32_t local_name(struct tally_names *names, const struct tally_functio
 
 /* Adds the source file or the start to functions with one file and symbol that begin at different
  * places. */
-static void tell_sources(struct tally_names *names, const uint32_t *members, size_t count)
+static void add_sources(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	struct tally_function *functions = names->functions.items;
 	struct tally_map users = { 0 }; /* source file → number of members */
@@ -246,7 +249,8 @@ static void tell_sources(struct tally_names *names, const uint32_t *members, siz
 		find_sources(names, functions[members[0]].file);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t *number = tally_map_put(&users, functions[members[i]].source, NULL);
-		*(number ? number : &(uint64_t){ 0 }) += 1;
+		if (number)
+			++*number;
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct tally_function *function = &functions[members[i]];
@@ -267,7 +271,9 @@ static const char *tail_of(const char *path, unsigned parts)
 		at--;
 		parts -= *at == '/';
 	}
-	return *at == '/' && !parts ? at + 1 : at;
+	if (*at == '/' && !parts)
+		return at + 1;
+	return at;
 }
 
 /* True if two paths name one file.  A relative path may be the end of the other path, since dwz
@@ -276,9 +282,11 @@ static bool is_same_file(const struct tally_names *names, uint32_t a, uint32_t b
 {
 	if (a == b || a == NONE || b == NONE)
 		return a == b;
-	const char *x = text_of(names, a), *y = text_of(names, b);
-	size_t x_length = strlen(x), y_length = strlen(y);
-	const char *longer = x_length > y_length ? x : y, *shorter = x_length > y_length ? y : x;
+	const char *longer = text_of(names, a), *shorter = text_of(names, b);
+	if (strlen(longer) < strlen(shorter)) {
+		longer = text_of(names, b);
+		shorter = text_of(names, a);
+	}
 	size_t before = strlen(longer) - strlen(shorter);
 	return *shorter != '/' && before && longer[before - 1] == '/' &&
 	       !strcmp(longer + before, shorter);
@@ -301,9 +309,11 @@ static const char *declared_text(const struct tally_names *names, const uint32_t
 		uint32_t other = names->functions.items[members[i]].declared;
 		bool is_alike = other != NONE && !is_same_file(names, declared, other) &&
 				!strcmp(tail, tail_of(text_of(names, other), parts));
-		if (is_alike)
+		i++;
+		if (is_alike) {
 			tail = tail_of(path, ++parts);
-		i = is_alike ? 0 : i + 1;
+			i = 0; /* compare with all once more */
+		}
 	}
 	return tail;
 }
@@ -331,7 +341,7 @@ enum { DECLARED_MAX = 256 };
 /* Distinguishes functions of one object and symbol, some of them inlined, by their declarations.
  * `base` is the name that they share.  Functions with places of their own may already have
  * distinct names. */
-static void tell_declared(struct tally_names *names, const uint32_t *members, size_t count,
+static void add_declared(struct tally_names *names, const uint32_t *members, size_t count,
 			  uint32_t base)
 {
 	struct tally_function *functions = names->functions.items;
@@ -375,8 +385,11 @@ static int by_bare_name(const void *a, const void *b, void *context)
 	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
 	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
 	int order = compare(x->bare, y->bare);
-	order = order ? order : compare(x->symbol, y->symbol);
-	return order ? order : compare(*(const uint32_t *)a, *(const uint32_t *)b);
+	if (!order)
+		order = compare(x->symbol, y->symbol);
+	if (!order)
+		order = compare(*(const uint32_t *)a, *(const uint32_t *)b);
+	return order;
 }
 
 static int by_object(const void *a, const void *b, void *context)
@@ -385,12 +398,17 @@ static int by_object(const void *a, const void *b, void *context)
 	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
 	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
 	int order = compare(x->plain, y->plain);
-	order = order ? order : compare(x->object, y->object);
-	order = order ? order : compare(x->symbol, y->symbol);
-	order = order ? order
-		      : compare(is_place_of_its_own(names, x), is_place_of_its_own(names, y));
-	order = order ? order : compare(x->file, y->file);
-	return order ? order : compare(x->start, y->start);
+	if (!order)
+		order = compare(x->object, y->object);
+	if (!order)
+		order = compare(x->symbol, y->symbol);
+	if (!order)
+		order = compare(is_place_of_its_own(names, x), is_place_of_its_own(names, y));
+	if (!order)
+		order = compare(x->file, y->file);
+	if (!order)
+		order = compare(x->start, y->start);
+	return order;
 }
 
 static bool is_of_object(const struct tally_function *a, const struct tally_function *b)
@@ -411,7 +429,7 @@ static bool is_of_file(const struct tally_names *names, const struct tally_funct
 
 /* Distinguishes functions of one object and symbol: by source file or address within a file, then
  * by declaration. */
-static void tell_locals(struct tally_names *names, const uint32_t *members, size_t count)
+static void add_locals(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	const struct tally_function *functions = names->functions.items;
 	uint32_t base = functions[members[0]].plain;
@@ -420,32 +438,32 @@ static void tell_locals(struct tally_names *names, const uint32_t *members, size
 							    &functions[members[end]]);)
 			end++;
 		if (end > i + 1)
-			tell_sources(names, members + i, end - i);
+			add_sources(names, members + i, end - i);
 	}
-	tell_declared(names, members, count, base);
+	add_declared(names, members, count, base);
 }
 
 /* Gives different names to functions that share a bare name.  `members` are sorted by symbol. */
-static void tell_group(struct telling *telling, uint32_t *members, size_t count)
+static void name_group(struct naming *naming, uint32_t *members, size_t count)
 {
-	struct tally_names *names = telling->names;
+	struct tally_names *names = naming->names;
 	struct tally_function *functions = names->functions.items;
 	if (functions[members[0]].symbol != functions[members[count - 1]].symbol)
-		tell_parameters(telling, members, count);
+		add_parameters(naming, members, count);
 	qsort_r(members, count, sizeof(*members), by_object, names);
 	for (size_t i = 0, end; i < count; i = end) {
 		for (end = i + 1;
 		     end < count && is_of_object(&functions[members[i]], &functions[members[end]]);)
 			end++;
 		if (functions[members[i]].symbol != functions[members[end - 1]].symbol)
-			tell_variants(telling, members + i, end - i);
+			add_variants(naming, members + i, end - i);
 	}
 	for (size_t i = 0, end; i < count; i = end) {
 		for (end = i + 1; end < count && is_of_symbol(&functions[members[i]],
 							      &functions[members[end]]);)
 			end++;
 		if (end > i + 1)
-			tell_locals(names, members + i, end - i);
+			add_locals(names, members + i, end - i);
 	}
 }
 
@@ -460,31 +478,33 @@ static void show_parameters(struct tally_names *names)
 
 int tally_names_tell_apart(struct tally_names *names)
 {
-	struct telling telling = { .names = names };
+	struct naming naming = { .names = names };
 	size_t count = names->functions.count;
 	if (names->functions.told_apart == count)
 		return 0;
-	telling.order = malloc((count + 1) * sizeof(*telling.order));
-	if (!telling.order)
+	naming.order = malloc((count + 1) * sizeof(*naming.order));
+	if (!naming.order)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		telling.order[i] = (uint32_t)i;
+		naming.order[i] = (uint32_t)i;
 		names->functions.items[i].plain = names->functions.items[i].bare;
 	}
 	if (names->sources.full_names)
 		show_parameters(names);
-	qsort_r(telling.order, count, sizeof(*telling.order), by_bare_name, names);
+	qsort_r(naming.order, count, sizeof(*naming.order), by_bare_name, names);
 	for (size_t i = 0, end; i < count; i = end) {
-		const struct tally_function *first = &names->functions.items[telling.order[i]];
+		const struct tally_function *first = &names->functions.items[naming.order[i]];
 		for (end = i + 1;
-		     end < count && names->functions.items[telling.order[end]].bare == first->bare;)
+		     end < count && names->functions.items[naming.order[end]].bare == first->bare;)
 			end++;
 		if (end > i + 1 && first->name != NONE)
-			tell_group(&telling, telling.order + i, end - i);
+			name_group(&naming, naming.order + i, end - i);
 	}
-	free(telling.order);
+	free(naming.order);
 	names->functions.told_apart = count;
-	return names->strings.failed ? -ENOMEM : 0;
+	if (names->strings.failed)
+		return -ENOMEM;
+	return 0;
 }
 
 /* ---- names without objects ------------------------------------------------------------------ */
@@ -494,8 +514,9 @@ static uint32_t name_with_object(struct tally_names *names, const struct tally_f
 {
 	const char *object = text_of(names, function->object);
 	struct tally_buffer text = { 0 };
-	tally_buffer_printf(&text, "%s (%s)", text_of(names, function->plain),
-			    is_whole ? object : tally_object_short(object));
+	if (!is_whole)
+		object = tally_object_short(object);
+	tally_buffer_printf(&text, "%s (%s)", text_of(names, function->plain), object);
 	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
@@ -509,11 +530,13 @@ static int by_plain_name(const void *a, const void *b, void *context)
 		return order;
 	const char *of_x = text_of(names, x->object), *of_y = text_of(names, y->object);
 	order = strcmp(tally_object_short(of_x), tally_object_short(of_y));
-	return order ? order : compare(x->object, y->object);
+	if (!order)
+		order = compare(x->object, y->object);
+	return order;
 }
 
 /* Writes the names of functions of one plain name to `out`: with their objects if these differ. */
-static void tell_objects(struct tally_names *names, const uint32_t *members, size_t count,
+static void name_objects(struct tally_names *names, const uint32_t *members, size_t count,
 			 uint32_t *out)
 {
 	const struct tally_function *functions = names->functions.items;
@@ -530,8 +553,9 @@ static void tell_objects(struct tally_names *names, const uint32_t *members, siz
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_function *function = &functions[members[i]];
-		out[members[i]] = differ ? name_with_object(names, function, are_alike)
-					 : function->plain;
+		out[members[i]] = function->plain;
+		if (differ)
+			out[members[i]] = name_with_object(names, function, are_alike);
 	}
 }
 
@@ -549,31 +573,46 @@ int tally_names_tell_objects_apart(struct tally_names *names, uint32_t *out)
 		for (end = i + 1;
 		     end < count && functions[order[end]].plain == functions[order[i]].plain;)
 			end++;
-		tell_objects(names, order + i, end - i, out);
+		name_objects(names, order + i, end - i, out);
 	}
 	free(order);
-	return names->strings.failed ? -ENOMEM : 0;
+	if (names->strings.failed)
+		return -ENOMEM;
+	return 0;
 }
 
 /* ---- whole names ---------------------------------------------------------------------------- */
+
+/* Returns the function's name with parameters, which the caller frees; NULL: it has none. */
+static char *signature_text(const struct tally_names *names, const struct tally_function *function)
+{
+	if (function->symbol == NONE)
+		return NULL;
+	return tally_demangle_signature(text_of(names, function->symbol));
+}
 
 void tally_names_full_text(const struct tally_names *names, uint32_t number,
 			   struct tally_buffer *out)
 {
 	const struct tally_function *function = &names->functions.items[number];
 	const char *bare = text_of(names, function->bare), *plain = text_of(names, function->plain);
-	char *signature = function->symbol == NONE || names->options.keep_mangled
-				  ? NULL
-				  : tally_demangle_signature(text_of(names, function->symbol));
-	size_t length = signature ? version_at(signature) : 0;
-	bool is_whole = signature && !strncmp(plain, signature, length);
-	const char *behind = plain + (is_whole ? length : strlen(bare));
-	bool is_own = !strncmp(behind, "::h", 3) || !strncmp(behind, " (0x", 4);
-	if (signature)
+	const char *behind = NULL;
+	char *signature = NULL;
+	if (!names->options.keep_mangled)
+		signature = signature_text(names, function);
+	if (signature) {
+		size_t length = version_at(signature);
+		if (!strncmp(plain, signature, length))
+			behind = plain + length;
 		tally_buffer_append(out, signature, length);
-	else
+	} else {
 		tally_buffer_text(out, bare);
-	tally_buffer_text(out, is_own ? "" : behind);
+	}
+	if (!behind)
+		behind = plain + strlen(bare);
+	bool is_own = !strncmp(behind, "::h", 3) || !strncmp(behind, " (0x", 4);
+	if (!is_own)
+		tally_buffer_text(out, behind);
 	free(signature);
 }
 
@@ -591,14 +630,6 @@ static bool is_same_text(const char *a, const char *b)
 	}
 }
 
-/* Returns the function's name with parameters, which the caller frees; NULL: it has none. */
-static char *signature_text(const struct tally_names *names, const struct tally_function *function)
-{
-	return function->symbol == NONE
-		       ? NULL
-		       : tally_demangle_signature(text_of(names, function->symbol));
-}
-
 bool tally_names_is_called(const struct tally_names *names, uint32_t number, const char *typed)
 {
 	if (number >= names->functions.count)
@@ -609,7 +640,9 @@ bool tally_names_is_called(const struct tally_names *names, uint32_t number, con
 	    !strcmp(typed, tally_names_text(names, number)) ||
 	    !strcmp(typed, text_of(names, function->symbol)))
 		return true;
-	char *signature = strchr(typed, '(') ? signature_text(names, function) : NULL;
+	if (!strchr(typed, '('))
+		return false;
+	char *signature = signature_text(names, function);
 	bool is_it = signature && is_same_text(typed, signature);
 	free(signature);
 	return is_it;
@@ -625,7 +658,9 @@ bool tally_names_is_listed(const struct tally_names *names, uint32_t number, con
 	    tally_list_has(list, tally_names_text(names, number)) ||
 	    (function->symbol != NONE && tally_list_has(list, text_of(names, function->symbol))))
 		return true;
-	char *signature = strchr(list, '(') ? signature_text(names, function) : NULL;
+	if (!strchr(list, '('))
+		return false;
+	char *signature = signature_text(names, function);
 	bool is_it = signature && tally_list_has(list, signature);
 	free(signature);
 	return is_it;

@@ -38,7 +38,7 @@ struct tally_kernel_naming {
 	const struct tally_text_pokes *text_pokes;
 };
 
-/* names_recorded.c: what the recording itself has for names. */
+/* names_recorded.c: names, symbols and maps that the recording itself has. */
 struct tally_carried_names {
 	/* tally's own section; NULL: none */
 	struct { const void *bytes; size_t size; bool is_read, code_is_read; } section;

@@ -63,7 +63,7 @@ struct tally_recording_filter {
 	struct tally_map left_out;
 };
 
-/* What tally's own section has for reading, besides names. */
+/* Stacks and JIT dumps in tally's own section. */
 struct tally_recording_carried {
 	const void *section; /* before its stacks are read; NULL: none, or read */
 	size_t section_size;
@@ -82,8 +82,8 @@ int tally_recording_apply_build_ids(struct tally_recording *recording);
 /* Finds out the machine by the features that the file, or the pipe so far, has. */
 void tally_recording_find_machine(struct tally_recording *recording);
 
-/* Takes a MMAP or MMAP2 record.  Without a build-id and release, the kernel's maps are the only
- * evidence of which kernel was recorded. */
+/* Takes a MMAP or MMAP2 record.  If the recording has neither the kernel's build-id nor its release,
+ * the records of its maps tell whether it may be the running kernel. */
 void tally_recording_check_kernel(struct tally_recording *recording,
 				  const struct tally_record *record);
 
