@@ -9,7 +9,6 @@
  * runs: CPU time and wall time. */
 #include "object/cache.h"
 #include "object/object.h"
-#include "object/search.h"
 #include "symbol/lines.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  * best of several passes after it.  The interpreter is tally's reference; libdwfl is elfutils'
  * unwinder on the same bytes. */
 #include "recording/recording.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 #include "../tests/unit/dwfl_oracle.h"
 

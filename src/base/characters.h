@@ -3,7 +3,7 @@
  * A name may contain anything: bytes that control a terminal, newlines that forge a line,
  * characters that turn the direction of text, bytes that are no text.  So every output cleans names
  * by the rule of this file: terminals and text by terminal.h, JSON by json.h,
- * XML and HTML by output/flamegraph_text.h. */
+ * XML and HTML by output/output_text.h. */
 #ifndef TALLY_BASE_CHARACTERS_H
 #define TALLY_BASE_CHARACTERS_H
 

@@ -1,20 +1,19 @@
 /* The command `annotate`: chooses functions, has them annotated, and writes text, HTML or JSON.  It
  * reads a recording without its stacks.  If a named function has no samples, it reads the recording
  * again with stacks, to tell whether the functions that it calls have some. */
-#include "command/annotate.h"
+#include "command/annotate_command.h"
 
-#include "annotate/annotate_view.h"
+#include "annotate/annotate.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "command/output_file.h"
-#include "output/pager.h"
-#include "output/script_clock.h"
-#include "profile/idle.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
+#include "output/output.h"
+#include "output/output_text.h"
+#include "profile/profile.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -6,12 +6,11 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "browse/browse.h"
-#include "command/annotate.h"
-#include "output/pager.h"
-#include "output/report_text.h"
-#include "profile/hot_functions.h"
-#include "profile/idle.h"
-#include "view/view_messages.h"
+#include "command/annotate_command.h"
+#include "output/output.h"
+#include "output/output_text.h"
+#include "profile/profile.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
 #ifndef TALLY_COMMAND_BROWSE_REPORT_H
 #define TALLY_COMMAND_BROWSE_REPORT_H
 
-#include "browse/screen.h"
-#include "report/report_model.h"
-#include "view/view_options.h"
+#include "browse/browse.h"
+#include "report/report.h"
+#include "view/view.h"
 
 struct tally_browse_request {
 	/* how the recording was opened; `annotate` opens it likewise */

@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/output_file.h"
-#include "stat/comparison_view.h"
+#include "stat/stat.h"
 
 #include <errno.h>
 #include <fcntl.h>

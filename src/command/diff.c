@@ -1,9 +1,9 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
 #include "command/command.h"
-#include "output/diff_view.h"
-#include "output/pager.h"
-#include "view/view_stacks.h"
+#include "output/output.h"
+#include "output/output_text.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -2,7 +2,7 @@
  * The finding about `stat` decides the exit status. */
 #include "base/terminal.h"
 #include "command/command.h"
-#include "output/doctor.h"
+#include "output/output.h"
 #include "provider/simulated.h"
 
 #include <errno.h>

@@ -5,10 +5,8 @@
 #include "command/command.h"
 #include "command/output_file.h"
 #include "export/export.h"
-#include "profile/idle.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
-#include "view/view_progress.h"
+#include "profile/profile.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,11 +7,10 @@
 #include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
-#include "diff/stack_match.h"
+#include "diff/diff.h"
 #include "flamegraph/flamegraph.h"
-#include "perfdata/off_cpu_event.h"
-#include "view/view_open.h"
-#include "view/view_stacks.h"
+#include "perfdata/perfdata.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>

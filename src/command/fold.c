@@ -2,10 +2,9 @@
  * output/folded.c, which writes the lines. */
 #include "command/command.h"
 #include "command/output_file.h"
-#include "output/folded.h"
-#include "perfdata/off_cpu_event.h"
-#include "view/view_open.h"
-#include "view/view_stacks.h"
+#include "output/output.h"
+#include "perfdata/perfdata.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>

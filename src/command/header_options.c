@@ -2,8 +2,8 @@
  * time of modification; in a recording that is a directory, that file is `data`. */
 #include "command/header_options.h"
 
-#include "output/recording_header.h"
-#include "view/view_messages.h"
+#include "output/output.h"
+#include "view/view.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,11 +4,9 @@
 #include "base/vector.h"
 #include "command/command.h"
 #include "command/simulated_options.h"
-#include "machine/cpu.h"
-#include "machine/tracefs.h"
-#include "output/event_list.h"
-#include "provider/kernel_catalogue.h"
-#include "provider/vendor_events.h"
+#include "machine/machine.h"
+#include "output/output.h"
+#include "provider/provider.h"
 
 #include <ctype.h>
 #include <errno.h>

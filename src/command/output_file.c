@@ -1,8 +1,8 @@
 /* Writes through a new file where that can replace the old one, otherwise in place.  Other
  * functions keep inputs and recordings from being overwritten. */
-#include "command/output_file.h"
-#include "base/safe_file.h"
 #include "base/new_file.h"
+#include "base/safe_file.h"
+#include "command/output_file.h"
 #include "perfdata/perfdata.h"
 
 #include <errno.h>

@@ -5,10 +5,7 @@
 #include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
-#include "view/pack_section.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
-#include "view/view_progress.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* tally record: makes one recording, from open events to a closed file, and prints its result. */
-#include "abi/attr.h"
+#include "abi/abi.h"
 #include "base/environment.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "command/news.h"
 #include "command/record_request.h"
-#include "machine/limits.h"
-#include "session/program.h"
+#include "machine/machine.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -478,7 +478,7 @@ static int record(const struct tally_command *command, struct record_request *re
 			status = tally_spawn_failure_status(started);
 	} else {
 		/* After the fork, so that the command keeps its own priorities. While the rings are
-		 * drained the recorder has a higher priority (machine/latency.h); this one is for
+		 * drained the recorder has a higher priority (machine/machine.h); this one is for
 		 * naming, while other programs run. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);

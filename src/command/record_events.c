@@ -3,10 +3,10 @@
  * moment, to see if they can be used. */
 #include "command/record_request.h"
 
-#include "machine/facts.h"
-#include "perfdata/off_cpu_event.h"
-#include "provider/advice.h"
-#include "session/event_filter.h"
+#include "machine/machine.h"
+#include "perfdata/perfdata.h"
+#include "provider/provider.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,10 +8,9 @@
  */
 #include "base/terminal.h"
 #include "base/threads.h"
-#include "view/pack_section.h"
 #include "command/record_request.h"
 #include "task/jit.h"
-#include "task/perf_maps.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <fcntl.h>

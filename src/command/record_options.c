@@ -2,10 +2,10 @@
  * table, and the checks for options that exclude each other. */
 #include "command/record_request.h"
 
-#include "abi/arch.h"
-#include "machine/limits.h"
-#include "perfdata/off_cpu_event.h"
-#include "session/event_filter.h"
+#include "abi/abi.h"
+#include "machine/machine.h"
+#include "perfdata/perfdata.h"
+#include "session/session.h"
 #include "unwind/unwind.h"
 
 #include <ctype.h>

@@ -8,7 +8,7 @@
 #include "command/command.h"
 #include "command/simulated_options.h"
 #include "recorder/recorder.h"
-#include "session/signals.h"
+#include "session/session.h"
 
 #include <signal.h>
 
@@ -130,7 +130,7 @@ void record_output_close(struct record_request *request, bool began);
 
 /* record_names.c: names the places of the finished recording open at `fd`, and adds the names to
  * it. Does nothing for a pipe, and gives up on a signal; the recording is complete in any case.
- * `hint` receives how a runtime's code would get names (jit_hint.h), or "". `cpu_s` receives the CPU
+ * `hint` receives how a runtime's code would get names (report.h), or "". `cpu_s` receives the CPU
  * time used, in seconds; 0 without names. Returns 0, also when a signal ended it, or -errno after
  * printing why names are missing. */
 int record_add_names(const struct record_request *request, struct tally_recorder *recorder,

@@ -8,18 +8,12 @@
 #include "command/command.h"
 #include "command/header_options.h"
 #include "command/report_sort.h"
-#include "output/pager.h"
-#include "output/report_cells.h"
-#include "output/report_text.h"
-#include "perfdata/off_cpu_event.h"
-#include "profile/call_check.h"
-#include "profile/idle.h"
-#include "profile/language_frames.h"
+#include "output/output.h"
+#include "output/output_text.h"
+#include "perfdata/perfdata.h"
 #include "profile/profile.h"
-#include "profile/wait_stacks.h"
-#include "report/report_model.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
+#include "report/report.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <inttypes.h>

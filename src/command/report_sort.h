@@ -3,7 +3,7 @@
 #define TALLY_COMMAND_REPORT_SORT_H
 
 #include "recording/recording.h"
-#include "report/report_model.h"
+#include "report/report.h"
 
 enum tally_branch_choice {
 	TALLY_BRANCHES_IF_RECORDED,

@@ -3,15 +3,10 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/header_options.h"
-#include "output/pager.h"
-#include "output/recording_header.h"
-#include "output/script_events.h"
-#include "output/script_json.h"
-#include "output/script_text.h"
+#include "output/output.h"
+#include "output/output_text.h"
 #include "profile/profile.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
-#include "view/view_progress.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>

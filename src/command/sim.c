@@ -4,8 +4,8 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "command/command.h"
-#include "stat/stat_view.h"
 #include "simulation/simulation.h"
+#include "stat/stat.h"
 
 #include <errno.h>
 #include <fcntl.h>

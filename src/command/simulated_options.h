@@ -4,9 +4,9 @@
 
 #include "command/command.h"
 #include "event/event.h"
-#include "provider/providers.h"
+#include "provider/provider.h"
 #include "provider/simulated.h"
-#include "session/target.h"
+#include "session/session.h"
 
 /* Rows of an option table. `member` is the name of the provider. */
 #define TALLY_PROVIDER_OPTION(type, member) \

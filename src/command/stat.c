@@ -1,10 +1,10 @@
 /* tally stat: counts events and explains them. */
-#include "command/output_file.h"
 #include "base/safe_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "command/output_file.h"
 #include "command/stat_command.h"
-#include "session/event_filter.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,10 +7,10 @@
 #include "base/output_path.h"
 #include "command/command.h"
 #include "command/simulated_options.h"
-#include "event/event.h"
-#include "stat/stat_view.h"
-#include "provider/provider.h"
 #include "counting/stat_run.h"
+#include "event/event.h"
+#include "provider/provider.h"
+#include "stat/stat.h"
 
 #include <stdio.h>
 

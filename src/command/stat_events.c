@@ -1,6 +1,6 @@
 /* The events that `stat` counts: named ones or presets. */
 #include "command/stat_command.h"
-#include "session/event_filter.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,12 +5,10 @@
 #include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
-#include "output/pager.h"
-#include "output/timeline.h"
-#include "recording/trace_text.h"
-#include "view/view_messages.h"
-#include "view/view_open.h"
-#include "view/view_progress.h"
+#include "output/output.h"
+#include "output/output_text.h"
+#include "recording/recording.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -6,12 +6,11 @@
 #include "base/text.h"
 #include "browse/browse.h"
 #include "command/record_request.h"
-#include "output/fit_text.h"
-#include "output/report_cells.h"
+#include "output/output.h"
+#include "output/output_text.h"
 #include "recorder/recorder.h"
-#include "report/jit_hint.h"
-#include "report/live_sums.h"
-#include "view/view_options.h"
+#include "report/report.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "base/vector.h"
 #include "library/library_events.h"
-#include "naming/place_table.h"
+#include "naming/naming.h"
 #include "recording/recording.h"
 
 #include <errno.h>

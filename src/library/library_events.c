@@ -2,8 +2,7 @@
  * results into errno and messages into the caller's buffer. */
 #include "library/library_events.h"
 
-#include "provider/advice.h"
-#include "provider/kernel_catalogue.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 #include <stdio.h>

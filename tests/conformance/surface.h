@@ -13,8 +13,7 @@
 #ifndef TALLY_CONFORMANCE_SURFACE_H
 #define TALLY_CONFORMANCE_SURFACE_H
 
-#include "abi/attr.h"
-#include "abi/record.h"
+#include "abi/abi.h"
 
 #include <poll.h>
 #include <stdbool.h>

@@ -1,15 +1,13 @@
-/* Takes bytes as machine code without rules (unwind/code_frame.h, code_walk.h,
- * code_cause.h).
+/* Takes bytes as machine code without rules (unwind/unwind.h,
+ * unwind/code_walk.h).
  *
  * Bytes 0 and 1: the offset of pc in the code.  The rest is the code, on the heap, so that ASan
  * sees a read behind it.  An instruction must end inside the code, and a frame must be inside its
  * bounds. */
 #include "fuzz.h"
 
-#include "unwind/code_cause.h"
-#include "unwind/code_frame.h"
-#include "unwind/code_starts.h"
 #include "unwind/code_walk.h"
+#include "unwind/unwind.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * all bytes are read. */
 #include "fuzz.h"
 
-#include "session/control_fifo.h"
+#include "session/session.h"
 
 #include <stdint.h>
 #include <stdio.h>

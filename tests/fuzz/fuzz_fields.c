@@ -6,9 +6,9 @@
 #include "fuzz.h"
 
 #include "base/vector.h"
-#include "view/view_options.h"
-#include "output/script_fields.h"
+#include "output/output.h"
 #include "tally/perf_event.h"
+#include "view/view.h"
 
 #include <stdlib.h>
 #include <string.h>

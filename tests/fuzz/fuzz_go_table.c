@@ -2,7 +2,7 @@
  * the end are trees of inlined functions. */
 #include "fuzz.h"
 
-#include "symbol/go_table.h"
+#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>

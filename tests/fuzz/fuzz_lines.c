@@ -5,8 +5,7 @@
  * below 4 GiB count as code. */
 #include "fuzz.h"
 
-#include "symbol/lines_cache.h"
-#include "symbol/lines_unit.h"
+#include "symbol/lines_internal.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,7 @@
 /* An ELF file of any bytes: reads all parts that tally uses, and every byte that they return. */
 #include "fuzz.h"
 
-#include "object/module.h"
 #include "object/object.h"
-#include "object/search.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>

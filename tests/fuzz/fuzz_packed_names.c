@@ -7,12 +7,10 @@
 #include "fuzz.h"
 
 #include "base/reader.h"
-#include "perfdata/own_feature.h"
-#include "naming/packed_jits.h"
-#include "naming/packed_code.h"
-#include "naming/packed_stacks.h"
+#include "naming/packed.h"
+#include "perfdata/perfdata.h"
 #include "symbol/jit_dump.h"
-#include "task/tasks.h"
+#include "task/task.h"
 
 #include <limits.h>
 #include <stdlib.h>

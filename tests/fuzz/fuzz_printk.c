@@ -1,7 +1,7 @@
 /* printk_formats: each format is found by its address, and by no other. */
 #include "fuzz.h"
 
-#include "tracepoint/printk.h"
+#include "tracepoint/tracepoint.h"
 
 #include <stdlib.h>
 #include <string.h>

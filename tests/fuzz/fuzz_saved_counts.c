@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/arena.h"
-#include "counts/saved_counts.h"
+#include "counts/counts.h"
 
 #include <math.h>
 #include <stdint.h>

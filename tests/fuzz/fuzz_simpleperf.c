@@ -1,7 +1,7 @@
 /* simpleperf's section of symbols, from any bytes. */
 #include "fuzz.h"
 
-#include "symbol/simpleperf_symbols.h"
+#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/vector.h"
 #include "flamegraph/flamegraph.h"
-#include "output/folded.h"
+#include "output/output.h"
 #include "profile/stacks.h"
 
 #include <stdlib.h>

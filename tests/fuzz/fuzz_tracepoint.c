@@ -2,7 +2,7 @@
  * serves as the event. */
 #include "fuzz.h"
 
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,7 @@
 #include "fuzz.h"
 
 #include "unwind/unwind.h"
-#include "unwind/unwind_machine.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 #include "../unit/unwind_ways.h"
 

@@ -20,7 +20,7 @@
 #include "base/vector.h"
 #include "browse/browse.h"
 #include "command/command.h"
-#include "output/diff_view.h"
+#include "output/output.h"
 #include "profile/profile.h"
 
 #include <errno.h>

@@ -11,7 +11,6 @@
 
 #include "object/object.h"
 #include "symbol/symbol.h"
-#include "unwind/code_frame.h"
 #include "unwind/unwind.h"
 
 #include "../unit/unwind_ways.h"

@@ -5,8 +5,8 @@
  * their ids, records, table of feature sections, mark of tally's section, feature sections. */
 #include "mutate.h"
 
-#include "perfdata/disk.h"
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

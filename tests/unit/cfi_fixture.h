@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 /* Addresses: the section is at SECTION, its functions at CODE and above. */
 enum { SECTION = 0x100000, CODE = 0x1000, RBX = 3, RSI = 4, R12 = 12 };

@@ -4,8 +4,7 @@
 #define TALLY_TESTS_DWFL_ORACLE_H
 
 #include "object/object.h"
-#include "task/objects.h"
-#include "task/tasks.h"
+#include "task/task.h"
 #include "unwind/unwind.h"
 
 #include <elfutils/libdwfl.h>

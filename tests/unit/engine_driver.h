@@ -5,7 +5,7 @@
 
 #include "engine_fixture.h"
 
-#include "abi/record.h"
+#include "abi/abi.h"
 
 enum { DRIVER_EVENTS = 16, DRIVER_RING_PAGES = 64, DRIVER_RECORDS = 4096 };
 

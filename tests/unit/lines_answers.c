@@ -7,7 +7,6 @@
  * that has no code.) */
 #include "object/cache.h"
 #include "object/object.h"
-#include "object/search.h"
 #include "symbol/lines.h"
 
 #include <dwarf.h>

@@ -3,7 +3,6 @@
 #define TALLY_TEST_PERFDATA_FIXTURE_H
 
 #include "base/buffer.h"
-#include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #ifndef TALLY_TEST_PERFDATA_WALK_H
 #define TALLY_TEST_PERFDATA_WALK_H
 
-#include "perfdata/order.h"
 #include "perfdata/perfdata.h"
 
 #include <stdlib.h>

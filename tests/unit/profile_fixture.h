@@ -7,7 +7,7 @@
 #define TALLY_TEST_PROFILE_FIXTURE_H
 
 #include "base/buffer.h"
-#include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 #include "profile/profile.h"
 
 #include <fcntl.h>

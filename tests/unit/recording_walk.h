@@ -3,12 +3,9 @@
 #define TALLY_TEST_RECORDING_WALK_H
 
 #include "base/json.h"
-#include "output/recording_header.h"
-#include "output/report_text.h"
-#include "output/script_events.h"
-#include "output/script_text.h"
+#include "output/output.h"
 #include "profile/profile.h"
-#include "report/report_model.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

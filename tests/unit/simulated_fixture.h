@@ -5,9 +5,9 @@
 
 #include "test.h"
 
-#include "abi/record.h"
+#include "abi/abi.h"
+#include "provider/provider_internal.h"
 #include "provider/simulated.h"
-#include "provider/simulated_state.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

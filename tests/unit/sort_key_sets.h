@@ -4,7 +4,7 @@
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 
-#include "profile/sort_keys.h"
+#include "profile/profile.h"
 
 enum {
 	FACTS = TALLY_SORT_FRAMES_START - TALLY_SORT_BRANCHES_START,

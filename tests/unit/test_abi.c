@@ -1,8 +1,7 @@
 #include "random.h"
 #include "test.h"
 
-#include "abi/byte_swap.h"
-#include "abi/record.h"
+#include "abi/abi.h"
 
 #include <errno.h>
 

@@ -2,8 +2,8 @@
  * recordings. */
 #include "test.h"
 
-#include "profile/call_tree.h"
-#include "profile/chain_table.h"
+#include "profile/profile_internal.h"
+#include "profile/stacks.h"
 #include "random_recording.h"
 #include "reference_report.h"
 #include "sort_key_sets.h"

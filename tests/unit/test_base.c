@@ -10,7 +10,7 @@
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "recording/time_ranges.h"
+#include "recording/recording_internal.h"
 
 #include <fcntl.h>
 

@@ -2,10 +2,8 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "machine/sysfs.h"
-#include "machine/tracefs.h"
-#include "provider/advice.h"
-#include "provider/kernel_catalogue.h"
+#include "machine/machine.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* Which instruction a late sample is charged to (unwind/code_cause.h). */
+/* Which instruction a late sample is charged to (unwind/unwind.h). */
 #include "test.h"
 
-#include "unwind/code_cause.h"
+#include "unwind/unwind.h"
 
 #include <elf.h>
 

@@ -1,8 +1,8 @@
 /* Frames recognized by a function's end, or by the beginning of a method that HotSpot compiled
- * (unwind/code_frame.h). */
+ * (unwind/unwind.h). */
 #include "test.h"
 
-#include "unwind/code_frame.h"
+#include "unwind/unwind.h"
 
 #define CODE(text) (const uint8_t *)(text), sizeof(text) - 1
 

@@ -4,10 +4,9 @@
 #include "test.h"
 
 #include "object/object.h"
-#include "symbol/disassembler.h"
-#include "unwind/code_starts.h"
+#include "symbol/symbol.h"
 #include "unwind/code_walk.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Comparing two series with tally compare: the arithmetic against published tables, conditions,
  * saved files. */
 #include "base/arena.h"
-#include "counts/saved_counts.h"
+#include "counts/counts.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Containers and services by name, in folders that look like cgroup hierarchies. */
 #include "test.h"
 
-#include "session/container_processes.h"
+#include "session/session_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

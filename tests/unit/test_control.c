@@ -2,8 +2,7 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "session/cgroup.h"
-#include "session/control_fifo.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Comparing two sides with tally diff: intervals against simulated truth, what counts as chance,
  * and which functions match. */
-#include "diff/diff_model.h"
+#include "diff/diff.h"
 
 #include <math.h>
 #include <setjmp.h>

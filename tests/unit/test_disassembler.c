@@ -1,7 +1,7 @@
-/* Disassembles code of several machines into text and targets (symbol/disassembler.h), and reads
- * the kernel's memory (object/kcore.h). */
-#include "object/kcore.h"
-#include "symbol/disassembler.h"
+/* Disassembles code of several machines into text and targets (symbol/symbol.h), and reads
+ * the kernel's memory (object/object.h). */
+#include "object/object.h"
+#include "symbol/symbol.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* A recorder's memory of tasks: ended tasks are forgotten, but not too early, and their successors
  * with the same number are not. */
-#include "task/endings.h"
 #include "task/jit.h"
+#include "task/task.h"
 #include "test.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "shop_fixture.h"
 
 #include "base/buffer.h"
-#include "tracepoint/print.h"
+#include "tracepoint/tracepoint.h"
 
 void shop_order_from_cpp(uint64_t id); /* targets/shop_use.cpp */
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "../event_fixture.h"
-#include "output/event_list.h"
+#include "output/output.h"
 
 static const char format[] =
 	"name: sched_switch\nID: 316\nformat:\n"

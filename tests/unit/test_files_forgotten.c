@@ -1,8 +1,7 @@
 /* A recorder's memory of files: beyond a limit, it forgets files that no process maps any more, and
  * nothing else. */
 #include "object_fixture.h"
-#include "task/endings.h"
-#include "task/objects.h"
+#include "task/task.h"
 
 #include <string.h>
 

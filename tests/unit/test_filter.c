@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 #include "filter/filter.h"
 #include "tally/perf_event.h"
-#include "tracepoint/format.h"
+#include "tracepoint/tracepoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

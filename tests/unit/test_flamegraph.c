@@ -3,8 +3,7 @@
 #include "base/vector.h"
 #include "flamegraph/flamegraph.h"
 #include "flamegraph/flamegraph_internal.h"
-#include "output/flamegraph_text.h"
-#include "output/function_name.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <math.h>

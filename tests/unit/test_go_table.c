@@ -4,7 +4,6 @@
 #include "object_fixture.h"
 #include "random.h"
 
-#include "symbol/go_table.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>

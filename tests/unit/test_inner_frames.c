@@ -3,7 +3,7 @@
  * CPython's trampolines and of small JITs. */
 #include "test.h"
 
-#include "task/made_code.h"
+#include "task/jit.h"
 #include "task/user_stack.h"
 
 #include <errno.h>

@@ -9,9 +9,8 @@
 #include "base/number_text.h"
 #include "base/threads.h"
 #include "base/unpack.h"
-#include "naming/packed_names.h"
-#include "naming/packed_stacks.h"
-#include "perfdata/own_feature.h"
+#include "naming/packed.h"
+#include "perfdata/perfdata.h"
 #include "symbol/jit_dump.h"
 
 #include <errno.h>

@@ -3,9 +3,8 @@
 #include "object/cache.h"
 #include "object/object.h"
 #include "symbol/lines.h"
-#include "symbol/lines_cache.h"
-#include "symbol/lines_unit.h"
-#include "symbol/nested_ranges.h"
+#include "symbol/lines_internal.h"
+#include "symbol/symbol_internal.h"
 
 #include <dwarf.h>
 #include <errno.h>

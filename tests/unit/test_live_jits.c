@@ -1,11 +1,9 @@
 /* Stacks through code that a JIT made, by the rules in the dump that it writes
- * (task/live_jits.h). */
+ * (task/jit.h). */
 #include "test.h"
 
 #include "jit_dump_maker.h"
 #include "task/jit.h"
-#include "task/live_jits.h"
-#include "task/made_code.h"
 #include "task/user_stack.h"
 
 #include <errno.h>

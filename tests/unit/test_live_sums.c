@@ -1,8 +1,8 @@
 /* Samples that fade: the sums that `tally top` shows. */
 #include "test.h"
 
-#include "report/live_sums.h"
-#include "task/tasks.h"
+#include "report/report.h"
+#include "task/task.h"
 
 static struct tally_tasks tasks;
 static struct tally_names names;

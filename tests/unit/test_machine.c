@@ -1,11 +1,7 @@
 #include "test.h"
 
 #include "base/vector.h"
-#include "machine/bpf_codes.h"
-#include "machine/cpu.h"
-#include "machine/finding.h"
-#include "machine/limits.h"
-#include "machine/procfs.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <sys/mman.h>

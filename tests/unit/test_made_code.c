@@ -1,7 +1,7 @@
-/* Code that a process makes, read while it is recorded (task/made_code.h). */
+/* Code that a process makes, read while it is recorded (task/jit.h). */
 #include "test.h"
 
-#include "task/made_code.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <stdbool.h>

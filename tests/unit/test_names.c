@@ -1,9 +1,7 @@
 #include "test.h"
 
-#include "naming/jit_names.h"
-#include "naming/name_tables.h"
-#include "naming/names.h"
-#include "naming/text_pokes.h"
+#include "naming/naming.h"
+#include "naming/naming_internal.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
 

@@ -4,10 +4,8 @@
 #include "random.h"
 
 #include "base/buffer.h"
-#include "object/module.h"
-#include "object/object.h"
-#include "object/search.h"
 #include "base/unpack.h"
+#include "object/object.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Files in a long recording: the least recently used are closed, and opened again when needed. */
 #include "object_fixture.h"
-#include "task/objects.h"
+#include "task/task.h"
 
 #include <string.h>
 

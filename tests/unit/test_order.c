@@ -5,8 +5,8 @@
 
 #include "base/buffer.h"
 #include "order_oracle.h"
-#include "perfdata/order.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata.h"
+#include "perfdata/perfdata_internal.h"
 #include "random.h"
 
 #include <fcntl.h>

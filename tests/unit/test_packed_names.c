@@ -1,11 +1,8 @@
 #include "test.h"
 
-#include "perfdata/graft.h"
-#include "perfdata/own_feature.h"
+#include "naming/packed.h"
+#include "perfdata/perfdata.h"
 #include "perfdata_fixture.h"
-#include "naming/packed_code.h"
-#include "naming/packed_jits.h"
-#include "naming/packed_stacks.h"
 #include "symbol/jit_dump.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "profile/hot_functions.h"
-#include "recording/sample_filter.h"
+#include "profile/profile.h"
+#include "recording/recording.h"
 
 #include "profile_fixture.h"
 

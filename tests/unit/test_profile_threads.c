@@ -1,7 +1,7 @@
 /* Two threads read long recordings, with the same result as one. */
 #include "test.h"
 
-#include "profile/chain_table.h"
+#include "profile/profile_internal.h"
 #include "random_recording.h"
 
 enum { RECORDINGS = 12, SAMPLES = 3600 };

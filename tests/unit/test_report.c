@@ -1,10 +1,9 @@
 #include "test.h"
 
-#include "output/fit_text.h"
-#include "output/report_cells.h"
-#include "output/report_text.h"
-#include "report/report_model.h"
+#include "output/output.h"
+#include "output/output_text.h"
 #include "profile_fixture.h"
+#include "report/report.h"
 #include "sort_key_sets.h"
 
 static struct profile_fixture fixture;

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/digits.h"
-#include "output/frame_lines.h"
-#include "output/script_text.h"
+#include "output/output.h"
+#include "output/output_internal.h"
 #include "profile_fixture.h"
 #include "random.h"
 

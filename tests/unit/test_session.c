@@ -1,7 +1,6 @@
 #include "test.h"
 
-#include "session/spawn.h"
-#include "session/target.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  * is known. */
 #include "test.h"
 
-#include "profile/share_error.h"
+#include "profile/profile.h"
 
 #include <math.h>
 #include <stdbool.h>

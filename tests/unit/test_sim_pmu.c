@@ -2,7 +2,7 @@
  * counters, the state at an interrupt, chains of 32-bit counters, widths. */
 #include "test.h"
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "sim/sim.h"
 #include "sim/sim_state.h"
 

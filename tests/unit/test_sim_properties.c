@@ -2,7 +2,7 @@
  * events' counts, on random machines, tasks and events, by seed. */
 #include "test.h"
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "sim/sim.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "test.h"
 
-#include "output/folded.h"
-#include "profile/perf_script_line.h"
+#include "output/output.h"
+#include "profile/profile_internal.h"
 #include "profile/stacks.h"
 
 static const struct tally_folded_options plain;

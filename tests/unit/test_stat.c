@@ -1,10 +1,10 @@
 /* `stat` with scripted counts: cases that this machine's PMU, or its lack of one, can't show. */
 #include "test.h"
 
-#include "event/event.h"
-#include "stat/stat_view.h"
-#include "provider/scripted.h"
 #include "counting/stat_run.h"
+#include "event/event.h"
+#include "provider/scripted.h"
+#include "stat/stat.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,7 +5,6 @@
 
 #include "base/buffer.h"
 #include "object/object.h"
-#include "object/search.h"
 #include "symbol/symbol.h"
 
 #include <errno.h>

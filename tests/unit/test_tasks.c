@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "task/tasks.h"
+#include "task/task.h"
 
 #include <malloc.h>
 #include <sys/mman.h>

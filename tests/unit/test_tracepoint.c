@@ -2,9 +2,8 @@
 #include "test.h"
 
 #include "base/buffer.h"
-#include "tracepoint/print.h"
-#include "tracepoint/print_program.h"
-#include "tracepoint/printk.h"
+#include "tracepoint/tracepoint.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,6 @@
 #include "cfi_fixture.h"
 
 #include "object/object.h"
-#include "unwind/code_frame.h"
 #include "unwind/unwind.h"
 #include "unwind_ways.h"
 

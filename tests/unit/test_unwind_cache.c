@@ -1,9 +1,9 @@
-/* The cache of rules returns the rule of exactly the address (unwind/unwind_cache.h), whatever was
+/* The cache of rules returns the rule of exactly the address (unwind/unwind_internal.h), whatever was
  * entered and pushed out.  The test compares with artificial code in which each address has a known
  * rule. */
 #include "test.h"
 
-#include "unwind/unwind_cache.h"
+#include "unwind/unwind_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "unwind/unwind.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 #include "object_fixture.h"
 #include "unwind_ways.h"

@@ -6,8 +6,7 @@
 #include "test.h"
 
 #include "object/object.h"
-#include "unwind/unwind_machine.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 #include "unwind_ways.h"
 
 #include <dwarf.h>

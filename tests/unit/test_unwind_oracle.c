@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "object/object.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 #include "unwind_ways.h"
 
 #include <elfutils/libdwfl.h>

@@ -2,8 +2,7 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "provider/kernel_catalogue.h"
-#include "provider/vendor_events.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

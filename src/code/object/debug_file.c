@@ -1,10 +1,9 @@
 /* Finds separate debug files, in the places that gdb's manual lists ("Debugging Information in
  * Separate Files"). */
-#include "object/object.h"
-#include "object/search.h"
 #include "base/environment.h"
 #include "base/input_limits.h"
 #include "base/unpack.h"
+#include "object/object.h"
 
 #include <errno.h>
 #include <fcntl.h>

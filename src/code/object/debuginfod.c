@@ -1,7 +1,7 @@
 /* Calls libdebuginfod, whose settings go through the environment.  A server may send without end,
  * so two limits act during a fetch: the progress callback counts received bytes, and RLIMIT_FSIZE
  * stops the written file. */
-#include "object/debuginfod.h"
+#include "object/object.h"
 
 #include "base/environment.h"
 #include "base/input_limits.h"

@@ -1,7 +1,7 @@
 /* The tables that PT_DYNAMIC leads to.  A program loader needs them, so they are there even when
  * the section headers were stripped.  PT_DYNAMIC does not tell how many symbols there are; the hash
  * table for look-ups does. */
-#include "object/dynamic.h"
+#include "object/object.h"
 
 #include "base/reader.h"
 

@@ -1,6 +1,6 @@
 /* Opens the core file for each read, and searches its program headers for the segment that holds
  * all requested bytes. */
-#include "object/kcore.h"
+#include "object/object.h"
 
 #include <elf.h>
 #include <errno.h>

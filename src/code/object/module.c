@@ -11,10 +11,9 @@
  * Code without an address (.init, which the kernel frees once the module has started) is no code in
  * the copy, and its symbols belong to no section.
  */
-#include "object/module.h"
+#include "object/object.h"
 
 #include "base/buffer.h"
-#include "object/search.h"
 #include "base/input_limits.h"
 #include "base/unpack.h"
 

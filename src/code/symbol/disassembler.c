@@ -10,7 +10,7 @@
  * address and gives no name.  So the address is printed as a number, at the end of the text, where
  * a view can put the name that it has.  The targets for x86 and ARM ask; other targets print
  * relative numbers, which are parsed from the text. */
-#include "symbol/disassembler.h"
+#include "symbol/symbol.h"
 
 #include "base/environment.h"
 #include "base/loaded.h"

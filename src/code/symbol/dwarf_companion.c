@@ -1,6 +1,6 @@
 /* Packages come first, then .dwo files, then dwz's common file.  The last two are tried in several
  * folders: files may have been moved together, or opened through a symbolic link. */
-#include "symbol/dwarf_companion.h"
+#include "symbol/lines_internal.h"
 
 #include "object/object.h"
 

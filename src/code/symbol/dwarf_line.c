@@ -3,7 +3,7 @@
  *
  * Rows that repeat the previous line are left out; the last of several rows at one address is kept,
  * because a lookup takes the last row at or before an address. */
-#include "symbol/dwarf_line.h"
+#include "symbol/lines_internal.h"
 
 #include <dwarf.h>
 #include <errno.h>

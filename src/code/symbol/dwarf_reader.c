@@ -1,5 +1,5 @@
 /* Values of attributes: skips them, reads them, and interprets them in their unit. */
-#include "symbol/dwarf_reader.h"
+#include "symbol/lines_internal.h"
 
 #include "base/input_limits.h"
 #include "object/object.h"

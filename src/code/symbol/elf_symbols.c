@@ -1,13 +1,12 @@
 /* Reads the symbols of an ELF object: .symtab, or else Go's table, then .dynsym and the PLT.  A
  * filter chooses functions or variables, partly by the section that a symbol is in.  Most names
  * stay in the object's bytes, so the finished table holds references to the objects. */
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include "base/binary_search.h"
 #include "base/reader.h"
-#include "object/dynamic.h"
 #include "object/object.h"
-#include "symbol/go_table.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <gelf.h>

@@ -7,8 +7,8 @@
  * relocations only.
  */
 #include "base/reader.h"
-#include "object/dynamic.h"
-#include "symbol/go_table.h"
+#include "object/object.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <gelf.h>

@@ -10,7 +10,7 @@
  *     1.18  addresses are 32-bit offsets from the program's first function
  *     1.20  a function's data have the line where it begins; inlined calls have another format
  */
-#include "symbol/go_table.h"
+#include "symbol/symbol.h"
 
 #include "base/binary_search.h"
 #include "base/reader.h"

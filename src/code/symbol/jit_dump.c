@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * addresses is an error, because the kernel hides them from users without privileges. */
 #include "base/digits.h"
 #include "base/vector.h"
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include <errno.h>
 #include <string.h>

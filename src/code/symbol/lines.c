@@ -13,9 +13,8 @@
 #include "base/threads.h"
 #include "object/cache.h"
 #include "object/object.h"
-#include "symbol/go_table.h"
-#include "symbol/lines_cache.h"
-#include "symbol/lines_unit.h"
+#include "symbol/lines_internal.h"
+#include "symbol/symbol.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -46,7 +45,7 @@ struct tally_lines {
 	/* The file, once a unit must be compiled. */
 	bool is_open;
 	struct tally_dwarf_file file; /* has `unit_count` units */
-	/* What compiling may still cost (dwarf_reader.h).  Each of several threads may use all of
+	/* What compiling may still cost (lines_internal.h).  Each of several threads may use all of
 	 * it; the least that is left counts. */
 	_Atomic uint64_t budget;
 	struct tally_lines_program program;

@@ -1,7 +1,7 @@
 /* A blob is a header, units, an index of addresses, the offsets of the units, and strings.  Each
  * part begins at a multiple of 8 bytes, so that it can be used in place.  The writer fills in the
  * header last. */
-#include "symbol/lines_cache.h"
+#include "symbol/lines_internal.h"
 
 #include "base/map.h"
 #include "base/strings.h"

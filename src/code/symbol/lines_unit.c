@@ -1,9 +1,8 @@
 /* Compiles a unit: packs its line table and its functions. */
-#include "symbol/lines_unit.h"
+#include "symbol/lines_internal.h"
 
 #include "base/binary_search.h"
 #include "object/object.h"
-#include "symbol/lines_cache.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Sorts the ranges, then sweeps over their starts with a stack of open ranges.  Each start and each
  * end adds an item to the list. */
-#include "symbol/nested_ranges.h"
+#include "symbol/symbol_internal.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  * those that cover the current address, the latest on top.
  */
 #include "base/digits.h"
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

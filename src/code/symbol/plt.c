@@ -7,7 +7,7 @@
  * may push the number of its relocation instead (the first half of -z ibtplt's), which names it as
  * well.
  */
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include "base/binary_search.h"
 #include "base/map.h"

@@ -1,9 +1,9 @@
 /* One function takes the next file of the section; another makes a table of that file's symbols.
  * So the symbols of a file stay unread until its table is needed. */
-#include "symbol/simpleperf_symbols.h"
+#include "symbol/symbol.h"
 
 #include "base/reader.h"
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include <errno.h>
 

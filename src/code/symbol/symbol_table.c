@@ -7,7 +7,7 @@
  * few steps outwards.  A second index (`jump`) skips many steps at once, so that even symbols that
  * nest a million deep take some twenty (Myers 1983, "An applicative random-access stack").
  */
-#include "symbol/symbol_table.h"
+#include "symbol/symbol_internal.h"
 
 #include "base/binary_search.h"
 #include "base/buffer.h"

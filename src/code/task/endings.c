@@ -1,7 +1,7 @@
 /* Counts the living threads of each process from FORK and EXIT records.  Ended tasks wait in a
  * queue; a later record of such a task removes it from `pending`, and its entry in the queue is
  * then ignored. */
-#include "task/endings.h"
+#include "task/task.h"
 
 #include "base/vector.h"
 

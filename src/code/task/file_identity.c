@@ -1,6 +1,6 @@
 /* Compares the build-id if the record has one, otherwise inodes and their generations.  Without a
  * build-id, the file's times and the place of its code must fit, too. */
-#include "task/file_identity.h"
+#include "task/task.h"
 
 const char *tally_file_difference(enum tally_file_identity identity)
 {

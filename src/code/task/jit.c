@@ -8,7 +8,7 @@
 #include "base/input_limits.h"
 #include "base/terminal.h"
 #include "base/vector.h"
-#include "machine/procfs.h"
+#include "machine/machine.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>

@@ -1,3 +1,20 @@
+/* Code that programs make at run time: dumps, perf maps, and code read from the process. */
+#ifndef TALLY_TASK_JIT_H
+#define TALLY_TASK_JIT_H
+
+#include "base/buffer.h"
+#include "symbol/jit_dump.h"
+#include "task/task.h"
+#include "unwind/unwind.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_code_memo;
+struct tally_live_jits;
+struct tally_made_code;
+struct tally_unwind_table;
+
 /* The code that JITs made in the recorded processes, when they left a dump of it (jit-PID.dump).
  *
  * A process maps its dump executable so that recordings mention it.  From then on, the contents of
@@ -7,13 +24,6 @@
  * A forked child runs its parent's code until it makes its own, which a dump of its own describes.
  * What the parent's JIT makes later is not in the child's memory.
  */
-#ifndef TALLY_TASK_JIT_H
-#define TALLY_TASK_JIT_H
-
-#include "symbol/jit_dump.h"
-#include "task/tasks.h"
-
-struct tally_unwind_table;
 
 struct tally_jit {
 	uint32_t pid, file; /* `file`: the dump's index in the tasks' files */
@@ -126,5 +136,133 @@ int tally_jit_files_record(struct tally_jit_files *files, const struct tally_rec
 /* Returns the dump's descriptor, or -1. */
 int tally_jit_files_find(const struct tally_jit_files *files, const struct tally_record_mmap *mmap);
 void tally_jit_files_release(struct tally_jit_files *files);
+
+/* The dumps that JITs write while they are recorded: rules to unwind their code by.
+ *
+ * Dumps are found by MMAP records, and read as they grow, a bounded piece in each pass
+ * over the rings, when a sample of their process comes.  Names and lines are read afterwards, from
+ * the whole dump.  Not thread-safe.
+ */
+
+struct tally_live_jits *tally_live_jits_new(void);       /* NULL: no memory */
+void tally_live_jits_free(struct tally_live_jits *jits); /* NULL is fine */
+
+/* Takes each record, after the tasks have: opens the dump that it names, and forgets those
+ * of a process that runs another program. */
+void tally_live_jits_record(struct tally_live_jits *jits, const struct tally_record *record);
+
+/* A new pass over the rings begins.  Forgets the dumps of processes that the tasks have
+ * forgotten. */
+void tally_live_jits_pass(struct tally_live_jits *jits, const struct tally_tasks *tasks);
+
+/* Reads what the process's dumps have grown by since the last pass.  New code gives the process's
+ * mappings a new generation. */
+void tally_live_jits_look(struct tally_live_jits *jits, struct tally_tasks *tasks, uint32_t pid);
+
+/* Returns true when the process has a dump. */
+bool tally_live_jits_has(const struct tally_live_jits *jits, uint32_t pid);
+
+struct tally_live_rules {
+	struct tally_unwind_table *table; /* until the next tally_live_jits_look() or _see() */
+	uint64_t address;                 /* in the table */
+	/* The code behind the address as the dump has it.  The caller compares: the JIT may have
+	 * replaced the code without having written that yet. */
+	uint8_t code[8];
+	size_t code_size;
+};
+
+/* Finds the rules for an address of the process at a time (CLOCK_MONOTONIC; UINT64_MAX: now).
+ * Returns false when no dump has rules for it that make sense. */
+bool tally_live_jits_find(struct tally_live_jits *jits, uint32_t pid, uint64_t address,
+			  uint64_t time_ns, struct tally_live_rules *out);
+
+/* Code that processes made at run time, read from their memory while they are recorded.
+ *
+ * Code without a file has no unwind rules, but its instructions tell enough (unwind/unwind.h).
+ * Pages are kept until the next pass over the rings, and replaced code is read again after that.
+ * Not thread-safe.
+ */
+
+/* `read` works like process_vm_readv(2) for one piece: it returns the bytes read from `address` on,
+ * possibly fewer than `size`, or -errno.  Returns NULL without memory. */
+struct tally_made_code *tally_made_code_new(long (*read)(void *context, uint32_t pid,
+							 uint64_t address, void *out, size_t size),
+					    void *context);
+void tally_made_code_free(struct tally_made_code *code); /* accepts NULL */
+
+/* Returns a memo of the frames found in code, or NULL: it is optional.  It is cleared from time to
+ * time. */
+struct tally_code_memo *tally_made_code_memo(struct tally_made_code *code);
+
+/* Forgets the pages. */
+void tally_made_code_pass(struct tally_made_code *code);
+
+/* Copies bytes of a process's memory.  Returns how many, from `address` on. */
+size_t tally_made_code_read(struct tally_made_code *code, uint32_t pid, uint64_t address, void *out,
+			    size_t size);
+
+/* Holds the perf maps of recorded processes open.
+ *
+ * A map may be missing by the time names are needed: its process deletes it at the end, a
+ * container's file system vanishes with the container, or a runtime replaces the map (by renaming)
+ * and so drops the old one's lines.  An open file survives all of these.  So the recorder opens
+ * maps early: it looks for them when a process maps executable memory without a file.  The map is
+ * read later, when names are needed; an open descriptor also gives the lines written since.
+ *
+ * When code replaces other code, the later line is right from then on.  But runtimes make code
+ * while they end, over code that was hot until then.  So lines of the last moments don't replace
+ * the names before them.
+ *
+ * At most 256 maps are held, eight per process.  For others, only the file at their path in the end
+ * is read.  Not thread-safe.
+ */
+
+enum { TALLY_PERF_MAPS_OF_PROCESS = 8 };
+
+struct tally_perf_map_watch {
+	uint32_t pid;
+	uint32_t count;
+	int fds[TALLY_PERF_MAPS_OF_PROCESS]; /* oldest first */
+	uint64_t seen[2]; /* bytes of the newest map at the last look but one, and at the last */
+	bool has_ended;
+	/* size of the newest map when the leader ended; if it grows, threads still run */
+	uint64_t ended_size;
+	uint64_t next_ns, pause_ns; /* time of the next look, and the pause after it */
+};
+
+/* Zero-initialised is empty. */
+struct tally_perf_maps {
+	struct { struct tally_perf_map_watch *items; size_t count, capacity; } watches;
+	struct tally_map of_process; /* pid → watch */
+	size_t held;
+	uint64_t next_ns;  /* no watch is due before this time */
+	uint64_t began_ns; /* when the first record was taken, CLOCK_REALTIME */
+};
+
+/* Takes MMAP, FORK and EXIT records, after the tasks did.  Returns 0 or -ENOMEM. */
+int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks,
+			   const struct tally_record *record);
+
+/* Looks for the maps of processes that are due, or of all living ones (`last`). */
+void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool last);
+
+/* Appends the held maps of a process, oldest first.  In the newest map, the lines of the last
+ * moments (since the last look but one) come before the others.  Readers let later lines win, so
+ * the older lines keep their names.  Returns 1; 0 when no map is held; -errno: -EFBIG if a map has
+ * more than `maximum` bytes. */
+int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out,
+			 size_t maximum);
+
+void tally_perf_maps_release(struct tally_perf_maps *maps);
+
+/* Returns when a living process began, CLOCK_REALTIME, to a second; 0: it has ended. */
+uint64_t tally_process_start_ns(uint32_t pid);
+
+/* A process's perf map: /tmp/perf-PID.map, with /tmp and the pid as the process sees them. */
+
+/* Opens the map.  Returns a descriptor; -ENOENT, also when the map was last written before the
+ * process began; -EPERM when the map must not be believed.  When the process has ended, its start
+ * is unknown: then the map must be younger than not_before_ns (CLOCK_REALTIME; 0: any age). */
+int tally_perf_map_open(uint32_t pid, uint64_t not_before_ns);
 
 #endif

@@ -1,9 +1,8 @@
 /* Looks for the file in four places: at its path, in the process's map_files, below its root, and
  * at its exe link.  How much proof a file needs depends on the place where it was found. */
-#include "task/live_file.h"
+#include "task/task.h"
 
-#include "machine/procfs.h"
-#include "task/file_identity.h"
+#include "machine/machine.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -7,12 +7,11 @@
  * The unwinder remembers none of these answers (is_brief): samples come CPU by CPU, not in order of
  * time, and a place holds from its time on.
  */
-#include "task/live_jits.h"
+#include "task/jit.h"
 
 #include "base/buffer.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "task/jit.h"
 
 #include <stdlib.h>
 #include <string.h>

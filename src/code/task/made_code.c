@@ -1,8 +1,8 @@
 /* A direct-mapped cache of pages of other processes' memory.  Each pass reads a page anew on its
  * first use; if that fails because the process has ended, the old content stays. */
-#include "task/made_code.h"
+#include "task/jit.h"
 
-#include "unwind/code_frame.h"
+#include "unwind/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>

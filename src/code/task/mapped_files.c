@@ -1,7 +1,7 @@
 /* Turns records of mappings into files, and interns these by a hash of all that identifies them.
  * The rest of the file forgets files: it chooses them, makes new tables for the others, and then
  * replaces the old tables. */
-#include "task/mapped_files.h"
+#include "task/task.h"
 
 #include "base/vector.h"
 

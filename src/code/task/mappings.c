@@ -11,7 +11,7 @@
  *
  * Each change first makes sure that enough nodes are free, so that it can't fail halfway.
  */
-#include "task/mappings.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* One entry for each mapped file, by its number; the object is opened on first use.  In order:
  * files opened while recording, files of a finished recording, files that the recorder or
  * debuginfod provides, unwind rules, and limits on memory. */
-#include "task/objects.h"
+#include "task/task.h"
 
 #include "base/vector.h"
-#include "task/made_code.h"
-#include "task/mapped_files.h"
 #include "symbol/symbol.h"
+#include "task/jit.h"
 #include "unwind/unwind.h"
 
 #include <elf.h>

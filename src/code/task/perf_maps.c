@@ -2,11 +2,11 @@
  * less often: the pause grows from 50 ms to two seconds, until the process makes more code.  A map
  * that is held is checked in the same way, because it may be replaced.  A process that ends without
  * a map is forgotten. */
-#include "task/perf_maps.h"
+#include "task/jit.h"
 
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "machine/procfs.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

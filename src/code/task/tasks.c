@@ -1,12 +1,11 @@
 /* Applies one record at a time to tables of processes and threads, which are indexed by id.  Most
  * of the work is with mappings: a process may copy its code to other memory, or inherit made code,
  * and names must still be found. */
-#include "task/tasks.h"
+#include "task/task.h"
 
 #include "base/binary_search.h"
 #include "base/vector.h"
 #include "task/jit.h"
-#include "task/mapped_files.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
 #include "task/user_stack.h"
 
 #include "task/jit.h"
-#include "task/live_jits.h"
-#include "task/made_code.h"
 
 #include <string.h>
 #include <time.h>

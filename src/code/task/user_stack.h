@@ -2,8 +2,7 @@
 #ifndef TALLY_TASK_USER_STACK_H
 #define TALLY_TASK_USER_STACK_H
 
-#include "task/objects.h"
-#include "task/tasks.h"
+#include "task/task.h"
 #include "unwind/unwind.h"
 
 /* User frames kept of a stack: as many as fit in a record of 64 KiB beside the kernel's frames. */

@@ -1,9 +1,7 @@
 /* Decodes from the outside in: pointers, entries, CIEs, FDEs, and then instructions, which run
  * until a row is complete.  Limits on bytes and steps bound the time that a forged section can
  * cost. */
-#include "unwind/cfi.h"
-
-#include "unwind/unwind_machine.h"
+#include "unwind/unwind_internal.h"
 
 #include <string.h>
 

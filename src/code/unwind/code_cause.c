@@ -31,7 +31,7 @@
  * CPUs join a comparison and the conditional jump behind it.  Then no sample lies between them, and
  * the jump is charged for both; they nearly always have the same line.
  */
-#include "unwind/code_cause.h"
+#include "unwind/unwind.h"
 
 #include "unwind/code_walk.h"
 

@@ -31,7 +31,7 @@
  * The beginning of another function would give a wrong place.  So the caller of this module checks
  * that the place holds an address right behind a call (tally_code_ends_in_call()).
  */
-#include "unwind/code_frame.h"
+#include "unwind/unwind.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

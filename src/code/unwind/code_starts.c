@@ -16,8 +16,6 @@
  * that stays in a function (a conditional or a near one).  Behind a jump through a table these may
  * be cases of a switch.
  */
-#include "unwind/code_starts.h"
-
 #include "unwind/code_walk.h"
 
 #include <errno.h>

@@ -1,9 +1,15 @@
-/* x86-64: finds where a function without rules keeps its return address, by following its
- * instructions.  Pure. */
+/* Code, instruction by instruction: walks, and where instructions start. */
 #ifndef TALLY_UNWIND_CODE_WALK_H
 #define TALLY_UNWIND_CODE_WALK_H
 
-#include "unwind/code_frame.h"
+#include "unwind/unwind.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* x86-64: finds where a function without rules keeps its return address, by following its
+ * instructions.  Pure. */
 
 /* Returns the length of the instruction that `code` begins with, in bytes.  Returns 0 when it is
  * invalid, or longer than `size`. */
@@ -60,5 +66,30 @@ bool tally_code_ends_stack(const uint8_t *code, size_t size);
 /* True if the code leads from its first instruction to the one that holds the byte `at` (below
  * `size`), whatever it does to the stack.  Does not go on behind calls that may not return. */
 bool tally_code_leads_to(const uint8_t *code, size_t size, size_t at);
+
+/* x86-64: finds where functions begin in code without rules and symbols.  Pure. */
+
+/* A bit for each byte of code. */
+struct tally_code_starts {
+	uint64_t address; /* of the code's first byte */
+	size_t size;
+	uint64_t *bits;
+	uint64_t *likely; /* more bits, less certain; part of the same memory */
+};
+
+/* Reads the code once.  Returns 0 or -ENOMEM.  The caller releases *out. */
+int tally_code_starts_find(const uint8_t *code, size_t size, uint64_t address,
+			   struct tally_code_starts *out);
+void tally_code_starts_release(struct tally_code_starts *starts);
+
+/* Finds the last beginning up to an address, at most `reach` bytes before it.  *end is the next one
+ * behind it, at most 2 * `reach` bytes farther, or the code's end.  Returns false when there is
+ * none. */
+bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
+			      size_t reach, uint64_t *start, uint64_t *end);
+
+/* The same with likely beginnings: good for names, not for unwinding. */
+bool tally_code_starts_likely(const struct tally_code_starts *starts, uint64_t address,
+			      size_t reach, uint64_t *start, uint64_t *end);
 
 #endif

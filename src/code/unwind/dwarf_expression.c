@@ -8,7 +8,7 @@
  *
  * DWARF 5 section 2.5 defines the operations; 6.4.2 says which ones CFI may not use.
  */
-#include "unwind/cfi.h"
+#include "unwind/unwind_internal.h"
 
 /* An operand may be padded to any length, so steps alone don't bound the time: an expression has at
  * most BYTES_MAX bytes, and its jumps back repeat at most as many. */

@@ -1,6 +1,6 @@
 /* Uses the linker's table in place while it proves sound; the first contradiction replaces it by an
  * array of all functions in the section.  Look-ups serve both forms. */
-#include "unwind/function_index.h"
+#include "unwind/unwind_internal.h"
 
 #include "base/binary_search.h"
 

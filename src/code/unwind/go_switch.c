@@ -25,7 +25,7 @@
  * The copied stack is one of the two.  The other one's words come with the request, or the walk
  * ends with TALLY_UNWIND_TRUNCATED and tells where they are needed.
  */
-#include "unwind/unwind_walk.h"
+#include "unwind/unwind_internal.h"
 
 #include "object/object.h"
 

@@ -52,13 +52,12 @@
  *
  * Running a program for each frame takes a microsecond or two.  But programs are sampled at few
  * addresses, over and over.  So unwind_rule.c compiles the functions that are hit, and
- * unwind_cache.h remembers the rules of the code around each address.  A frame that was met before
+ * unwind_internal.h remembers the rules of the code around each address.  A frame that was met before
  * costs a look into the cache, an addition, and a load for each saved word.
  */
 #include "unwind/unwind.h"
 
-#include "unwind/unwind_cache.h"
-#include "unwind/unwind_chain.h"
+#include "unwind/unwind_internal.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Takes steps from code that has no rules: from the code itself, or by frame pointer. */
-#include "unwind/unwind_walk.h"
+#include "unwind/unwind_internal.h"
 
 #include "object/object.h"
-#include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
+#include "unwind/unwind.h"
 
 #include <string.h>
 

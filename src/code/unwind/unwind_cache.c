@@ -1,6 +1,6 @@
 /* Allocates the cache as one huge page, and packs new stretches into it, the newest one first.  The
  * header has the look-up, which is inlined. */
-#include "unwind/unwind_cache.h"
+#include "unwind/unwind_internal.h"
 
 #include "base/huge.h"
 

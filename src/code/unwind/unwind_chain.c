@@ -40,9 +40,7 @@
  * less useful but not wrong.  tests/unit/test_unwind_chain.c compares with whole walks, on random
  * stacks with random changes.
  */
-#include "unwind/unwind_chain.h"
-
-#include "unwind/unwind_cache.h"
+#include "unwind/unwind_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

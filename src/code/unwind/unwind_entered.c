@@ -21,11 +21,11 @@
  * near, and from there the rules must lead to the start of the thread or to other foreign code.  A
  * return address in other foreign code ends the search: such code has frames.
  */
-#include "unwind/unwind_walk.h"
+#include "unwind/unwind_internal.h"
 
 #include "object/object.h"
-#include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
+#include "unwind/unwind.h"
 
 #include <string.h>
 

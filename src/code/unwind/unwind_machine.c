@@ -1,6 +1,6 @@
 /* Register layouts of x86-64, i386 and arm64, and the way from the bits of the kernel's register
  * masks to DWARF's numbers.  All other machines share a layout without registers. */
-#include "unwind/unwind_machine.h"
+#include "unwind/unwind_internal.h"
 
 #include <elf.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Takes a step by a row of DWARF's table.  This interpreter serves rows that have no compact form,
  * and is the reference for those that have one. */
-#include "unwind/unwind_walk.h"
+#include "unwind/unwind_internal.h"
 
 #include <string.h>
 

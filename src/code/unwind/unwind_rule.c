@@ -7,7 +7,7 @@
  * fifty thousand functions has a few hundred distinct rows.  So when a function is hit, its program
  * runs once, to its end.  Each row becomes a struct tally_unwind_rule and is interned.  Then a
  * lookup is two binary searches, and only addresses that were not met before need one
- * (unwind_cache.h).
+ * (unwind_internal.h).
  *
  * Three habits use expressions, and two of them fit into the same form:
  *
@@ -24,10 +24,9 @@
  * Whole objects are not compiled: a profile meets only a few per cent of a large object's
  * functions.
  */
-#include "unwind/unwind_rule.h"
+#include "unwind/unwind_internal.h"
 
 #include "base/binary_search.h"
-#include "unwind/unwind_machine.h"
 
 #include <errno.h>
 #include <stdlib.h>

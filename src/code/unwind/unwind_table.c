@@ -3,13 +3,13 @@
  * In an object without section headers, the program headers lead to .eh_frame_hdr, whose pointer
  * tells where .eh_frame begins.
  */
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_internal.h"
 
 #include "base/binary_search.h"
 #include "base/vector.h"
 #include "object/object.h"
-#include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <gelf.h>

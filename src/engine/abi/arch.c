@@ -1,6 +1,6 @@
 /* Tables of register names, indexed by the bits of perf's register masks, and of the beginnings of
  * machine names.  No function of libc is called. */
-#include "abi/arch.h"
+#include "abi/abi.h"
 
 #include <stddef.h>
 

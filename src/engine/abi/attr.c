@@ -1,6 +1,6 @@
 /* Finds the attribute's last byte that is not zero, and the first published size that includes
  * it. */
-#include "abi/attr.h"
+#include "abi/abi.h"
 
 uint32_t tally_attr_size_needed(const struct tally_attr *attr)
 {

@@ -1,5 +1,5 @@
 /* Names of bits and record types, as in linux/perf_event.h without its prefixes. */
-#include "abi/record.h"
+#include "abi/abi.h"
 
 /* In perf's order, which differs from that of the bits. */
 const struct tally_bit_name tally_sample_type_names[] = {

@@ -1,7 +1,7 @@
 /* Strings describe the fixed layouts, and an interpreter at the top of the file follows them.  The
  * layout of a sample depends on its event, so code swaps it.  In order: fields, attributes,
  * records. */
-#include "abi/byte_swap.h"
+#include "abi/abi.h"
 
 /* The deepest nesting in a recording: the capabilities of a PMU within those of all PMUs. */
 enum { NESTING_MAX = 4 };

@@ -1,7 +1,6 @@
 /* Asserts at compile time that tally's own definitions match the system's linux/perf_event.h.
  * Compares only what the oldest supported header (6.1) has. */
-#include "abi/attr.h"
-#include "abi/record.h"
+#include "abi/abi.h"
 
 #include <linux/perf_event.h>
 #include <stddef.h>

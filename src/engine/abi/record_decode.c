@@ -3,7 +3,7 @@
  * The order of a sample's fields is that of the kernel's perf_output_sample()
  * (kernel/events/core.c).  It differs from the comment in the kernel's header in the place of AUX,
  * which comes last. */
-#include "abi/record.h"
+#include "abi/abi.h"
 
 /* Linux's errno numbers, independent of libc: this file uses nothing but the language. */
 enum { BAD_MESSAGE = 74, NOT_SUPPORTED = 95 };

@@ -1,6 +1,6 @@
 /* Compiles text into a program, by recursive descent of bounded depth.  The text is parsed twice:
  * to count, then to write. */
-#include "filter/filter_program.h"
+#include "filter/filter_internal.h"
 
 /* Parses lists of CPUs: "0-3,7", "0-15:2/4" (2 of every 4), "all", and N for the last CPU. */
 

@@ -1,6 +1,6 @@
 /* Runs a program on a record.  Records come from the traced program, so every access is bounded by
  * their size. */
-#include "filter/filter_program.h"
+#include "filter/filter_internal.h"
 
 #define COMM_MAX 16
 

@@ -1,6 +1,6 @@
 /* The statistics of a comparison.  Student's distribution and its inverse come first, then Welch's
  * test and the interval of a change, and last the joining of two series of runs. */
-#include "counts/comparison.h"
+#include "counts/counts.h"
 
 #include <math.h>
 

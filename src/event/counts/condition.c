@@ -1,6 +1,6 @@
 /* Splits a condition at its last operator, parses the limit behind it, and compares.  A change that
  * may be noise is a result of its own. */
-#include "counts/condition.h"
+#include "counts/counts.h"
 
 #include <ctype.h>
 #include <errno.h>

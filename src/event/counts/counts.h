@@ -1,15 +1,20 @@
-/* Counts: the values read, how far they can be trusted, and what they say together.
- *
- * Each figure comes with its source, the share of the time for which it was counted, and, if there
- * is no figure, the reason.  Pure: nothing here opens, reads or prints. */
+/* Counts as data: values and their spread, metrics, saved counts, comparisons. */
 #ifndef TALLY_COUNTS_H
 #define TALLY_COUNTS_H
 
-#include "abi/attr.h"
+#include "abi/abi.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/vector.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Counts: the values read, how far they can be trusted, and what they say together.
+ *
+ * Each figure comes with its source, the share of the time for which it was counted, and, if there
+ * is no figure, the reason.  Pure: nothing here opens, reads or prints. */
 
 /* One read of one event for one task or CPU: perf_event_open(2), "Reading results". */
 struct tally_reading {
@@ -147,5 +152,169 @@ double tally_count_clock_ns(const struct tally_count_table *table, const char *c
 /* Writes one sentence that interprets the table ("memory bound: …").  Returns false if there is
  * nothing to say. */
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size);
+
+/* Compares two figures of the same quantity, before and after a change: how much they differ, and
+ * whether chance explains it.
+ *
+ * A figure of several runs has a mean and its standard error.  Two such figures are compared by
+ * Welch's test (B. L. Welch, The generalization of "Student's" problem when several different
+ * population variances are involved, Biometrika 34, 1947), with the degrees of freedom of
+ * Satterthwaite.  Figures that repeat to the last digit (the simulated PMU's counts) have no chance
+ * in them: any difference is a change.  The spread of a single run is unknown: no interval, no
+ * verdict.  Pure. */
+
+struct tally_figure {
+	double mean;
+	/* standard deviation of the runs; if runs == 0, the standard error of the mean */
+	double sigma;
+	/* 0: unknown number, but `sigma` is valid; 1: the spread is unknown */
+	unsigned long runs;
+	bool has_no_spread; /* the mean of several runs whose spread is unknown */
+	bool repeats;       /* not subject to chance */
+};
+
+enum tally_significance {
+	TALLY_CHANGE_NONE,    /* exactly equal, and not subject to chance */
+	/* chance alone does this in less than 5 % of cases, or has no part in it */
+	TALLY_CHANGE_REAL,
+	TALLY_CHANGE_NOISE,   /* chance may do this */
+	/* a single run of a figure that varies, or means of unknown spread */
+	TALLY_CHANGE_UNKNOWN
+};
+
+struct tally_change {
+	double difference;      /* new − old */
+	double relative;        /* difference / |old|; ±∞ if only `old` is 0, 0 if both are 0 */
+	bool has_interval;
+	/* 95 % confidence interval of `relative`, or NaN. It contains 0 if and only if the change
+	 * is noise */
+	double low, high;
+	/* probability that chance alone does as much; NaN if unknown */
+	double p;
+	enum tally_significance significance;
+};
+
+void tally_change_of(const struct tally_figure *old, const struct tally_figure *new,
+		     struct tally_change *out);
+
+/* Joins the runs of `more` to those of `figure`, as if they were one series. */
+void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more);
+
+/* Returns P(|T| > t) of Student's distribution with `freedom` > 0 degrees of freedom, which need
+ * not be whole.  Infinite `freedom` gives the normal distribution. */
+double tally_student_p(double t, double freedom);
+/* Returns t with P(|T| > t) = p, for 0 < p < 1. */
+double tally_student_t(double p, double freedom);
+
+/* Conditions on changes, for scripts: `instructions > +1%`.
+ *
+ *     NAME OP LIMIT     OP: > >= < <=
+ *     LIMIT             +1%, -1%, 1%: the change relative to the old figure; +1000, -1000: the
+ *                       change itself; 1000: the new figure. K, M, G, T: thousands, millions, …;
+ *                       clocks in milliseconds, elapsed, user, system in seconds, as they are shown
+ * Pure. */
+
+enum tally_limit_kind { TALLY_LIMIT_RELATIVE, TALLY_LIMIT_DIFFERENCE, TALLY_LIMIT_VALUE };
+
+struct tally_condition {
+	const char *text;   /* as given; the caller's */
+	/* of the event, or "elapsed", "user", "system"; for diff, of the function */
+	char name[512];
+	bool is_above, or_equal;
+	enum tally_limit_kind kind;
+	double limit;       /* RELATIVE: 0.01 for 1 % */
+};
+
+/* Parses a condition.  Returns 0, or -EINVAL with a position in `text`. */
+int tally_condition_parse(const char *text, struct tally_condition *out, struct tally_error *err);
+
+enum tally_condition_result {
+	TALLY_CONDITION_FALSE,
+	TALLY_CONDITION_TRUE,
+	TALLY_CONDITION_NOISE, /* the figures fulfil it, but chance may do as much */
+	TALLY_CONDITION_UNKNOWN /* a figure is missing */
+};
+
+/* Judges a condition.  The figures times `scale` are in the limit's unit. */
+enum tally_condition_result tally_condition_judge(const struct tally_condition *condition,
+						  const struct tally_figure *new,
+						  const struct tally_change *change, double scale);
+
+/* Counts that `stat` has saved: tally's JSON (docs/stat-output.md), and perf's (`perf stat -j`).
+ *
+ * A file may hold several documents one after another, as `--append` writes them: they are runs of
+ * one series.  No I/O; the text is untrusted. */
+
+struct tally_saved_row {
+	const char *name, *unit; /* "" if there is none */
+	const char *missing; /* why there is no figure: "not-supported", …; NULL: there is one */
+	const char *source;      /* "kernel", "simulated", …; "": unknown */
+	struct tally_figure figure;
+	bool is_scaled, is_substitute, is_user_only;
+};
+
+struct tally_saved_counts {
+	const char *path;     /* the caller's */
+	const char *command;  /* as one line; "": unknown */
+	const char *provider; /* "": unknown */
+	const char *machine;  /* the simulated machine; "" if none */
+	/* how an unfinished command ended: "signal 6", "an interruption"; "" otherwise */
+	const char *ended;
+	TALLY_VECTOR(const char *) notes; /* as saved, in the arena */
+	unsigned long runs;   /* 0: unknown */
+	/* Events in the file's order, then "elapsed", "user", "system" in seconds, as far as they
+	 * are known. */
+	TALLY_VECTOR(struct tally_saved_row) rows;
+};
+
+/* Reads `length` bytes.  Strings are in the arena.  Returns 0, or -errno with a message that names
+ * `path`. */
+int tally_saved_counts_read(const char *path, const char *text, size_t length,
+			    struct tally_arena *arena, struct tally_saved_counts *out,
+			    struct tally_error *err);
+void tally_saved_counts_release(struct tally_saved_counts *counts);
+
+/* Finds a row by name: the one with exactly that name, or else the only one that is the same event
+ * without its modifiers or its PMU ("instructions" finds "instructions:u" and
+ * "vsim/instructions/").  Returns NULL if there is none. */
+const struct tally_saved_row *tally_saved_counts_find(const struct tally_saved_counts *counts,
+						      const char *name);
+
+/* Compares two saved results event by event, and judges conditions on them. */
+
+struct tally_compared_row {
+	const char *name;
+	/* one is NULL if only the other side has the row */
+	const struct tally_saved_row *old, *new;
+	bool has_change; /* both sides have a figure */
+	struct tally_change change;
+};
+
+struct tally_judged_condition {
+	struct tally_condition condition;
+	const struct tally_compared_row *row; /* NULL: UNKNOWN, there is no such event */
+	double scale; /* the row's figures times `scale` are in the limit's unit */
+	enum tally_condition_result result;
+};
+
+struct tally_saved_comparison {
+	const struct tally_saved_counts *old, *new;
+	/* in the order of the new file, then those that only the old one has */
+	TALLY_VECTOR(struct tally_compared_row) rows;
+	TALLY_VECTOR(struct tally_judged_condition) conditions;
+	TALLY_VECTOR(const char *) notes; /* how the two sides differ; in the arena */
+	bool has_failed;                  /* a condition is TRUE */
+};
+
+/* Compares two results.  Returns 0 or -ENOMEM. */
+int tally_saved_compare(const struct tally_saved_counts *old, const struct tally_saved_counts *new,
+			struct tally_arena *arena, struct tally_saved_comparison *out);
+/* Judges one more condition.  With `past_noise`, NOISE counts as TRUE.  Returns 0 or -ENOMEM; or
+ * -ENOENT with a message, and the result UNKNOWN, if a side has no figure for it or its command was
+ * killed: a condition must not pass because nothing was counted. */
+int tally_saved_compare_judge(struct tally_saved_comparison *comparison,
+			      const struct tally_condition *condition, bool past_noise,
+			      struct tally_error *err);
+void tally_saved_comparison_release(struct tally_saved_comparison *comparison);
 
 #endif

@@ -1,6 +1,6 @@
 /* Reads documents into rows, and joins the runs of one file.  Then compares two files row by row,
  * notes what makes them hard to compare, and judges conditions. */
-#include "counts/saved_counts.h"
+#include "counts/counts.h"
 
 #include "base/json.h"
 #include "base/text.h"

@@ -7,7 +7,7 @@
 #ifndef TALLY_EVENT_H
 #define TALLY_EVENT_H
 
-#include "abi/attr.h"
+#include "abi/abi.h"
 #include "base/arena.h"
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
  *
  * The operations of each cache are those of perf's table.  The kernel allows more, but no machine
  * counts them. */
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <string.h>

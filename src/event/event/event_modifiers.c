@@ -5,7 +5,7 @@
  * With one, that default no longer applies, unless u or p restore it.  (So cycles:k also counts the
  * kernels of guests.)  A group's modifiers are applied after a member's own.  Pinned and exclusive
  * apply to the leader only, since the kernel refuses them on members. */
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The names that the kernel's ABI fixes (hardware, software and cache events), and perf's tool
  * events. */
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * "name:word" is ambiguous: if the name is an event's, the word is modifiers; otherwise both name a
  * tracepoint.  Known names are tried first, then raw events; PMUs' events and bare tracepoints come
  * last, since finding those may mean reading all of sysfs and tracefs. */
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include "base/error.h"
 #include "base/text.h"

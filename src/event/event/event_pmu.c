@@ -1,6 +1,6 @@
 /* Finds PMUs by name: exactly, by glob, or by the common name of numbered PMUs (imc for
  * uncore_imc_0, uncore_imc_1). */
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <fnmatch.h>

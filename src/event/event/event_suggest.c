@@ -4,7 +4,7 @@
 #include "base/extremes.h"
 #include "base/suggest.h"
 #include "base/terminal.h"
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

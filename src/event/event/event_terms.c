@@ -6,7 +6,7 @@
  * and a later term may replace one. */
 #include "base/error.h"
 #include "base/text.h"
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

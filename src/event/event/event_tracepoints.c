@@ -4,7 +4,7 @@
  * without a system, and mistakes need a walk of all names. */
 #include "base/error.h"
 #include "base/text.h"
-#include "event/event_parser.h"
+#include "event/event_internal.h"
 
 #include <errno.h>
 #include <fnmatch.h>

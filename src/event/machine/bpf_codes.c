@@ -1,6 +1,6 @@
 /* Parses BTF for the names of functions, then reads programs by bpf(2), then symbols from kallsyms.
  * A symbol has no size, so its code ends at the next symbol, or at the largest plausible size. */
-#include "machine/bpf_codes.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/error.h"

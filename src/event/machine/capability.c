@@ -1,6 +1,6 @@
 /* Reads this process's effective capabilities with capget(2), and recognises the initial user
  * namespace by its inode number, which is fixed. */
-#include "machine/capability.h"
+#include "machine/machine.h"
 
 #include <linux/capability.h>
 #include <stdint.h>

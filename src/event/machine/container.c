@@ -1,6 +1,6 @@
 /* Reads all marks first, then decides from them alone, so that tests can provide marks.  The
  * cgroup's path counts most. */
-#include "machine/container.h"
+#include "machine/machine.h"
 
 #include "base/environment.h"
 #include "base/extremes.h"

@@ -1,6 +1,6 @@
 /* Parsers of CPU lists and of /proc/cpuinfo, which take text, and the functions that read the
  * files.  At the end, a socket for uevents tells when CPUs come or go. */
-#include "machine/cpu.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"

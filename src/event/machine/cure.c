@@ -1,6 +1,6 @@
 /* Writes causes and cures into findings.  In order: the gate between this process and the kernel, a
  * cure for each obstacle, and the explanation of a failed call's errno. */
-#include "machine/cure.h"
+#include "machine/machine_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,9 +1,8 @@
 /* Reads settings, then tries what works.  Nothing more is tried if a filter kills processes that
  * call perf_event_open(2).  The quick variant only tests whether the call reaches the kernel. */
-#include "machine/facts.h"
+#include "machine/machine.h"
 
 #include "base/extremes.h"
-#include "machine/procfs.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * and cure from the explanation of the event that was refused. */
 #include "base/extremes.h"
 #include "base/text.h"
-#include "machine/cure.h"
+#include "machine/machine_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Asks the kernel by sched_setattr(2), first for real-time priority with reset-on-fork, then for
  * the shortest slice. */
-#include "machine/latency.h"
+#include "machine/machine.h"
 
 #include <sched.h>
 #include <stdint.h>

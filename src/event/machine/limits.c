@@ -1,6 +1,6 @@
 /* Reads /proc/sys and the resource limits, and computes how much memory rings may lock.  The budget
  * depends on the values read alone, and rounds them as the kernel does. */
-#include "machine/limits.h"
+#include "machine/machine.h"
 
 #include "base/extremes.h"
 

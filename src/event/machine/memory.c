@@ -1,11 +1,10 @@
 /* Reads each node's meminfo, list of CPUs and memory blocks.  The entries memoryN of a node's
  * directory become a bitmap, which ends at the highest N. */
-#include "machine/memory.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"
 #include "base/text.h"
-#include "machine/cpu.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,11 +1,9 @@
 /* Opens real events and closes them again.  The probe of overflows also maps a ring, and keeps the
  * CPU busy for at most 30 ms until samples arrive.  The last probes read files: /proc/kallsyms, and
  * the table of mounts for tracefs. */
-#include "machine/probe.h"
+#include "machine/machine.h"
 
-#include "abi/attr.h"
-#include "abi/record.h"
-#include "machine/tracefs.h"
+#include "abi/abi.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Parses /proc/PID/maps and status, and undoes the kernel's escapes in them.  Then come the readers
  * of other files, the lists of processes and threads, and the parser of /proc/modules. */
-#include "machine/procfs.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"

@@ -1,7 +1,7 @@
 /* Reads a PMU's directory: its type and CPUs, then its folders format and events.  A folder's names
  * are sorted, so the tables are sorted too, and a binary search tells whether an event has a .unit
  * or .scale file. */
-#include "machine/sysfs.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/text.h"

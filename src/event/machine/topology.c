@@ -1,7 +1,7 @@
 /* How the CPUs share cores, dies, packages and caches, from sysfs. */
 #include "base/extremes.h"
 #include "base/text.h"
-#include "machine/cpu.h"
+#include "machine/machine.h"
 
 #include "base/buffer.h"
 #include "base/vector.h"

@@ -13,7 +13,7 @@
  * The empty line separates the common fields from the event's own.  Brackets follow the name or the
  * type.  Old kernels lack `signed`; old __data_loc words had two bytes (no length).
  */
-#include "tracepoint/format.h"
+#include "tracepoint/tracepoint.h"
 
 #include "base/arena.h"
 #include "base/characters.h"

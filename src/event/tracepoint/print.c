@@ -1,8 +1,8 @@
 /* Compiles a print format in three steps: parse, generate, fuse.  If one fails, the event's fields
  * are printed instead, by the second half of this file, with libtraceevent's number formats. */
-#include "tracepoint/print.h"
+#include "tracepoint/tracepoint.h"
 
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Prints %pM, %pI4, %pI6, %pIS, %pU: addresses and identifiers
  * (Documentation/core-api/printk-formats.rst). */
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <string.h>
 

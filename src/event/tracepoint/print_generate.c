@@ -2,7 +2,7 @@
  * The stack's depth is checked here, so a run checks only its accesses to the event's bytes. */
 #include "base/characters.h"
 #include "base/extremes.h"
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <ctype.h>
 #include <errno.h>

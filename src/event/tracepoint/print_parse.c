@@ -27,7 +27,7 @@
  * All limits are of depth or length, so that parsing takes time linear in the text.
  */
 #include "base/characters.h"
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * event (libtraceevent: ~650). */
 #include "base/digits.h"
 #include "base/extremes.h"
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * than the rest of an event together), hex bytes, bit masks. */
 #include "base/digits.h"
 #include "base/extremes.h"
-#include "tracepoint/print_program.h"
+#include "tracepoint/tracepoint_internal.h"
 
 #include <ctype.h>
 #include <stdlib.h>

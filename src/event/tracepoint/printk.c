@@ -1,5 +1,5 @@
 /* Sorts the parsed strings by address, and finds one by binary search. */
-#include "tracepoint/printk.h"
+#include "tracepoint/tracepoint.h"
 
 #include "base/digits.h"
 #include "base/extremes.h"

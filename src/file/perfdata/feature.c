@@ -1,10 +1,10 @@
 /* Appends numbers in the host's byte order, and strings with their length in front.  A string's
  * length includes the zeros that pad it to a multiple of TALLY_PERFDATA_NAME_ALIGN. */
-#include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 
 #include "base/extremes.h"
 #include "base/text.h"
-#include "perfdata/disk.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <string.h>
 

@@ -6,12 +6,11 @@
  * sections behind the data.  The bits of two kinds of sections are cleared: of sections that the
  * file lacks, and of our own section, which once had a bit.  The file may be of the other byte
  * order. */
-#include "perfdata/graft.h"
+#include "perfdata/perfdata.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"
-#include "perfdata/disk.h"
-#include "perfdata/feature.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -24,11 +24,11 @@
  * record: given at once, a COMM would rename the samples before it.  Records before the first time
  * are given at once even then, because recorders begin with descriptions of the running tasks.
  */
-#include "perfdata/order.h"
+#include "perfdata/perfdata.h"
 
 #include "base/input_limits.h"
 #include "base/vector.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

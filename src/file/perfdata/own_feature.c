@@ -1,6 +1,6 @@
 /* Writes and reads the section's parts with zstd.  Before a part is unpacked, the sizes that all
  * parts announce are added up: a small section must not unpack to a huge one. */
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
 
 #include "base/input_limits.h"
 #include "base/reader.h"

@@ -1,18 +1,29 @@
-/* The perf.data file, seekable or piped: perf's tools/perf/Documentation/perf.data-file-format.txt.
- *
- * The core of the reader does no I/O: it takes bytes (a mapped file, or what came through a pipe)
- * and gives decompressed records one by one in file order.  `order.h` orders them by time.
- */
+/* The perf.data file. */
 #ifndef TALLY_PERFDATA_H
 #define TALLY_PERFDATA_H
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/error.h"
+#include "tally/perf_event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+struct tally_block;
+struct tally_buffer;
+struct tally_order;
+struct tally_perfdata_writer;
+struct tally_reader;
+
+/* The perf.data file, seekable or piped: perf's tools/perf/Documentation/perf.data-file-format.txt.
+ *
+ * The core of the reader does no I/O: it takes bytes (a mapped file, or what came through a pipe)
+ * and gives decompressed records one by one in file order.  `order.c` orders them by time.
+ */
 
 /* Feature sections, by their bit in the header. */
 enum tally_feature {
@@ -204,8 +215,6 @@ void tally_perfdata_close(struct tally_perfdata *data);
 
 /* ---- writing ------------------------------------------------------------- */
 
-struct tally_perfdata_writer;
-
 struct tally_perfdata_options {
 	bool pipe;               /* headers as records; uncompressed; no seeking */
 	int compression_level;   /* 0: uncompressed, 1…22: zstd; ignored for pipes */
@@ -235,7 +244,7 @@ int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_erro
 
 /* Adds a feature section, which is copied and kept until finish.  In a pipe it becomes a record at
  * once; features that make perf 6.1 give up (unknown to it, TALLY, or of more than 64 KiB) are left
- * out. feature.h builds the bytes; the writer itself adds COMPRESSED. */
+ * out. feature.c builds the bytes; the writer itself adds COMPRESSED. */
 int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature,
 				 const void *bytes, size_t size, struct tally_error *err);
 
@@ -256,12 +265,233 @@ int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *byt
 
 void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);
 
-struct tally_buffer;
-struct tally_reader;
-
 /* Appends a set of CPUs in a record (struct perf_record_cpu_map_data in perf's
  * tools/lib/perf/include/perf/event.h) as "0-3,7"; -1 stands for any CPU.  Marks the reader as
  * failed when the record is too short for the set or the set's type is unknown. */
 void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out);
+
+/* Builds the contents of feature sections. perf's tools/perf/util/header.c defines the format.
+ *
+ * Each function appends to a buffer, which the caller then passes to
+ * tally_perfdata_write_feature().  Failure sticks in the buffer (`failed`).
+ */
+
+/* HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID, and the strings within other features. */
+void tally_feature_string(struct tally_buffer *out, const char *text);
+
+/* CMDLINE: a count and the strings. */
+void tally_feature_string_list(struct tally_buffer *out, const char *const *texts, size_t count);
+
+/* NRCPUS */
+void tally_feature_nrcpus(struct tally_buffer *out, uint32_t available, uint32_t online);
+
+/* TOTAL_MEM (KiB), CLOCKID (resolution, ns) */
+void tally_feature_u64(struct tally_buffer *out, uint64_t value);
+
+/* EVENT_DESC.  Events without a name are written with an empty one. */
+void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recorded_event *events,
+			      size_t count);
+
+/* BUILD_ID: appends one record.  Pipes use the same record. */
+void tally_feature_build_id(struct tally_buffer *out,
+			    const struct tally_recorded_build_id *build_id);
+
+/* SAMPLE_TIME: times of the first and the last sample. */
+void tally_feature_sample_time(struct tally_buffer *out, uint64_t first_ns, uint64_t last_ns);
+
+/* CLOCK_DATA: the same moment on the wall clock and on `clockid`. */
+void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns,
+			      uint64_t clock_ns);
+
+/* PMU_MAPPINGS */
+struct tally_feature_pmu {
+	uint32_t type;
+	const char *name;
+};
+void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus,
+				size_t count);
+
+/* GROUP_DESC: groups with more than one member.  `leader_index` counts in the list of events. */
+struct tally_feature_group {
+	const char *name;
+	uint32_t leader_index, member_count; /* the leader is a member */
+};
+void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups,
+			      size_t count);
+
+/* CPU_TOPOLOGY: lists as in sysfs ("0-3"), one per distinct set; `cpus` has an entry for every
+ * available CPU, by CPU number. */
+struct tally_feature_topology {
+	const char *const *packages; /* core_siblings_list */
+	size_t package_count;
+	const char *const *threads; /* thread_siblings_list */
+	size_t thread_count;
+	const char *const *dies; /* die_cpus_list */
+	size_t die_count;
+	const struct tally_feature_cpu {
+		uint32_t core, package, die;
+	} *cpus;
+	size_t cpu_count;
+};
+void tally_feature_cpu_topology(struct tally_buffer *out,
+				const struct tally_feature_topology *topology);
+
+/* CACHE, NUMA_TOPOLOGY, MEM_TOPOLOGY: a head, then `count` entries. */
+void tally_feature_cache_head(struct tally_buffer *out, uint32_t count);
+/* `words`: level, bytes per line, sets, ways; `size` as in sysfs ("32K"). */
+void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type,
+			 const char *size, const char *cpus);
+void tally_feature_numa_head(struct tally_buffer *out, uint32_t count);
+void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib,
+			uint64_t free_kib, const char *cpus);
+void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, uint64_t count);
+/* `blocks`: bitmap of `bits` bits; a set bit is a memory block of this node. */
+void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks,
+			  size_t bits);
+
+/* COMPRESSED: the writer itself writes it. */
+void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio,
+			      uint32_t chunk_bytes_max);
+
+/* TRACING_DATA: formats and texts that decode tracepoints' fields (perf's trace-event-info.c,
+ * version 0.6). */
+struct tally_tracing_format {
+	const char *system; /* formats of one system are adjacent */
+	const char *text;   /* tracefs events/SYSTEM/NAME/format */
+	size_t length;
+};
+struct tally_tracing_data {
+	/* tracefs events/header_page, header_event; NULL: empty */
+	const char *header_page, *header_event;
+	const struct tally_tracing_format *formats;
+	size_t format_count;
+	const char *kallsyms, *printk_formats, *saved_cmdlines; /* NULL: empty */
+};
+void tally_feature_tracing_data(struct tally_buffer *out, const struct tally_tracing_data *data);
+
+/* Calls `visit` for each format in a TRACING_DATA section.  `visit` returns 0 to go on; any other
+ * value ends the walk and is returned.  Returns -EBADMSG when the section is damaged. */
+int tally_tracing_data_walk(const void *bytes, size_t size,
+			    int (*visit)(void *context, const char *system, const char *text,
+					 size_t length),
+			    void *context);
+
+/* Gets the long's size and the byte order (`swap`: not ours) of the machine that a TRACING_DATA
+ * section comes from.  Returns false when the section is damaged. */
+bool tally_tracing_data_machine(const void *bytes, size_t size, unsigned *long_bytes, bool *swap);
+
+/* Returns the printk formats of a TRACING_DATA section, not NUL-terminated, or NULL. */
+const char *tally_tracing_data_printk(const void *bytes, size_t size, size_t *length);
+
+/* Gets the number in the "ID:" line of a format; false when there is none. */
+bool tally_tracing_format_id(const char *text, size_t length, uint64_t *id);
+
+/* tally's own section: a sequence of parts, each with a type and compressed separately.
+ * docs/file-format.md has the layout.
+ *
+ *     "TALLY255", version | type, 0, stored bytes, unpacked bytes, zstd frame | …
+ *
+ * A reader takes the parts that it knows and skips the others by their length.  All numbers are
+ * little-endian, regardless of the recording's byte order.  The bytes are untrusted.
+ */
+
+enum tally_own_part {
+	TALLY_OWN_STRINGS = 1,
+	TALLY_OWN_FUNCTIONS,
+	TALLY_OWN_PLACES,
+	TALLY_OWN_STACKS,
+	TALLY_OWN_JITS,
+	TALLY_OWN_CODE,
+	TALLY_OWN_SOURCES,
+	TALLY_OWN_DECLARED,
+	TALLY_OWN_AROUND,
+	TALLY_OWN_CAUSES,
+	TALLY_OWN_PARTIAL,
+};
+
+/* Starts a section in an empty buffer. */
+void tally_own_feature_begin(struct tally_buffer *out);
+/* Adds a part.  Failure sticks in `out`. */
+void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, const void *bytes,
+			   size_t size);
+
+/* Unpacks the first part of `type` into `out`; the caller releases it.  Returns 1, or 0 when there
+ * is none; -EBADMSG when the section is damaged, -ENOTSUP when a newer tally made it, -EFBIG when
+ * its parts unpack to more than the limit (noted, base/input_limits.h), -ENOMEM. */
+int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type,
+			  struct tally_buffer *out);
+
+/* Returns how much memory may be used for the tables that are made of parts of a section. */
+uint64_t tally_own_tables_max(size_t section_size);
+/* True if tables of `bytes` may be made; otherwise notes that they were refused. */
+bool tally_own_tables_fit(uint64_t bytes, uint64_t bytes_max);
+
+/* Appends a number as LEB128 (DWARF 5, 7.6), as tally_reader_uleb() reads it. */
+void tally_own_put_number(struct tally_buffer *out, uint64_t value);
+
+/* Appends a signed difference in zigzag: 0, −1, 1, −2 become 0, 1, 2, 3. */
+void tally_own_put_step(struct tally_buffer *out, uint64_t step);
+
+/* The event of `tally record --off-cpu`.  It samples each switch away from a CPU; the sample stands
+ * for the time until its task runs again.  Readers recognise it by its name, which the file keeps
+ * and which perf uses as well. */
+
+#define TALLY_OFF_CPU_NAME "offcpu-time"
+
+/* The event whose samples say which task wakes which.  Recorded beside the off-CPU event when the
+ * kernel permits it. */
+#define TALLY_WAKING_NAME "sched:sched_waking"
+
+static inline bool tally_is_off_cpu(const struct tally_attr *attr, const char *name)
+{
+	return attr->type == TALLY_TYPE_SOFTWARE && attr->config == TALLY_SW_CONTEXT_SWITCHES &&
+	       attr->sample_period == 1 && !(attr->flags & TALLY_ATTR_FREQ) &&
+	       !strcmp(name, TALLY_OFF_CPU_NAME);
+}
+
+static inline bool tally_is_waking(const struct tally_attr *attr, const char *name)
+{
+	return attr->type == TALLY_TYPE_TRACEPOINT && !strcmp(name, TALLY_WAKING_NAME);
+}
+
+/* Gives records in time order, by FINISHED_ROUND: no later record can be earlier than one that was
+ * written two rounds ago.
+ *
+ * A recording whose records carry no time is given in file order.  Side-band records come before
+ * samples of equal time, so a lookup of a sample's address finds its mapping.
+ */
+
+int tally_order_new(struct tally_perfdata *data, struct tally_order **out, struct tally_error *err);
+
+/* Gets the next record in time order.  Returns 1, 0 at the end, or -errno.  The record is valid
+ * until the next call. */
+int tally_order_next(struct tally_order *order, struct tally_raw_record *record,
+		     struct tally_error *err);
+
+/* Returns true if the bytes of the record given last can stay valid beyond the next call.  `*block`
+ * is the block that they are in, for tally_block_hold(), or NULL when they stay valid while the
+ * recording is open. */
+bool tally_order_block(const struct tally_order *order, struct tally_block **block);
+
+/* Drops a block that the caller held. */
+void tally_order_drop(struct tally_order *order, struct tally_block *block);
+
+void tally_order_free(struct tally_order *order);
+
+/* Makes a second recording that contains tally's own section: copies the file, or rewrites its
+ * records. */
+
+/* Copies a finished perf.data file of either byte order from descriptor `from` to `to`, an empty
+ * file.  The data and all features stay as they are; the section is added or replaced.  Returns 0.
+ * Returns -ENOTSUP when the recording must be rewritten instead: a pipe's stream, an unfinished
+ * file, or a file with another layout than perf's.  Other errors of reading and writing are -errno
+ * with a message. */
+int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struct tally_error *err);
+
+/* Writes the recording at `path` to `to` as a file of this machine's byte order.  `level` is zstd's
+ * compression level; 0 means uncompressed.  The payload of AUXTRACE records is left out.  Returns
+ * 0, or -errno with a message. */
+int tally_perfdata_rewrite(const char *path, int to, int level, const void *bytes, size_t size,
+			   struct tally_error *err);
 
 #endif

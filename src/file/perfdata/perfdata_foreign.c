@@ -1,8 +1,8 @@
 /* Recordings from another kind of machine or from an old recorder: their head, their features and
  * tools' records become this machine's. */
-#include "abi/byte_swap.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -5,9 +5,8 @@
 #include "base/extremes.h"
 #include "base/reader.h"
 #include "event/event.h"
-#include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/unpack.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

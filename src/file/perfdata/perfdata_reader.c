@@ -7,12 +7,12 @@
  * Records are given in place when they are aligned, otherwise as a copy. tally's own records are
  * always aligned; perf's are not when they follow a COMPRESSED record of odd size.
  */
-#include "abi/byte_swap.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
 #include "base/lost_pages.h"
 #include "base/reader.h"
 #include "base/text.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <limits.h>

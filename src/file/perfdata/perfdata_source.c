@@ -12,8 +12,7 @@
  * the file in large folios, as after reading it from the disk; equally fast with single pages.)
  */
 #include "base/extremes.h"
-#include "perfdata/block.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

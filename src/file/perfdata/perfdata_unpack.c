@@ -7,7 +7,7 @@
  * same block when nothing else holds it.
  */
 #include "base/input_limits.h"
-#include "perfdata/perfdata_reader.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <string.h>

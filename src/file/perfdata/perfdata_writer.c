@@ -15,8 +15,8 @@
 #include "base/buffer.h"
 #include "base/extremes.h"
 #include "base/vector.h"
-#include "perfdata/disk.h"
-#include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
+#include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
 #include <poll.h>

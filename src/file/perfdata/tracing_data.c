@@ -8,7 +8,7 @@
  */
 #include "base/reader.h"
 #include "base/text.h"
-#include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* The thread puts pieces into a queue of fixed size, and waits while it is full.  A piece refers to
  * a part of a block, and the thread goes on in the same block until little room is left. */
-#include "perfdata/unpack_ahead.h"
+#include "perfdata/perfdata_internal.h"
 
 #include "base/threads.h"
-#include "perfdata/perfdata_reader.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -20,7 +20,7 @@
  */
 #include "counting/counting_internal.h"
 
-#include "abi/attr.h"
+#include "abi/abi.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,10 +11,9 @@
 #include "base/error.h"
 #include "counts/counts.h"
 #include "event/event.h"
-#include "machine/cpu.h"
+#include "machine/machine.h"
 #include "provider/provider.h"
-#include "provider/resource_usage.h"
-#include "session/target.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 
@@ -143,7 +142,7 @@ size_t tally_counting_notes(const struct tally_counting *counting, struct tally_
 /* Closes the events; the rows stay. */
 void tally_counting_close(struct tally_counting *counting);
 void tally_counting_release(struct tally_counting *counting);
-/* The same for a process that is about to end: does not wait for a slow kernel (close_apart.h). */
+/* The same for a process that is about to end: does not wait for a slow kernel (session.h). */
 void tally_counting_release_last(struct tally_counting *counting);
 
 /* True if the kernel reads 0 for this event in user mode, since it counts it in kernel mode. */

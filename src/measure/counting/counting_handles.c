@@ -19,10 +19,8 @@
  */
 #include "counting/counting_internal.h"
 
-#include "abi/attr.h"
-#include "session/cgroup.h"
-#include "session/close_apart.h"
-#include "session/event_filter.h"
+#include "abi/abi.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <stdlib.h>

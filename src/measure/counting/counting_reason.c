@@ -5,10 +5,10 @@
  */
 #include "counting/counting_internal.h"
 
-#include "abi/attr.h"
+#include "abi/abi.h"
 #include "base/buffer.h"
-#include "machine/facts.h"
-#include "provider/advice.h"
+#include "machine/machine.h"
+#include "provider/provider.h"
 #include "provider/simulated.h"
 
 #include <errno.h>

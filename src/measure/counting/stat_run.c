@@ -8,9 +8,8 @@
 #include "counting/stat_run.h"
 
 #include "base/vector.h"
-#include "machine/cpu.h"
-#include "session/signals.h"
-#include "session/spawn.h"
+#include "machine/machine.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,9 +2,9 @@
 #ifndef TALLY_COUNTING_STAT_RUN_H
 #define TALLY_COUNTING_STAT_RUN_H
 
-#include "counts/counts.h"
-#include "session/control_fifo.h"
 #include "counting/counting.h"
+#include "counts/counts.h"
+#include "session/session.h"
 
 enum { TALLY_STAT_NOTES_MAX = 12 };
 

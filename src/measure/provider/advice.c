@@ -1,12 +1,10 @@
 /* perf_event_open(2) reports all failures by an errno.  Which of its many meanings applies depends
  * on the attribute, the target, the settings and this process's privileges: so there is one
  * function per errno, in a table. */
-#include "provider/advice.h"
+#include "provider/provider.h"
 
 #include "event/event.h"
-#include "machine/capability.h"
-#include "machine/finding.h"
-#include "machine/limits.h"
+#include "machine/machine.h"
 #include "provider/simulated.h"
 
 #include <errno.h>

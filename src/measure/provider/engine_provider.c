@@ -3,7 +3,7 @@
 #include "provider/engine_provider.h"
 
 #include "event/event.h"
-#include "machine/sysfs.h"
+#include "machine/machine.h"
 #include "tally/tracepoint.h"
 
 #include <errno.h>

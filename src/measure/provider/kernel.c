@@ -1,7 +1,6 @@
 /* The running kernel's perf events, by perf_event_open(2).  Handles are file descriptors. */
 #include "event/event.h"
-#include "provider/kernel_catalogue.h"
-#include "provider/providers.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

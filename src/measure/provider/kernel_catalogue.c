@@ -3,13 +3,11 @@
  * `tally stat -e cycles` must not pay for events that it doesn't name: a server may have a hundred
  * PMUs and 2,000 tracepoints.  So each PMU, and each tracepoint's id, is read when it is named; all
  * are read only if a glob, a bare name or a mistake requires it. */
-#include "provider/kernel_catalogue.h"
+#include "provider/provider.h"
 
 #include "base/vector.h"
 #include "event/event.h"
-#include "machine/sysfs.h"
-#include "machine/tracefs.h"
-#include "provider/vendor_events.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <stdbool.h>

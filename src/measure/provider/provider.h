@@ -1,24 +1,26 @@
-/* Sources of events: one interface over the kernel, scripted playback (tests), and the engine in
- * its hosts.  providers.h has the table of those that a user can choose.
- *
- * Handles are not descriptors, but small non-negative numbers of the provider.  The calls mirror
- * perf_event_open(2) and the operations on its descriptors. */
+/* Where events come from: the providers, and what each can count. */
 #ifndef TALLY_PROVIDER_H
 #define TALLY_PROVIDER_H
 
-#include "abi/attr.h"
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "base/arena.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct tally_catalogue;
 struct tally_event;
 struct tally_simulated_options;
+
+/* Sources of events: one interface over the kernel, scripted playback (tests), and the engine in
+ * its hosts.  providers.c has the table of those that a user can choose.
+ *
+ * Handles are not descriptors, but small non-negative numbers of the provider.  The calls mirror
+ * perf_event_open(2) and the operations on its descriptors. */
 
 /* ioctl requests, numbered as in linux/perf_event.h; the argument is a value or a pointer. */
 enum tally_ioctl {
@@ -166,5 +168,131 @@ static inline bool tally_provider_can(const struct tally_provider *provider,
 
 /* The running kernel's perf events.  One per process is enough; it has no state of its own. */
 struct tally_provider *tally_provider_kernel(void);
+
+/* The providers that --provider chooses, all in one table. */
+
+/* The table: a provider's name, and its part of the option's help, which the rows make together;
+ * "": only for tests, not shown.  The provider's file defines tally_provider_NAME_ops.  The first
+ * row is the default. */
+#define TALLY_PROVIDERS(PROVIDER) \
+	PROVIDER(kernel, "kernel (the default)") \
+	PROVIDER(simulated, ", or simulated: the command runs on a\n" \
+			    "simulated CPU, several times slower (docs/simulated.md)") \
+	PROVIDER(scripted, "")
+
+#define TALLY_PROVIDER_HELPED(name, help) help
+#define TALLY_PROVIDER_HELP TALLY_PROVIDERS(TALLY_PROVIDER_HELPED)
+
+#define TALLY_PROVIDER_DECLARE(name, help) \
+	extern const struct tally_provider_ops tally_provider_##name##_ops;
+TALLY_PROVIDERS(TALLY_PROVIDER_DECLARE)
+
+/* Finds a provider by the argument of --provider: "NAME", "NAME:ARGUMENT", or NULL for the default.
+ * It has all capabilities in `needs` (bits, or 0).  Returns NULL if there is none. */
+const struct tally_provider_ops *tally_provider_find(const char *text, unsigned needs);
+
+/* Sets an error that lists the providers.  Returns -EINVAL. */
+int tally_provider_unknown(const char *text, struct tally_error *err);
+
+/* Makes the provider that `text` names; `ops` is what tally_provider_find() returned for it.
+ * `simulated` and its strings must outlive the provider.  Returns 0 or -errno. */
+int tally_provider_make(const struct tally_provider_ops *ops, const char *text,
+			const struct tally_simulated_options *simulated,
+			struct tally_provider **out, struct tally_error *err);
+
+/* Advice for events that the kernel refuses. */
+
+/* Turns the errno of a failed perf_event_open(2) (either sign) for `event` on `pid` and `cpu` into
+ * a message, and a hint that names the cure.  Considers the machine's settings and this process's
+ * privileges.  `command` is the command that the task will run, which the user knows rather than
+ * its pid; NULL if the user, or the library's caller, named the task. */
+void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
+			       const char *command, struct tally_error *err);
+
+/* The events that the running kernel can count, from sysfs and tracefs, loaded on demand. */
+
+/* Adds the machine's PMUs and tracepoints to a catalogue made by tally_catalogue_init(), or to a
+ * zeroed one, which it then makes.  Reads nothing yet: each PMU and tracepoint is looked up when
+ * an expression names it.  Returns 0 or -errno. */
+int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error *err);
+
+/* Tries to open such an event.  Returns 0 or -errno.  Tries it on this process, then on `cpu` (-1:
+ * on no CPU). */
+int tally_kernel_probe_available(const struct tally_attr *attr, int cpu);
+
+/* Returns the reason why an event that the probe refused can't be counted: "no hardware PMU on this
+ * machine (ENOENT)". */
+const char *tally_kernel_unavailable_text(const struct tally_attr *attr, int code);
+
+/* Sets `unavailable` of every named event by the probe. */
+void tally_kernel_probe_named(struct tally_catalogue *catalogue);
+
+/* Names that a CPU's vendor gives to its events, by libpfm4: "MEM_LOAD_RETIRED:L3_MISS",
+ * "inst_retired.any:u", "skl::UOPS_ISSUED:ANY:c=1".
+ *
+ * libpfm4 knows thousands of names, so it is loaded only for a name that nothing else knows.  The
+ * result is an ordinary attribute. libpfm4's environment variables apply: LIBPFM_FORCE_PMU=skl
+ * encodes for a CPU other than this one. */
+
+/* Looks up `text`, a name with its unit masks and modifiers.  Sets type, config, config1, config2,
+ * precise_ip and the exclude flags for user, kernel and hypervisor.  Returns 0; -ENOENT if libpfm
+ * does not know the name or has no events for this CPU; -ELIBACC if it is not installed; otherwise
+ * -errno with a message that says what is wrong with the name. */
+int tally_vendor_event(const char *text, struct tally_attr *attr, struct tally_error *err);
+
+struct tally_vendor_name {
+	const char *pmu;         /* "skl" */
+	const char *name;        /* "MEM_LOAD_RETIRED:L3_MISS" */
+	const char *description; /* or NULL */
+};
+
+/* Lists the events of the existing (or forced) PMUs, each with each of its unit masks, in `arena`.
+ * Returns 0 or -errno: -ELIBACC if the library is not installed.  No PMU is no error. */
+int tally_vendor_events(struct tally_arena *arena, struct tally_vendor_name **out, size_t *count,
+			struct tally_error *err);
+
+/* Counts that the kernel keeps for every task without perf events: times, faults, switches.
+ *
+ * This is `stat`'s last resort if perf_event_open(2) is refused, and for counts that a restriction
+ * to user mode leaves empty.  Sources: wait4(2)'s rusage for a command and the children that it has
+ * waited for; /proc/PID/{stat,task/TID/...} for running processes (switches and migrations only of
+ * living threads); /proc/{stat,vmstat} for the whole system.  A task's user and system times are in
+ * ticks there; their sum comes from its schedstat if there is one.  Of the whole system no times
+ * are taken: ticks of busy time differ from the time that a clock event counts. */
+
+struct tally_resource_usage {
+	const char *source; /* "wait4", "/proc" */
+	uint64_t user_ns, system_ns;
+	/* user and system time together, if the kernel reports it in ns; otherwise 0 */
+	uint64_t cpu_ns;
+	uint64_t minor_faults, major_faults, switches, migrations;
+	/* involuntary switches; only from wait4 */
+	uint64_t preemptions;
+	bool has_times, has_faults, has_switches, has_migrations;
+};
+
+struct tally_resource_usage tally_resource_usage_of(const struct rusage *rusage);
+
+/* Add a running process (all its threads, and children that it has waited for), or one thread.
+ * Return 0 or -errno: -ESRCH if it has ended. */
+int tally_resource_usage_add_process(struct tally_resource_usage *usage, pid_t pid);
+int tally_resource_usage_add_thread(struct tally_resource_usage *usage, pid_t tid);
+
+/* Adds the whole system's faults and switches.  Returns 0 or -errno. */
+int tally_resource_usage_system(struct tally_resource_usage *usage);
+
+/* Returns now − before.  A value that either lacks is absent. */
+struct tally_resource_usage tally_resource_usage_since(struct tally_resource_usage now,
+						       struct tally_resource_usage before);
+
+/* Sets the value for such an event.  Returns false if there is none.  Clocks are in ns.  Faults are
+ * those of user and kernel together, so there is no value for an event that excludes either. */
+bool tally_resource_usage_value(const struct tally_resource_usage *usage,
+				const struct tally_attr *attr, uint64_t *value);
+
+/* Pure parsers: of /proc/PID/stat's line, and of lines "KEY: NUMBER" or "KEY NUMBER" in /proc's
+ * tables. */
+bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_resource_usage *usage);
+bool tally_proc_key_number(const char *text, const char *key, uint64_t *out);
 
 #endif

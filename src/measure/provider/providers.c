@@ -1,5 +1,5 @@
-/* Finds a provider in the table (providers.h) by the name that the user typed, and makes it. */
-#include "provider/providers.h"
+/* Finds a provider in the table (provider.h) by the name that the user typed, and makes it. */
+#include "provider/provider.h"
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
 /* Reads rusage and files of /proc into one structure, and takes the count of a software event from
  * it.  No source has all counts, so the structure notes which ones it has. */
-#include "provider/resource_usage.h"
+#include "provider/provider.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "event/event.h"
-#include "provider/providers.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 #include <fcntl.h>

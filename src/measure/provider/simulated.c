@@ -7,12 +7,12 @@
  * requests that can't be met later are refused, though the kernel would meet them at once: new
  * events, other periods.  Processes add their counts to the plan's totals: while they run at each
  * tick of simulated time (VSIM_TICK_NS) and before system calls, and the rest when they end. */
-#include "provider/simulated_state.h"
+#include "provider/provider_internal.h"
 
 #include "base/extremes.h"
 #include "base/text.h"
 #include "event/event.h"
-#include "provider/providers.h"
+#include "provider/provider.h"
 #include "valgrind/vsim_names.h"
 
 #include <errno.h>

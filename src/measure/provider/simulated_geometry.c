@@ -1,9 +1,9 @@
 /* Finds the CPU to simulate: this machine's caches from sysfs, a preset, or a file that describes
  * one. */
-#include "provider/simulated_state.h"
+#include "provider/provider_internal.h"
 
 #include "base/buffer.h"
-#include "machine/cpu.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * Valgrind's environment variables and option files are ignored, since a count must not depend on
  * them.  Valgrind has messages of its own for programs that it can't run, or runs them unsimulated:
  * so this file reports whatever the program's file can tell. */
+#include "provider/provider_internal.h"
 #include "provider/simulated_place.h"
-#include "provider/simulated_state.h"
 
 #include "valgrind/vsim_program.h"
 

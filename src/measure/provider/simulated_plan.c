@@ -9,7 +9,7 @@
  *
  * A tally that is killed leaves its file behind, in memory.  Each tally holds a lock on its own
  * file, so the next tally can recognize files without an owner. */
-#include "provider/simulated_state.h"
+#include "provider/provider_internal.h"
 
 #include "base/environment.h"
 

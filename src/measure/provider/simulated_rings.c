@@ -9,9 +9,9 @@
  * memory, so a stray store may hit the ring.  So a record is copied first and checked afterwards,
  * and a ring with invalid contents is emptied.  If our ring is full, the process's stays as it is,
  * and its writer waits: nothing is lost. */
-#include "provider/simulated_state.h"
+#include "provider/provider_internal.h"
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Calls libpfm4 by pointers to its functions, which each entry point of this file finds first.  The
  * list of all names has one entry for each unit mask of an event. */
-#include "provider/vendor_events.h"
+#include "provider/provider.h"
 
 #include "base/loaded.h"
 #include "base/vector.h"

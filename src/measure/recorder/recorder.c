@@ -2,11 +2,10 @@
  * in recorder_loop.c. */
 #include "recorder/recorder_state.h"
 
-#include "abi/attr.h"
-#include "machine/procfs.h"
-#include "session/close_apart.h"
-#include "task/live_jits.h"
-#include "task/made_code.h"
+#include "abi/abi.h"
+#include "machine/machine.h"
+#include "session/session.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <signal.h>

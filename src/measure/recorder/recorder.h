@@ -12,16 +12,12 @@
 
 #include "base/buffer.h"
 #include "event/event.h"
-#include "machine/procfs.h"
+#include "machine/machine.h"
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
-#include "session/control_fifo.h"
 #include "session/ring.h"
-#include "session/signals.h"
-#include "session/spawn.h"
-#include "session/target.h"
-#include "task/objects.h"
-#include "task/tasks.h"
+#include "session/session.h"
+#include "task/task.h"
 
 #include <stdbool.h>
 
@@ -161,7 +157,7 @@ struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder);
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			  struct tally_error *err);
 
-/* Adds tally's own section (naming/packed_names.h) to the finished recording; not in a pipe.
+/* Adds tally's own section (naming/packed.h) to the finished recording; not in a pipe.
  * Returns 0, or -errno with the recording unchanged. */
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_recorder_status *status, struct tally_error *err);

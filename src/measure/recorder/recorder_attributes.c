@@ -1,10 +1,9 @@
 /* Makes two attributes for each parsed event: one to open, and one to write. */
 #include "recorder/recorder_events.h"
 
-#include "abi/attr.h"
-#include "abi/chain_walk.h"
-#include "machine/limits.h"
-#include "perfdata/off_cpu_event.h"
+#include "abi/abi.h"
+#include "machine/machine.h"
+#include "perfdata/perfdata.h"
 #include "task/user_stack.h"
 #include "unwind/unwind.h"
 

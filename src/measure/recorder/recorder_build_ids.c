@@ -12,7 +12,7 @@
 #include "recorder/recorder_build_ids.h"
 
 #include "base/vector.h"
-#include "task/live_file.h"
+#include "task/task.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
 #ifndef TALLY_RECORDER_BUILD_IDS_H
 #define TALLY_RECORDER_BUILD_IDS_H
 
-#include "abi/record.h"
-#include "task/tasks.h"
+#include "abi/abi.h"
+#include "task/task.h"
 
 struct tally_recorder_build_id {
 	struct tally_build_id id; /* size 0: none */

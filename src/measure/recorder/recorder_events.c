@@ -9,10 +9,9 @@
 
 #include "base/vector.h"
 #include "counting/counting.h"
-#include "machine/limits.h"
-#include "provider/advice.h"
-#include "session/cgroup.h"
-#include "session/event_filter.h"
+#include "machine/machine.h"
+#include "provider/provider.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "base/vector.h"
 #include "base/weight_sum.h"
 #include "task/jit.h"
-#include "task/last_chain.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 /* ---- eras of mappings ---------------------------------------------------- */
 
 /* The mappings of a process, and those of the kernel, each have an era.  It ends with any record
- * that changes them for a reader (task/tasks.h).  Within an era, an address keeps its meaning. */
+ * that changes them for a reader (task/task.h).  Within an era, an address keeps its meaning. */
 struct map_era {
 	uint64_t number;
 	uint64_t since_ns; /* time of its last change; 0: no change, or one without a time */

@@ -3,7 +3,7 @@
  *
  * With an excerpt, a recorder needn't read millions of samples again at the end.  The excerpt is a
  * recording's data by itself, in the file's order.  It gives a reader the same places
- * (src/read/naming/place_table.h) as the whole data, with the same certainty about their mappings.  The
+ * (src/read/naming/naming.h) as the whole data, with the same certainty about their mappings.  The
  * period of a sample that is left out is added to a kept sample with the same leaf; leaves with
  * several samples have two in the excerpt.  So the excerpt also tells which functions have most of
  * each event.
@@ -16,7 +16,7 @@
 #ifndef TALLY_RECORDER_EXCERPT_H
 #define TALLY_RECORDER_EXCERPT_H
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "base/buffer.h"
 #include "base/map.h"
 

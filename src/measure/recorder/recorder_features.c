@@ -6,11 +6,8 @@
  */
 #include "recorder/recorder_state.h"
 
-#include "machine/cpu.h"
-#include "machine/memory.h"
-#include "machine/sysfs.h"
-#include "machine/tracefs.h"
-#include "perfdata/feature.h"
+#include "machine/machine.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 #include "recorder/recorder_state.h"
 
-#include "machine/cpu.h"
+#include "machine/machine.h"
 
 struct cpus {
 	struct tally_recorder_events *events;
@@ -88,7 +88,7 @@ static bool set_online(const struct cpus *cpus, const struct tally_cpu_list *onl
 bool tally_recorder_check_online(struct tally_recorder_events *events,
 				 struct tally_recorder_rings *rings, int hotplug_fd)
 {
-	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see cpu.h */
+	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see machine.h */
 	const struct cpus cpus = { events, rings };
 	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;

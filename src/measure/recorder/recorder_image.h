@@ -3,7 +3,7 @@
 #ifndef TALLY_RECORDER_IMAGE_H
 #define TALLY_RECORDER_IMAGE_H
 
-#include "machine/procfs.h"
+#include "machine/machine.h"
 
 /* The mappings of one ELF file, from its beginning on; end 0: none. */
 struct tally_recorder_image {

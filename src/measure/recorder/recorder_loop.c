@@ -3,8 +3,7 @@
  * command or a time. */
 #include "recorder/recorder_state.h"
 
-#include "machine/cpu.h"
-#include "machine/latency.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,7 +1,7 @@
 /* The rings of a recording: their sizes, and the events that write to them. */
 #include "recorder/recorder_rings.h"
 
-#include "machine/limits.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <unistd.h>

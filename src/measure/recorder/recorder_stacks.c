@@ -26,7 +26,7 @@
  */
 #include "recorder/recorder_stacks.h"
 
-#include "task/live_jits.h"
+#include "task/jit.h"
 #include "task/user_stack.h"
 
 #include <errno.h>

@@ -11,10 +11,9 @@
 #include "base/binary_search.h"
 #include "base/buffer.h"
 #include "base/vector.h"
-#include "machine/bpf_codes.h"
-#include "machine/procfs.h"
-#include "object/module.h"
-#include "session/cgroup.h"
+#include "machine/machine.h"
+#include "object/object.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

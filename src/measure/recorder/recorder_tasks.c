@@ -3,7 +3,7 @@
  * The records of the side-band tell of forks, mappings and ends.  If an EXIT record was lost, a
  * recorder that runs for hours finds out: from time to time it checks which tasks still exist.  A
  * task leaves the kernel's table only after its EXIT was written.  So if both the record and this
- * check report an end, they do so within two passes, which task/endings.h allows for.
+ * check report an end, they do so within two passes, which task/task.h allows for.
  *
  * The build-ids of the mapped files are collected for the list behind the data.  They are read at
  * the end; each file is opened for it.  For a file that no process maps any more, the build-id is
@@ -13,10 +13,9 @@
 #include "recorder/recorder_tasks.h"
 
 #include "base/vector.h"
-#include "object/module.h"
-#include "perfdata/feature.h"
-#include "task/live_jits.h"
-#include "task/made_code.h"
+#include "object/object.h"
+#include "perfdata/perfdata.h"
+#include "task/jit.h"
 
 #include <errno.h>
 #include <fcntl.h>

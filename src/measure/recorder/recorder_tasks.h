@@ -4,12 +4,11 @@
 #define TALLY_RECORDER_TASKS_H
 
 #include "base/strings.h"
-#include "machine/procfs.h"
+#include "machine/machine.h"
 #include "recorder/recorder_build_ids.h"
 #include "recorder/recorder_session.h"
-#include "task/endings.h"
 #include "task/jit.h"
-#include "task/perf_maps.h"
+#include "task/task.h"
 
 /* Build-ids of files that the tasks have forgotten. */
 struct tally_recorder_forgotten {

@@ -4,7 +4,7 @@
 #include "recorder/recorder_triggers.h"
 
 #include "base/vector.h"
-#include "provider/advice.h"
+#include "provider/provider.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* Finds the hierarchy's mount in the table of mounts, and opens a cgroup below it.  The walk over
  * all cgroups opens each directory from its parent, and follows no symbolic links. */
-#include "session/cgroup.h"
+#include "session/session.h"
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
 /* The child leaves the session and the working directory, blocks all signals, and closes all other
  * descriptors.  Then it reads a pipe until the caller closes the other end. */
-#include "session/close_apart.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

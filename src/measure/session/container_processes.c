@@ -11,12 +11,12 @@
  *
  * Which hierarchy of version 1 has them depends on the machine, so all hierarchies are searched.
  * The names that belong to IDs are in files of Docker and podman. */
-#include "session/container_processes.h"
+#include "session/session_internal.h"
 
 #include "base/buffer.h"
 #include "base/json.h"
 #include "base/vector.h"
-#include "session/cgroup.h"
+#include "session/session.h"
 
 #include <ctype.h>
 #include <dirent.h>

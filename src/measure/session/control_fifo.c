@@ -1,6 +1,6 @@
 /* Opens the channel, splits its bytes into lines, parses the lines as commands, and answers them.
  * Each read and write polls first, because an inherited descriptor may be a blocking one. */
-#include "session/control_fifo.h"
+#include "session/session.h"
 
 #include "base/output_path.h"
 

@@ -2,13 +2,13 @@
  * bad filter with EINVAL and no position; then the filter is compiled here by the event's format to
  * find the position.
  */
-#include "session/event_filter.h"
+#include "session/session.h"
 
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "filter/filter.h"
-#include "machine/tracefs.h"
-#include "tracepoint/format.h"
+#include "machine/machine.h"
+#include "tracepoint/tracepoint.h"
 
 #include <errno.h>
 #include <stdio.h>

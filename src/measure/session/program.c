@@ -1,5 +1,5 @@
 /* Tries each folder of PATH with access(2).  A command with a slash is tried as it is. */
-#include "session/program.h"
+#include "session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #ifndef TALLY_SESSION_RING_H
 #define TALLY_SESSION_RING_H
 
-#include "abi/record.h"
+#include "abi/abi.h"
 #include "provider/provider.h"
 
 struct tally_ring {

@@ -1,7 +1,7 @@
 /* Blocks the signals, reads them from a signalfd, and decides which ones end the session.  A signal
  * that was ignored before has no effect, unless a process sends one that is meant for the command
  * as well. */
-#include "session/signals.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Parent and child talk over a pair of sockets.  The parent sends a byte to start the child.  The
  * child answers with a report before exec, and with another one if exec fails. */
-#include "session/spawn.h"
+#include "session/session.h"
 
 #include "base/environment.h"
 

@@ -1,6 +1,6 @@
 /* Collects the target from options, resolves it into threads or CPUs, and describes it in words.
  * Each refresh lists the threads from /proc again, and adds those that are new. */
-#include "session/target.h"
+#include "session/session.h"
 
 #include "base/vector.h"
 

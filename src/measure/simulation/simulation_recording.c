@@ -4,7 +4,6 @@
 #include "base/extremes.h"
 #include "base/output_path.h"
 #include "base/safe_file.h"
-#include "perfdata/feature.h"
 #include "perfdata/perfdata.h"
 #include "tally/tracepoint.h"
 

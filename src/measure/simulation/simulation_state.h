@@ -3,12 +3,12 @@
 #define TALLY_SIMULATION_STATE_H
 
 #include "base/buffer.h"
+#include "counting/counting.h"
 #include "perfdata/perfdata.h"
 #include "provider/provider.h"
-#include "counting/counting.h"
 #include "session/ring.h"
-#include "simulation/simulation.h"
 #include "sim/sim_watch.h"
+#include "simulation/simulation.h"
 
 /* An event of a sample line, opened on every CPU. */
 struct simulation_source {

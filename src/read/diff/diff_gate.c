@@ -1,5 +1,5 @@
 /* Compares the sides once more without limits on rows, and judges each condition over all rows. */
-#include "diff/diff_gate.h"
+#include "diff/diff.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * leaf's entry) gets the row's weight, in the column of the run.  Entries are found by command and
  * place; a place is the (object, symbol) of a frame, as far as these are keys.  The place of each
  * frame is computed once. */
-#include "diff/diff_model.h"
+#include "diff/diff.h"
 
 #include "base/vector.h"
 #include "base/weight_sum.h"

@@ -1,10 +1,10 @@
 /* Sums the runs of a side, and computes Newcombe's interval for one run on each side, Welch's for
  * several.  Bisection finds Newcombe's p.  The end of the file computes the limit of p for many
  * functions. */
-#include "diff/share_difference.h"
+#include "diff/diff_internal.h"
 
 #include "base/extremes.h"
-#include "counts/comparison.h"
+#include "counts/counts.h"
 
 #include <math.h>
 #include <stdbool.h>

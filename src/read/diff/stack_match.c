@@ -1,7 +1,7 @@
 /* Takes the frames and commands of all runs into one set of names.  Then it pairs the frames that
  * only one side has: first by name, then by object and plain name.  Names are shortened after that,
  * and commands come last. */
-#include "diff/stack_match.h"
+#include "diff/diff.h"
 
 #include "base/buffer.h"
 #include "base/vector.h"

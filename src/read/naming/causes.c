@@ -1,8 +1,8 @@
 /* Goes through sorted addresses function by function, and reads each function's code once for all
  * addresses in it. */
-#include "naming/causes.h"
+#include "naming/naming.h"
 
-#include "unwind/code_cause.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,19 +1,15 @@
 /* Finds a function's symbol and bounds, then its bytes: in the kernel's memory or files, in a JIT's
  * dump or in an object, and last in the recording.  If no source has them, `missing` and `hint`
  * tell the user why.  The changes that the kernel made are written over its code. */
-#include "naming/function_code.h"
+#include "naming/naming.h"
 
-#include "abi/arch.h"
+#include "abi/abi.h"
 #include "base/error.h"
 #include "base/extremes.h"
 #include "base/text.h"
-#include "naming/kernel_identity.h"
-#include "naming/kernel_modules.h"
-#include "naming/name_functions.h"
-#include "naming/name_tables.h"
-#include "naming/packed_code.h"
-#include "naming/text_pokes.h"
-#include "object/kcore.h"
+#include "naming/naming_internal.h"
+#include "naming/packed.h"
+#include "object/object.h"
 #include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 #include "task/jit.h"

@@ -1,7 +1,5 @@
 /* Compares names with the patterns of perf, V8 and .NET. */
-#include "naming/jit_names.h"
-
-#include "naming/frame_kind.h"
+#include "naming/naming.h"
 
 #include <stdbool.h>
 #include <stdio.h>

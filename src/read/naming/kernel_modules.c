@@ -3,16 +3,16 @@
  * the recorded one, or that in modules.dep of the release.  Distributions put a copy with debug
  * information below /usr/lib/debug.
  *
- * A module's file isn't linked (object/module.h). /sys/module tells where its sections are, as long
+ * A module's file isn't linked (object/object.h). /sys/module tells where its sections are, as long
  * as the same kernel runs; otherwise that is computed from the recorded start of the module.  All
  * addresses are in the terms of the kernel's table: names->kernel.shift is subtracted.
  */
-#include "naming/kernel_modules.h"
+#include "naming/naming_internal.h"
 
 #include "base/buffer.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "object/module.h"
+#include "object/object.h"
 #include "symbol/lines.h"
 
 #include <errno.h>

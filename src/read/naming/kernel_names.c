@@ -9,11 +9,11 @@
  * If another kernel runs, a copy of kallsyms is used (one that the user gives, or one in perf's
  * cache); without a copy, vmlinux.
  */
-#include "abi/arch.h"
+#include "abi/abi.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "naming/kernel_identity.h"
-#include "naming/name_tables.h"
+#include "naming/naming.h"
+#include "naming/naming_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

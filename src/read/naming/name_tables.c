@@ -1,7 +1,7 @@
 /* Chooses a table's source when the file is first met: a JIT's dump, perf maps, the symbols in
  * simpleperf's recordings, or the object itself.  The symbols of large objects are cached on disk.
  * The end of the file looks addresses up, and corrects the result by the unwind rules. */
-#include "naming/name_tables.h"
+#include "naming/naming_internal.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -10,14 +10,10 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "naming/jit_names.h"
-#include "naming/kernel_modules.h"
-#include "naming/names.h"
+#include "naming/naming.h"
 #include "symbol/lines.h"
-#include "symbol/simpleperf_symbols.h"
 #include "symbol/symbol.h"
 #include "task/jit.h"
-#include "task/perf_maps.h"
 
 #include <dirent.h>
 #include <errno.h>

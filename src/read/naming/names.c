@@ -1,18 +1,13 @@
 /* Goes from objects to places, functions and their texts; names of data come last.  A place's
  * function comes from the names that the recording carries, else from the table of its file. */
-#include "naming/names.h"
+#include "naming/naming.h"
 
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "naming/frame_kind.h"
-#include "naming/jit_names.h"
-#include "naming/kernel_modules.h"
-#include "naming/name_functions.h"
-#include "naming/name_tables.h"
-#include "naming/packed_code.h"
-#include "naming/place_table.h"
+#include "naming/naming_internal.h"
+#include "naming/packed.h"
 #include "object/cache.h"
 #include "task/jit.h"
 

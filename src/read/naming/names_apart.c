@@ -17,11 +17,11 @@
  * one function to several addresses.  Two files with the same path are builds of one program, so
  * their functions with the same name count as one.
  */
-#include "naming/names.h"
+#include "naming/naming.h"
 
-#include "base/word_list.h"
 #include "base/buffer.h"
-#include "naming/name_tables.h"
+#include "base/word_list.h"
+#include "naming/naming_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

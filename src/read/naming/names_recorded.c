@@ -2,10 +2,9 @@
  * none. */
 #include "base/text.h"
 #include "base/vector.h"
-#include "naming/jit_names.h"
-#include "naming/name_functions.h"
-#include "naming/name_tables.h"
-#include "naming/packed_code.h"
+#include "naming/naming.h"
+#include "naming/naming_internal.h"
+#include "naming/packed.h"
 #include "symbol/symbol.h"
 
 #include <errno.h>

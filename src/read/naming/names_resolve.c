@@ -12,7 +12,7 @@
  * caller's thread goes through the jobs by file and address and interns the names, so that ids
  * don't depend on how threads were scheduled.
  */
-#include "naming/names.h"
+#include "naming/naming.h"
 
 #include "base/error.h"
 #include "base/extremes.h"
@@ -20,10 +20,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "base/vector.h"
-#include "naming/causes.h"
-#include "naming/kernel_modules.h"
-#include "naming/name_functions.h"
-#include "naming/name_tables.h"
+#include "naming/naming_internal.h"
 #include "symbol/jit_dump.h"
 #include "symbol/lines.h"
 

@@ -1,13 +1,12 @@
 /* Reads parts 6 and 9 side by side: part 6 has the code, its rows and targets, part 9 the frames
  * between a row's innermost and outermost ones.  Reading checks that all lists are sorted, because
  * look-ups use binary search. */
-#include "naming/packed_code.h"
+#include "naming/packed.h"
 
 #include "base/binary_search.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "naming/packed_names.h"
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <stdlib.h>

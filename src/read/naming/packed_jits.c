@@ -1,12 +1,11 @@
 /* Writes each dump as differences between neighbours.  A reader first notes where each dump begins,
  * and decodes a dump when its file is met. */
-#include "naming/packed_jits.h"
+#include "naming/packed.h"
 
 #include "base/map.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "naming/packed_names.h"
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
 #include "task/jit.h"
 
 #include <errno.h>

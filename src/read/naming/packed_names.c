@@ -1,11 +1,11 @@
 /* Reads strings, functions and places, then the optional parts.  A part refers to earlier ones by
  * number, and these numbers are checked while it is read.  Look-ups find an object by hash and a
  * place in it by binary search. */
-#include "naming/packed_names.h"
+#include "naming/packed.h"
 
 #include "base/reader.h"
 #include "base/vector.h"
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <stdlib.h>

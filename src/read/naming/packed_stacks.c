@@ -1,11 +1,10 @@
 /* Stores equal chains once: a hash map finds the chain, and each sample has the number of its
  * chain.  In the section, an address is written as its distance from the one before. */
-#include "naming/packed_stacks.h"
+#include "naming/packed.h"
 
 #include "base/reader.h"
 #include "base/vector.h"
-#include "naming/packed_names.h"
-#include "perfdata/own_feature.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The slow path of a look-up: finds the place in the task's maps, gives it a number by a hash map,
  * and fills the cache, which the header reads inline. */
-#include "naming/place_table.h"
+#include "naming/naming.h"
 
 #include "base/vector.h"
 

@@ -1,6 +1,6 @@
 /* A hash map has an entry for each changed byte, by address.  Later changes overwrite earlier
  * ones. */
-#include "naming/text_pokes.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* The counters `submitted` and `done` make the queue: their difference is the number of waiting
  * batches.  Each thread notes how many batches it sleeps for, so the other one signals only when
  * that number is reached. */
-#include "profile/batch_pipe.h"
+#include "profile/profile_internal.h"
 
 #include "base/threads.h"
 

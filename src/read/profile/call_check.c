@@ -1,13 +1,13 @@
 /* Walks all stacks, and checks each distinct pair of neighbouring places once.  A pair passes if
  * its code is unknown, or if the called function may have jumped on to the callee. */
-#include "profile/call_check.h"
+#include "profile/profile.h"
 
 #include "base/extremes.h"
 #include "base/map.h"
 #include "object/object.h"
-#include "task/objects.h"
-#include "unwind/code_frame.h"
+#include "task/task.h"
 #include "unwind/code_walk.h"
+#include "unwind/unwind.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Each stack opens nodes for those of its frames that it doesn't share with the stack before it.
  * An opening node notes the weight of all stacks so far, and subtracts it from the weight when it
  * closes: nothing is summed from node to node. */
-#include "profile/call_tree.h"
+#include "profile/stacks.h"
 
 #include "base/vector.h"
 

@@ -3,7 +3,7 @@
  * chains, the chance that they agree in one of the sums is 2^-64, over all choices of the random
  * words.  Other hashes feed each product into the next multiplication; this one has no such
  * dependency and needs about a cycle a word. */
-#include "profile/chain_table.h"
+#include "profile/profile_internal.h"
 
 #include "base/huge.h"
 

@@ -1,6 +1,4 @@
 /* Sorts rows and classes by event with a counting sort. */
-#include "profile/event_rows.h"
-
 #include "profile/profile.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* Debug files have tens of megabytes, and a system-wide profile has hundreds of objects.  So only
  * objects are fetched that are in the stacks of at least 1 % of the samples.  The hottest come
  * first: a user who interrupts the fetching has the most useful files by then. */
-#include "profile/fetch_names.h"
+#include "profile/profile_internal.h"
 
 #include "base/extremes.h"
 #include "base/terminal.h"
-#include "naming/name_functions.h"
-#include "naming/name_tables.h"
-#include "object/debuginfod.h"
+#include "naming/naming.h"
+#include "naming/naming_internal.h"
+#include "object/object.h"
 
 #include <errno.h>
 #include <limits.h>

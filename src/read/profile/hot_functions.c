@@ -1,14 +1,14 @@
 /* First comes the search for the name that the user may have meant.  Then leaf samples are summed
  * by place, and the places by function and symbol; the hottest functions come first. */
-#include "profile/hot_functions.h"
+#include "profile/profile.h"
 
 #include "base/extremes.h"
 #include "base/map.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "naming/names.h"
-#include "recording/sample_filter.h"
+#include "naming/naming.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* Looks leaves up in a sorted list of the kernel's idle functions, and remembers the answer for
  * each function.  The rows that remain are moved together in place. */
-#include "profile/idle.h"
+#include "profile/profile.h"
 
 #include "base/extremes.h"
 #include "base/vector.h"
-#include "naming/name_functions.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A first pass over a profile's rows collects the runtimes.  A second pass rewrites each stack in
  * place without their frames, and applies the filters of objects and symbols to the leaf that
  * remains. */
-#include "profile/language_frames.h"
+#include "profile/profile.h"
 
 #include "base/vector.h"
 

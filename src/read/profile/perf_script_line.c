@@ -10,7 +10,7 @@
  * leftmost number followed by "[period] event:" or by nothing.  A frame is parsed from its end: the
  * last matching parentheses hold the object.
  */
-#include "profile/perf_script_line.h"
+#include "profile/profile_internal.h"
 
 #include "base/text.h"
 

@@ -1,13 +1,13 @@
 /* `perf script` text → stacks.  A header opens a sample, the frames below it (leaf first) belong to
  * it, and a blank line or the next header ends it. perf_script_line.c parses the lines. */
-#include "profile/perf_script_line.h"
+#include "profile/profile_internal.h"
 #include "profile/stacks.h"
 
 #include "base/buffer.h"
 #include "base/extremes.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "naming/jit_names.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,12 +4,7 @@
 #include "profile/profile.h"
 
 #include "base/vector.h"
-#include "profile/fetch_names.h"
-#include "profile/hot_functions.h"
-#include "profile/language_frames.h"
-#include "profile/idle.h"
-#include "profile/sample_reader.h"
-#include "profile/wait_stacks.h"
+#include "profile/profile_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

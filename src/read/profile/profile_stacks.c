@@ -2,8 +2,8 @@
 #include "profile/profile.h"
 
 #include "base/vector.h"
-#include "profile/call_tree.h"
-#include "naming/name_functions.h"
+#include "naming/naming.h"
+#include "profile/stacks.h"
 
 #include <errno.h>
 #include <inttypes.h>

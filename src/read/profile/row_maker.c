@@ -14,13 +14,13 @@
  * joins the last chain of its process: most chains have nine of ten callers in common with it.
  * This is less work than hashing all of the chain's words.
  */
-#include "profile/row_maker.h"
+#include "profile/profile_internal.h"
 
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
 #include "base/vector.h"
-#include "profile/wait_stacks.h"
-#include "task/last_chain.h"
+#include "profile/profile.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* A hash table with open addressing and linear probing finds rows while they are added.  Its slots
  * are freed when the last row is there. */
-#include "profile/row_table.h"
+#include "profile/stacks.h"
 
 #include "base/extremes.h"
 #include "base/huge.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "naming/place_table.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdbool.h>

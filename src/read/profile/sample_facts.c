@@ -1,10 +1,9 @@
 /* Interns facts, their texts and classes, so that each becomes a small number.  A name of data is
  * interned in its longest form, and shortened at the end as far as it stays unique. */
-#include "profile/sample_facts.h"
+#include "profile/profile.h"
 
 #include "base/vector.h"
-#include "naming/names.h"
-#include "profile/profile.h"
+#include "naming/naming.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>

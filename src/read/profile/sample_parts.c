@@ -1,6 +1,6 @@
 /* Tables of names, by bit, turn bit fields into perf's words.  Sources of data take most of the
  * file. */
-#include "profile/sample_parts.h"
+#include "profile/profile.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* A sample's chain is hashed as a whole, and row_maker.h finds its row.  The meaning of a chain
+/* A sample's chain is hashed as a whole, and profile_internal.h finds its row.  The meaning of a chain
  * depends on the maps of its process, so the number of these maps (see tally_tasks_generation()) is
  * hashed as well.
  *
@@ -14,16 +14,13 @@
  * Chains are not copied for the second thread: the blocks that hold them are kept until their batch
  * is done.
  */
-#include "profile/sample_reader.h"
+#include "profile/profile_internal.h"
 
 #include "base/extremes.h"
 #include "base/threads.h"
 #include "base/vector.h"
-#include "perfdata/block.h"
-#include "profile/batch_pipe.h"
-#include "profile/row_maker.h"
-#include "profile/sample_facts.h"
-#include "profile/sample_parts.h"
+#include "perfdata/perfdata_internal.h"
+#include "profile/profile.h"
 
 #include "tally/perf_event.h"
 

@@ -1,8 +1,8 @@
 /* Reads all samples, interns each chain as a row of class 0, and names the places at the end. */
-#include "profile/samples.h"
+#include "profile/profile.h"
 
 #include "base/vector.h"
-#include "profile/fetch_names.h"
+#include "profile/profile_internal.h"
 
 #include "tally/perf_event.h"
 

@@ -1,6 +1,6 @@
 /* Turns the variance of weighted samples into a number of equal samples, and computes Wilson's
  * interval with that number. */
-#include "profile/share_error.h"
+#include "profile/profile.h"
 
 #include "base/extremes.h"
 

@@ -1,10 +1,8 @@
 /* First come the functions that read a key's value from a sample and put it into words, then the
  * data that keys need, then the table, which sample_fields.h fills. */
-#include "profile/sort_keys.h"
+#include "profile/profile.h"
 
 #include "base/reader.h"
-#include "profile/sample_facts.h"
-#include "profile/sample_parts.h"
 
 #include "tally/perf_event.h"
 

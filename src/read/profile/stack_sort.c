@@ -3,7 +3,7 @@
  * words.  These are sorted by their next word, and so on.  Groups wait in a list instead of on the
  * stack, since stacks may have thousands of words.  Zero is no code and fills up the last word, so
  * that a stack comes before the longer ones that begin with it. */
-#include "profile/stack_sort.h"
+#include "profile/stacks.h"
 
 #include "base/extremes.h"
 #include "base/huge.h"

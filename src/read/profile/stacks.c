@@ -1,5 +1,5 @@
 /* Interning: equal frames and threads are found by a 64-bit hash in a map; stacks are in a
- * row_table.h.
+ * stacks.h.
  *
  * Unequal things may have the same hash, so the item that the map points to is compared.  If it
  * differs, the next key to try is the hash of the hash.

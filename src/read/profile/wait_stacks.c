@@ -1,11 +1,10 @@
 /* Rows are made anew from the finished ones, since stacks that were different may now be the same.
  * For example, waits with and without a timeout then both end in the function that called the
  * scheduler. */
-#include "profile/wait_stacks.h"
+#include "profile/profile.h"
 
 #include "base/vector.h"
-#include "naming/name_functions.h"
-#include "profile/sample_facts.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* Warnings about what limits the trust in a recording. */
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/buffer.h"
 #include "base/input_limits.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "perfdata/off_cpu_event.h"
+#include "perfdata/perfdata.h"
 #include "profile/profile.h"
 #include "task/jit.h"
 

@@ -9,7 +9,7 @@
  * lost.  Its samples are given at the end, or when HELD_MAX samples are held.  This limit also
  * bounds what a damaged recording can cost.
  */
-#include "recording/deferred_chains.h"
+#include "recording/recording_internal.h"
 
 #include "base/vector.h"
 

@@ -1,14 +1,14 @@
 /* A map of the tasks that wait turns the records of one pass into durations, listed by number of
  * sample.  The recording then takes them from the list in the same order.  Wakings are numbered by
  * task and stack in the same pass. */
-#include "recording/off_cpu.h"
+#include "recording/recording_internal.h"
 
 #include "base/extremes.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 #include "recording/recording.h"
-#include "tracepoint/format.h"
+#include "tracepoint/tracepoint.h"
 
 #include <errno.h>
 #include <string.h>

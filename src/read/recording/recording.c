@@ -3,13 +3,11 @@
  * record's way from next_record() to take(). */
 #include "recording/recording.h"
 
-#include "abi/attr.h"
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "naming/packed_jits.h"
-#include "naming/packed_stacks.h"
+#include "naming/packed.h"
 #include "task/jit.h"
 
 #include <errno.h>

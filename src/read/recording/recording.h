@@ -1,20 +1,181 @@
+/* A recording being read: its records in order of time, and which of its samples count. */
+#ifndef TALLY_RECORDING_H
+#define TALLY_RECORDING_H
+
+#include "abi/abi.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/weight_sum.h"
+#include "base/word_list.h"
+#include "naming/naming.h"
+#include "perfdata/perfdata.h"
+#include "recording/recording_internal.h"
+#include "task/task.h"
+#include "task/user_stack.h"
+#include "tracepoint/tracepoint.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_names;
+struct tally_packed_jits;
+struct tally_packed_stacks;
+struct tally_recording;
+
+/* Selects samples by event, thread, CPU, command and time, before their stacks are read.  Also
+ * limits the frames of a stack.
+ *
+ * The lists, given as text, are parsed once into sets.  A recording with a filter gives only the
+ * selected samples (tally_recording_filter() in recording.h).  Filters by object and symbol need
+ * the leaf's name, so profile.h applies them.  Not thread-safe.
+ */
+
+/* Zero-initialised, it selects all samples.  Lists are comma-separated; NULL: any.  Numbers may be
+ * ranges ("0,4-7"); CPUs are as in machine.h. */
+struct tally_profile_filter {
+	const char *event; /* name or number */
+	const char *comms, *pids, *tids, *cpus;
+	const char *time; /* as in recording_internal.h */
+	bool time_since_first; /* seconds in `time` are counted from the recording's first sample */
+	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
+	uint32_t frames_max; /* number of innermost frames to keep of each stack; 0: all */
+};
+
+struct tally_sample_filter {
+	struct tally_ranges pids, tids, cpus, times; /* empty: any; times in ns */
+	const char *comms, *event;
+	/* from the first range to the last; 0 and UINT64_MAX: no limit */
+	uint64_t time_start_ns, time_end_ns;
+	/* number of names when `event` was searched among them (tally_perfdata_names_known()) */
+	uint64_t names_seen;
+	size_t event_index;    /* SIZE_MAX: not found yet */
+	bool takes_all;
+};
+
+/* Parses the lists; keeps references to the texts.  Returns 0, -EINVAL with a message that names
+ * the malformed number, -ENODATA if times are relative to the recording's start or length and these
+ * are not known, or -ENOMEM. */
+int tally_sample_filter_init(struct tally_sample_filter *filter,
+			     const struct tally_profile_filter *asked,
+			     const struct tally_perfdata *data, struct tally_error *err);
+void tally_sample_filter_release(struct tally_sample_filter *filter);
+
+/* True if the filter selects the sample.  `tasks` must be as they are at its time; `event` is one
+ * of `data`'s. */
+bool tally_sample_filter_passes(struct tally_sample_filter *filter,
+				const struct tally_perfdata *data, const struct tally_tasks *tasks,
+				const struct tally_recorded_event *event,
+				const struct tally_sample *sample);
+
+/* Parses "0,4-7" and adds the numbers to a set.  Returns 0, -EINVAL or -ENOMEM. */
+int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err);
+/* The same for a list of CPUs. */
+int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err);
+
+/* True if the filter's objects and symbols select a function of the names.  UINT32_MAX (memory was
+ * out) is never selected. */
+bool tally_function_passes(const struct tally_profile_filter *filter,
+			   const struct tally_names *names, uint32_t function);
+
+/* Writes a list that matches only this word.  `list` has room for twice the word's bytes and a
+ * NUL. */
+void tally_list_quote(const char *word, char *list);
+
+/* Finds an event by its name, as any view shows it, or by its number; returns `count` if there is
+ * none.  "page-faults" also means "page-faults:u", which it became if the kernel's part was not permitted.  "sched_switch" means
+ * the tracepoint of that name if there is only one. */
+size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);
+
+/* Sets an error with a list of the existing events.  Returns -ENOENT. */
+int tally_event_not_found(const struct tally_perfdata *data, const char *name,
+			  struct tally_error *err);
+
+/* Gets the times of the first and the last sample.  Returns false if the recording does not have
+ * them: from a pipe, or from perf without build-ids. */
+bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns);
+
+/* Parts of a recording (recording.h) whose members only this room uses: the recorded machine, records
+ * between the file and tally_recording_next(), filters, and what the recording carries. */
+
+/* recorded_machine.c: the recorded machine and its kernel. */
+struct tally_recorded_machine {
+	enum tally_arch arch; /* as far as known */
+	/* from the records of its maps, if the recording has neither its build-id nor its
+	 * release */
+	struct {
+		bool is_another; /* another kernel than the running one was recorded */
+		bool is_located; /* the address of one of its symbols was compared already */
+		char release[TALLY_KERNEL_RELEASE_BYTES]; /* "": not known */
+	} kernel;
+	size_t build_ids_applied; /* so many of the list in the file */
+	struct tally_text_pokes text_pokes; /* up to the end of the filter's time range */
+};
+
+/* recording.c: records between the file and tally_recording_next(). */
+struct tally_record_flow {
+	struct tally_order *order;
+	/* ended processes; their maps are freed some time later */
+	struct tally_endings endings;
+	struct tally_deferred_chains deferred;
+	/* the sample whose group is being given */
+	struct {
+		struct tally_raw_record raw;
+		struct tally_record record;
+		/* index of the next value to give; none is left at record.sample.read.count */
+		uint64_t next;
+		struct tally_map last_values; /* event id → value in its last sample */
+	} group;
+	/* see tally_recording_on_change() */
+	struct {
+		int (*call)(void *context);
+		void *context;
+	} before_change;
+};
+
+/* Set by tally_recording_filter(). */
+struct tally_recording_filter {
+	struct tally_sample_filter samples;
+	uint32_t frames_max; /* number of innermost frames to keep of a stack; 0: all */
+	/* command → how much of it was left out; for tally_recording_is_empty() */
+	struct tally_map left_out;
+};
+
+/* Stacks and JIT dumps in tally's own section. */
+struct tally_recording_carried {
+	const void *section; /* before its stacks are read; NULL: none, or read */
+	size_t section_size;
+	struct tally_packed_stacks *stacks; /* NULL: none */
+	/* filled while reading, to be packed; NULL: not needed */
+	struct tally_packed_stacks *noted;
+	/* JIT dumps, read when the first is wanted; NULL: none */
+	struct tally_packed_jits *jits;
+	bool jits_are_read;
+};
+
+/* recorded_machine.c: applies the build-ids that the file, or the pipe so far, has announced since the
+ * last call.  Returns 0 or -ENOMEM. */
+int tally_recording_apply_build_ids(struct tally_recording *recording);
+
+/* Finds out the machine by the features that the file, or the pipe so far, has. */
+void tally_recording_find_machine(struct tally_recording *recording);
+
+/* Takes a MMAP or MMAP2 record.  If the recording has neither the kernel's build-id nor its release,
+ * the records of its maps tell whether it may be the running kernel. */
+void tally_recording_check_kernel(struct tally_recording *recording,
+				  const struct tally_record *record);
+
+/* Keeps a change to the kernel's code, if the record is one.  Returns 0 or -ENOMEM. */
+int tally_recording_keep_text_poke(struct tally_recording *recording,
+				   const struct tally_record *record);
+
 /* A recording being read: its records in order of time, the tasks as they were at that time, and
  * samples' stacks as places.
  *
  * All views of a recording use this: script directly, record by record; report and flame graphs
  * through profile.h.  Not thread-safe.
  */
-#ifndef TALLY_RECORDING_H
-#define TALLY_RECORDING_H
-
-#include "base/buffer.h"
-#include "base/weight_sum.h"
-#include "naming/names.h"
-#include "perfdata/perfdata.h"
-#include "recording/off_cpu.h"
-#include "recording/recording_parts.h"
-#include "task/tasks.h"
-#include "task/user_stack.h"
 
 /* One address of a sample's stack. */
 struct tally_chain_frame {
@@ -152,7 +313,7 @@ int tally_recording_filter(struct tally_recording *recording,
  * - A sample whose user stack comes in a later record is given after that record
  *   (deferred_chains.c).
  * - A sample of an off-CPU event has as its period the time until its task came back.  It is left
- *   out if that is not known (off_cpu.h).
+ *   out if that is not known (recording_internal.h).
  * - Chains are cut down to `frames_max`.  Stack copies are cut down in chain() and addresses(), and
  *   counted separately.
  */
@@ -164,7 +325,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 void tally_recording_on_change(struct tally_recording *recording, int (*call)(void *context),
 			       void *context);
 
-/* For callers that keep chains: finds the block of the file (order.h) that holds the chain of the
+/* For callers that keep chains: finds the block of the file (perfdata.h) that holds the chain of the
  * sample that next() just gave.  Returns false if there is none: the chain is valid only until the
  * next record.  `block` may be NULL with true: the chain is valid until the recording is closed. */
 bool tally_recording_block(const struct tally_recording *recording, const uint64_t *chain,
@@ -181,7 +342,7 @@ void tally_recording_forget_threads(struct tally_recording *recording);
 bool tally_recording_has_skid(const struct tally_recording *recording,
 			      const struct tally_attr *attr);
 
-/* True if the sample's leaf is such an address; the place of the leaf is then late (names.h).
+/* True if the sample's leaf is such an address; the place of the leaf is then late (naming.h).
  * False for all samples if the names' sources say raw_addresses. */
 bool tally_recording_is_late(struct tally_recording *recording, const struct tally_raw_record *raw,
 			     const struct tally_record *record);
@@ -265,5 +426,43 @@ bool tally_is_start(const char *name);
 
 /* True if samples of the event have stacks. */
 bool tally_recording_has_stacks(const struct tally_attr *attr);
+
+/* Texts of tracepoints.  A recording's formats are compiled at the first sample of each event.  Not
+ * thread-safe. */
+
+struct tally_trace_format {
+	struct tally_tracepoint *tracepoint;
+	struct tally_print *print; /* NULL: its format was not recorded */
+};
+
+/* The name of a kernel address, for %pS. */
+struct tally_trace_name {
+	uint64_t address, start;
+	uint64_t generation; /* of the kernel's mappings */
+	const char *text; /* NULL: not known */
+};
+
+enum { TALLY_TRACE_NAMES_BITS = 9 };
+
+struct tally_event_text {
+	struct tally_recording *recording;
+	struct { struct tally_trace_format *items; size_t count, capacity; } formats;
+	/* the format of each tracepoint's number, and of each event, plus 1: many events may be of
+	 * one tracepoint */
+	struct tally_map by_number;
+	struct { uint32_t *items; size_t count, capacity; } by_event;
+	struct tally_trace_name names[1 << TALLY_TRACE_NAMES_BITS]; /* by address; 0 is none */
+	struct tally_printk printk; /* from the tracing data at printk_source */
+	const uint8_t *printk_source;
+	bool failed; /* memory was out, so a string may be missing */
+};
+
+/* To begin, zero the memory and set `recording`. */
+void tally_event_text_release(struct tally_event_text *trace);
+
+/* Appends the text of a sample of event number `index`.  Failures show in `out` or in `failed`. */
+void tally_event_text_put(struct tally_event_text *trace, const struct tally_recorded_event *event,
+			  size_t index, const struct tally_sample *sample,
+			  struct tally_buffer *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* Makes frames of a sample's stack: first the kernel's chain, then what is unwound from the stack
  * copy. */
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/extremes.h"
 #include "base/vector.h"
-#include "naming/packed_stacks.h"
+#include "naming/packed.h"
 #include "recording/recording.h"
 #include "tally/perf_event.h"
 #include "task/user_stack.h"

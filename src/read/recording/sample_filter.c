@@ -1,14 +1,14 @@
 /* Parses lists into ranges, finds the event that a name means, and tests samples against both.  An
  * event's name may be typed as any view shows it, as an earlier name or a number, or without its
  * modifiers or the tracepoint's system. */
-#include "recording/sample_filter.h"
+#include "recording/recording.h"
 
 #include "base/buffer.h"
 #include "base/characters.h"
 #include "base/reader.h"
 #include "base/vector.h"
-#include "machine/cpu.h"
-#include "naming/names.h"
+#include "machine/machine.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>

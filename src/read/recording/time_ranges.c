@@ -1,6 +1,6 @@
 /* Computes in whole numbers, with billionths of a second and of a per cent.  Sets of ranges come
  * first, then the two syntaxes: seconds and shares. */
-#include "recording/time_ranges.h"
+#include "recording/recording_internal.h"
 
 #include "base/binary_search.h"
 #include "base/vector.h"

@@ -1,10 +1,10 @@
 /* Events of one tracepoint share its compiled format.  A small cache, by address, keeps the names
  * of kernel functions that texts contain. */
-#include "recording/trace_text.h"
+#include "recording/recording.h"
 
 #include "base/vector.h"
-#include "perfdata/feature.h"
-#include "tracepoint/format.h"
+#include "perfdata/perfdata.h"
+#include "tracepoint/tracepoint.h"
 
 #include <errno.h>
 

@@ -8,18 +8,17 @@
  * those in it or in what was inlined into it.
  *
  * There are two kinds of addresses.  Names and lines are found by the symbols' addresses.  The
- * shown addresses differ from these for JIT code and the kernel (function_code.h, `shown`).
+ * shown addresses differ from these for JIT code and the kernel (naming.h, `shown`).
  */
-#include "report/annotation.h"
+#include "report/report.h"
 
-#include "abi/attr.h"
+#include "abi/abi.h"
 #include "base/vector.h"
-#include "naming/causes.h"
-#include "naming/function_code.h"
-#include "profile/share_error.h"
+#include "naming/naming.h"
+#include "profile/profile.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
-#include "unwind/code_cause.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
  * interpreter's functions don't appear in the stack at all; time spent in the interpreter's loop
  * shows that they are missing.
  */
-#include "report/jit_hint.h"
+#include "report/report.h"
 
-#include "machine/procfs.h"
-#include "naming/name_functions.h"
+#include "machine/machine.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>

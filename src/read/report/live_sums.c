@@ -1,12 +1,12 @@
 /* A hash map finds the sum of a thread and its function or stack; each decay drops faded sums and
  * packs the others together.  The second half makes a report: it turns frames into parts, merges
  * parts with equal keys, keeps the heaviest, and builds their trees. */
-#include "report/live_sums.h"
+#include "report/report.h"
 
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "profile/idle.h"
+#include "profile/profile.h"
 #include "report/report_internal.h"
 
 #include <errno.h>

@@ -13,8 +13,8 @@
 #ifndef TALLY_REPORT_INTERNAL_H
 #define TALLY_REPORT_INTERNAL_H
 
-#include "profile/call_tree.h"
-#include "report/report_model.h"
+#include "profile/stacks.h"
+#include "report/report.h"
 
 static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
 

@@ -3,8 +3,7 @@
 #include "report/report_internal.h"
 
 #include "base/vector.h"
-#include "profile/idle.h"
-#include "profile/wait_stacks.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>

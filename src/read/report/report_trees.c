@@ -68,7 +68,7 @@ struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *f
 
 /* ---- packed stacks ------------------------------------------------------- */
 
-/* Packs the stacks of the profile's rows for sorting (stack_sort.h): the codes of frames go
+/* Packs the stacks of the profile's rows for sorting (stacks.h): the codes of frames go
  * directly into words.  For trees that go down from the outermost frame, a stack is read from its
  * end: only the last byte of a place is below 0x80. */
 struct packer {

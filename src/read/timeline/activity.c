@@ -1,13 +1,12 @@
 /* Reads all records once, and collects intervals from switches, tracepoints and samples side by
  * side.  At the end it takes the best source that has any, and cuts its intervals and the marks to
  * the filters. */
-#include "timeline/activity.h"
+#include "timeline/timeline.h"
 
-#include "abi/attr.h"
+#include "abi/abi.h"
 #include "base/vector.h"
-#include "perfdata/feature.h"
-#include "perfdata/off_cpu_event.h"
-#include "tracepoint/format.h"
+#include "perfdata/perfdata.h"
+#include "tracepoint/tracepoint.h"
 
 #include "tally/perf_event.h"
 

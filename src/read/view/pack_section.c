@@ -1,14 +1,14 @@
 /* Two passes. The first reads the samples' stacks, as a report does. The second runs only if
  * samples have other addresses that scripts print by name (branches, a tracepoint's %pS), and names
  * those. */
-#include "view/pack_section.h"
+#include "view/view.h"
 
 #include "base/map.h"
 #include "base/new_file.h"
-#include "perfdata/graft.h"
+#include "perfdata/perfdata.h"
 #include "profile/profile.h"
-#include "recording/trace_text.h"
-#include "report/jit_hint.h"
+#include "recording/recording.h"
+#include "report/report.h"
 #include "task/jit.h"
 
 #include <errno.h>

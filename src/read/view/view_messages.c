@@ -1,11 +1,11 @@
 /* Messages on stderr about what was read: warnings and hints.  For commands that read several inputs,
  * messages are collected, and those that differ only in numbers become one. */
-#include "view/view_messages.h"
+#include "view/view.h"
 
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "profile/idle.h"
+#include "profile/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

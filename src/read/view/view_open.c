@@ -1,11 +1,10 @@
 /* From a view's options to a recording or a profile.  An option that all views have takes effect
  * here.  If the user names no recording, it is chosen by the kind of standard input, then by the
  * files in the working directory. */
-#include "view/view_open.h"
+#include "view/view.h"
 
 #include "base/output_path.h"
 #include "task/jit.h"
-#include "view/view_progress.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,11 +1,10 @@
 /* Tables of the options that views share, and the functions that check their values when they are
  * parsed: a mistake is reported before a recording is read.  Filters are stored as text, and parsed
  * again for the recording. */
-#include "view/view_options.h"
+#include "view/view.h"
 
 #include "base/vector.h"
-#include "object/debuginfod.h"
-#include "view/view_progress.h"
+#include "object/object.h"
 
 #include <errno.h>
 #include <fcntl.h>

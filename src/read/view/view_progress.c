@@ -1,6 +1,6 @@
 /* Lines on a terminal that are written over and over, and erased at the end: while a recording is
  * read, and while debug files are fetched. */
-#include "view/view_progress.h"
+#include "view/view.h"
 
 #include "base/terminal.h"
 

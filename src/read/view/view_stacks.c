@@ -1,7 +1,7 @@
 /* Reads an input far enough to know its kind.  A recording in a file is then opened by its path,
  * and becomes a profile; text, piped recordings and compressed input are read into memory as a
  * whole. */
-#include "view/view_stacks.h"
+#include "view/view.h"
 
 #include "base/buffer.h"
 #include "base/input_limits.h"
@@ -10,10 +10,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/unpack.h"
-#include "profile/idle.h"
 #include "profile/profile.h"
-#include "profile/wait_stacks.h"
-#include "view/view_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

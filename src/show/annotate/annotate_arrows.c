@@ -1,7 +1,7 @@
 /* Gathers an arrow for each target, sorts arrows by length, and gives each one the first column
  * that is free along its span.  `there` is a grid of columns and instructions; the views draw its
  * cells. */
-#include "annotate/annotate_arrows.h"
+#include "annotate/annotate_internal.h"
 
 #include "base/extremes.h"
 #include "base/vector.h"

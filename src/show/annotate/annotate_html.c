@@ -1,11 +1,11 @@
 /* Annotated functions as one HTML page: source on the left, instructions on the right, with arrows
  * for jumps. The page loads nothing from the network. It is complete without its script, which only
  * highlights related lines. */
-#include "annotate/annotate_arrows.h"
+#include "annotate/annotate.h"
+#include "annotate/annotate_internal.h"
 #include "base/extremes.h"
 #include "base/number_text.h"
-#include "annotate/annotate_view.h"
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

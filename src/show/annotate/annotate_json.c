@@ -1,5 +1,5 @@
 /* An annotated function as JSON: its totals, then its instructions, then its source lines. */
-#include "annotate/annotate_view.h"
+#include "annotate/annotate.h"
 
 static void put_weight(const struct tally_annotation *annotation,
 		       const struct tally_annotation_weight *weight, struct tally_json *json)

@@ -1,12 +1,12 @@
 /* Texts and choices that the views of an annotation share: notes about samples, the instructions
  * and blocks of lines to show, and notes about sources that are missing or have changed. */
-#include "annotate/annotate_view.h"
+#include "annotate/annotate.h"
 
 #include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "naming/frame_kind.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* An annotated function for a terminal, a pipe or a file: one instruction per line, with jumps
  * drawn to its left. */
-#include "annotate/annotate_arrows.h"
-#include "annotate/annotate_view.h"
-#include "output/fit_text.h"
+#include "annotate/annotate.h"
+#include "annotate/annotate_internal.h"
+#include "output/output_text.h"
 
 #include "base/extremes.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "naming/frame_kind.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Resolves a path's links, opens it part by part, and checks the modes on the way.  Then it reads
  * the whole file and notes where lines begin.  A file that can't be read is remembered as well. */
-#include "annotate/source_text.h"
+#include "annotate/annotate_internal.h"
 
 #include "base/input_limits.h"
 #include "base/extremes.h"

@@ -10,8 +10,8 @@
 #include "base/buffer.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "output/fit_text.h"
-#include "output/report_cells.h"
+#include "output/output.h"
+#include "output/output_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Makes all lines again when the report, the filter or an open branch changes.  A map of hashed
  * paths tells which lines are open, so they stay open in a new report. */
-#include "browse/browse_model.h"
+#include "browse/browse_internal.h"
 
 #include "base/vector.h"
-#include "output/fit_text.h"
-#include "output/report_cells.h"
+#include "output/output.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
  * ncurses.h are replaced by the functions that they call. The library is never unloaded, because it
  * keeps memory and signal handlers of its own.
  */
-#include "base/terminal.h"
 #include "base/environment.h"
 #include "base/loaded.h"
-#include "browse/screen.h"
+#include "base/terminal.h"
+#include "browse/browse.h"
 
 #include <errno.h>
 #include <langinfo.h>

@@ -10,7 +10,7 @@
 #define TALLY_EXPORT_H
 
 #include "base/buffer.h"
-#include "profile/samples.h"
+#include "profile/profile.h"
 
 struct tally_export_format {
 	const char *name;

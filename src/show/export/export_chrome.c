@@ -10,7 +10,7 @@
 
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "output/trace_event.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@
 #include "flamegraph/flamegraph_internal.h"
 
 #include "base/vector.h"
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

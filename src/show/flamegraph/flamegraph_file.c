@@ -3,7 +3,7 @@
 #include "flamegraph/flamegraph_internal.h"
 
 #include "base/number_text.h"
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <string.h>

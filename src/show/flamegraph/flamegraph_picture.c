@@ -4,7 +4,7 @@
 #include "flamegraph/flamegraph_internal.h"
 
 #include "base/number_text.h"
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Builds the trees by sorting (profile/stack_sort.h). Stacks are sorted under their commands by the
+/* Builds the trees by sorting (profile/stacks.h). Stacks are sorted under their commands by the
  * ranks of their frames, so that siblings come sorted by name. The stacks of each thread are then
  * in order as well, so that one sort serves both trees. Each thread's nodes are written to an array
  * of their own. Large inputs use one CPU thread for each tree. */
@@ -8,8 +8,7 @@
 #include "base/threads.h"
 #include "base/vector.h"
 #include "base/weight_sum.h"
-#include "profile/call_tree.h"
-#include "profile/stack_sort.h"
+#include "profile/stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Prints both ends of each branch, then its flags, cycles and kind in perf's letters and words. */
-#include "output/branch_text.h"
+#include "output/output.h"
 
-#include "profile/sample_parts.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>

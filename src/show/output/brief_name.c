@@ -1,8 +1,6 @@
 /* Replaces the outermost template arguments, then drops leading parts until the name fits.  Both
  * steps skip names of operators, whose characters look like brackets. */
-#include "output/brief_name.h"
-
-#include "output/fit_text.h"
+#include "output/output_text.h"
 
 #include <stdbool.h>
 #include <string.h>

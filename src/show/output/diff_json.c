@@ -1,6 +1,6 @@
 /* Writes one document; docs/diff.md has the schema. */
 #include "base/json.h"
-#include "output/diff_view.h"
+#include "output/output.h"
 
 static void put_side(struct tally_json *json, const char *name, const struct tally_diff_side *side,
 		     const char *const *paths)

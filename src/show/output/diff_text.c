@@ -1,9 +1,8 @@
 /* A comparison as text: a table for people, Markdown for a pull request. */
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "output/diff_view.h"
-#include "output/fit_text.h"
-#include "output/flamegraph_text.h"
+#include "output/output.h"
+#include "output/output_text.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The findings as JSON, then the facts behind them: settings, capabilities, limits and probes.  A
  * fact that is unknown or was not tried is null. */
-#include "output/doctor.h"
+#include "output/output.h"
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
 /* The findings as text, group by group below headings.  Without UTF-8, the marks and dots are
  * ASCII. */
-#include "output/doctor.h"
+#include "output/output.h"
 
 #include "base/terminal.h"
 

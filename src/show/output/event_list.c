@@ -1,7 +1,7 @@
 /* A pipe gets one line for each event.  A terminal gets a section for each kind: rows wrapped to
  * its width, or tracepoints in columns.  If all events of a section are missing for one reason, its
  * heading has the reason. */
-#include "output/event_list.h"
+#include "output/output.h"
 
 #include "base/number_text.h"
 #include "base/terminal.h"

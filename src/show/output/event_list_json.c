@@ -1,5 +1,5 @@
 /* docs/list.md describes the schema. */
-#include "output/event_list.h"
+#include "output/output.h"
 
 #include "base/json.h"
 

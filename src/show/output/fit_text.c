@@ -1,7 +1,5 @@
 /* Counts one column for each UTF-8 character, and cuts only between characters. */
-#include "output/fit_text.h"
-
-#include "output/brief_name.h"
+#include "output/output_text.h"
 
 #include <string.h>
 

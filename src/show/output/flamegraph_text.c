@@ -1,11 +1,9 @@
 /* Decodes one character at a time, replaces those that are not plain, and escapes the others.
  * Labels count two cells for a wide character.  Weights with their units come last. */
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 
 #include "base/characters.h"
 #include "base/number_text.h"
-#include "output/brief_name.h"
-#include "output/function_name.h"
 #include "profile/stacks.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* Writes all stacks as lines into one buffer, sorts the lines, and adds up equal ones.  Before
  * that, two passes over the names choose how much of each name to write. */
-#include "output/folded.h"
+#include "output/output.h"
 
 #include "base/terminal.h"
 #include "base/vector.h"
-#include "output/function_name.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Makes the line of a place as text, JSON, names or CSV cells, and keeps it in an arena.  When the
  * lines take too much memory, all are forgotten. */
-#include "output/frame_lines.h"
+#include "output/output_internal.h"
 
 #include "base/buffer.h"
 #include "base/csv.h"

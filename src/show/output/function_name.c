@@ -1,6 +1,6 @@
 /* Tries each parenthesis outside of other brackets: the first one that opens a parameter list ends
  * the name. */
-#include "output/function_name.h"
+#include "output/output_text.h"
 
 #include <stdbool.h>
 #include <string.h>

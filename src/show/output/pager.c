@@ -1,10 +1,10 @@
 /* Forks a shell that runs the pager, and puts a pipe to it in place of standard output.  The child
  * sets $LESS, so that less(1) passes colours and begins at the right line. */
-#include "output/pager.h"
+#include "output/output_text.h"
 
 #include "base/environment.h"
 #include "base/terminal.h"
-#include "session/program.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /* Layouts: perf's tools/lib/perf/include/perf/event.h, structs of u32 and u64 followed by strings
  * and arrays. Bytes after the known fields are shown as numbers, so that nothing is hidden. */
-
 #include "base/reader.h"
 #include "base/terminal.h"
-#include "output/script_text.h"
+#include "output/output.h"
 #include "perfdata/perfdata.h"
 
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* Has a function for each feature section, and lists them in a table by the feature's number.  A
  * function stops where its section is cut short; its caller reports that. */
-#include "output/recording_header.h"
+#include "output/output.h"
 
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/reader.h"
 #include "base/terminal.h"
-#include "machine/bpf_codes.h"
+#include "machine/machine.h"
 #include "perfdata/perfdata.h"
 
 #include <inttypes.h>

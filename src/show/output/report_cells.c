@@ -1,10 +1,10 @@
 /* Chooses a cell's text by the kind of its key.  A function name that is too long loses its
  * middle. */
-#include "output/report_cells.h"
+#include "output/output.h"
 
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "output/flamegraph_text.h"
+#include "output/output_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

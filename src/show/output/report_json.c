@@ -1,5 +1,5 @@
 /* A report as JSON; docs/report-json.md is the schema. */
-#include "output/report_text.h"
+#include "output/output.h"
 
 #include <stdlib.h>
 

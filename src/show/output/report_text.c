@@ -1,15 +1,12 @@
 /* The table of `tally report`: a head that says what was measured and how far to trust it, then a
  * row for each entry with its call tree below. A column that would be the same on each row (one
  * command, one event) moves to the head. */
-#include "output/report_text.h"
+#include "output/output.h"
 
 #include "base/number_text.h"
 #include "base/terminal.h"
-#include "output/fit_text.h"
-#include "output/flamegraph_text.h"
-#include "output/report_cells.h"
-#include "profile/idle.h"
-#include "profile/wait_stacks.h"
+#include "output/output_text.h"
+#include "profile/profile.h"
 
 #include <stdio.h>
 #include <string.h>

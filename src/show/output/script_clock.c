@@ -1,6 +1,6 @@
 /* Subtracts the reference time and appends the digits.  The time of day comes from a pair of times
  * that the recorder took from both clocks at once. */
-#include "output/script_clock.h"
+#include "output/output.h"
 
 #include "base/reader.h"
 

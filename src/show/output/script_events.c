@@ -1,6 +1,6 @@
 /* Sorts records into perf's kinds.  A record that is shown gets the head of a sample's line, and
  * then a body by its type. */
-#include "output/script_events.h"
+#include "output/output.h"
 
 #include "base/terminal.h"
 

@@ -1,11 +1,10 @@
 /* First come the functions that print fields, then the table of fields, then the parser of -F,
  * which changes the shown fields of each type of event.  The last function fits them to one
  * event. */
-#include "output/script_fields.h"
+#include "output/output.h"
 
 #include "base/suggest.h"
-#include "output/branch_text.h"
-#include "profile/sample_parts.h"
+#include "profile/profile.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* Walks the same table of fields for CSV and JSON.  The texts of addresses come from frame lines,
  * with one set of lines for each combination of parts. */
-#include "output/script_json.h"
+#include "output/output.h"
 
 #include "base/buffer.h"
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/vector.h"
-#include "output/frame_lines.h"
-#include "recording/trace_text.h"
+#include "output/output_internal.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <inttypes.h>

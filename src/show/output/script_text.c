@@ -3,17 +3,17 @@
  *
  * The text is ten times the size of the recording, so nothing is formatted twice. The command with
  * its number is cached for each thread, the padded event name for each event, and the line for each
- * address (frame_lines.h). A tracepoint's format is compiled to a program (print.h). Only times are
+ * address (output_internal.h). A tracepoint's format is compiled to a program (tracepoint.h). Only times are
  * formatted for each sample; the rest is copied.
  */
-#include "output/script_text.h"
+#include "output/output.h"
 
-#include "abi/chain_walk.h"
+#include "abi/abi.h"
 #include "base/digits.h"
 #include "base/terminal.h"
 #include "base/vector.h"
-#include "output/frame_lines.h"
-#include "recording/trace_text.h"
+#include "output/output_internal.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* A strip is a line of cells; a cell's height is the share of its time that was used. */
-#include "output/timeline.h"
+#include "output/output.h"
 
 #include "base/extremes.h"
 #include "base/number_text.h"

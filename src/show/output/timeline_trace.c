@@ -1,6 +1,6 @@
 /* Running times and marks as trace events. */
-#include "output/timeline.h"
-#include "output/trace_event.h"
+#include "output/output.h"
+#include "output/output_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Writes an event's common members, with its time in microseconds, and the events that name
  * tasks. */
-#include "output/trace_event.h"
+#include "output/output_text.h"
 
 void tally_trace_event_start(struct tally_json *json, const char *name, const char *phase,
 			     uint32_t pid, uint32_t tid, uint64_t time_ns)

@@ -1,6 +1,6 @@
 /* Writes one document; docs/stat-output.md has the schema. */
 #include "base/json.h"
-#include "stat/comparison_view.h"
+#include "stat/stat.h"
 
 /* Writes a text, or null if it is empty. */
 static void show_text(struct tally_json *json, const char *name, const char *text)

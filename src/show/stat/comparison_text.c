@@ -3,8 +3,7 @@
 #include "base/extremes.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "stat/comparison_view.h"
-#include "stat/stat_view.h"
+#include "stat/stat.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* CSV in the order of `perf stat -x`, with two more columns; see docs/stat-output.md. */
 #include "base/text.h"
-#include "stat/stat_view.h"
+#include "stat/stat.h"
 
 #include "base/buffer.h"
 #include "base/csv.h"

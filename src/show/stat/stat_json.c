@@ -1,6 +1,6 @@
 /* JSON, one document per report and line; docs/stat-output.md has the schema. */
 #include "base/json.h"
-#include "stat/stat_view.h"
+#include "stat/stat.h"
 
 #include <math.h>
 #include <stdlib.h>

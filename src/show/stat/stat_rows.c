@@ -1,7 +1,7 @@
 /* Puts a report's rows in order. */
 #include "base/extremes.h"
 #include "event/event.h"
-#include "stat/stat_view.h"
+#include "stat/stat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "event/event.h"
-#include "stat/stat_view.h"
+#include "stat/stat.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 struct scenario_text {
 	struct scenario_text *next;
 	char bytes[];
