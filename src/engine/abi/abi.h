@@ -45,7 +45,9 @@ uint32_t tally_attr_size_needed(const struct tally_attr *attr);
  * frequency. */
 static inline uint64_t tally_attr_period(const struct tally_attr *attr)
 {
-	return attr->flags & TALLY_ATTR_FREQ ? 1 : attr->sample_period;
+	if (attr->flags & TALLY_ATTR_FREQ)
+		return 1;
+	return attr->sample_period;
 }
 
 /* True if the event counts time on a CPU, in ns. */
@@ -193,11 +195,10 @@ struct tally_chain_walk {
 static inline struct tally_chain_walk tally_chain_walk_of(const struct tally_sample *sample,
 							  bool kernel)
 {
-	return (struct tally_chain_walk){ .at = sample->chain,
-					  .kernel = kernel,
-					  .end = sample->chain
-							 ? sample->chain + sample->chain_length
-							 : NULL };
+	struct tally_chain_walk walk = { .at = sample->chain, .kernel = kernel };
+	if (sample->chain)
+		walk.end = sample->chain + sample->chain_length;
+	return walk;
 }
 
 /* True for a defined marker.  Wrong frame pointers leave garbage in a chain, which may look like an
@@ -239,7 +240,9 @@ static inline bool tally_chain_walk_next(struct tally_chain_walk *walk, uint64_t
 static inline uint32_t tally_chain_limit(const struct tally_attr *attr)
 {
 	enum { DEFAULT_MAX_STACK = 127 };
-	return attr->sample_max_stack ? attr->sample_max_stack : DEFAULT_MAX_STACK;
+	if (attr->sample_max_stack)
+		return attr->sample_max_stack;
+	return DEFAULT_MAX_STACK;
 }
 
 /* Returns the number of frames in a chain.  Markers don't count against the limit

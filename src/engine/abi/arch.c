@@ -147,7 +147,9 @@ static enum tally_arch family(enum tally_arch arch)
 {
 	if (arch == TALLY_ARCH_I386)
 		return TALLY_ARCH_X86_64;
-	return arch == TALLY_ARCH_ARM ? TALLY_ARCH_ARM64 : arch;
+	if (arch == TALLY_ARCH_ARM)
+		return TALLY_ARCH_ARM64;
+	return arch;
 }
 
 bool tally_arch_related(enum tally_arch one, enum tally_arch other)
@@ -163,5 +165,7 @@ const char *tally_arch_register(enum tally_arch arch, unsigned bit)
 		[TALLY_ARCH_RISCV] = riscv_registers,  [TALLY_ARCH_POWERPC] = powerpc_registers,
 		[TALLY_ARCH_S390] = s390_registers,
 	};
-	return bit < BITS && registers[arch] ? registers[arch][bit] : NULL;
+	if (bit < BITS && registers[arch])
+		return registers[arch][bit];
+	return NULL;
 }

@@ -153,5 +153,7 @@ static const char *const record_type_names[TALLY_RECORD_USER_MAX] = {
 
 const char *tally_record_type_name(uint32_t type)
 {
-	return type < TALLY_RECORD_USER_MAX ? record_type_names[type] : 0;
+	if (type < TALLY_RECORD_USER_MAX)
+		return record_type_names[type];
+	return 0;
 }

@@ -194,7 +194,8 @@ static void swap_raw(struct tally_swapper *swapper)
 	uint32_t size = tally_swap_u32(swapper);
 	size_t odd = (4 + (size_t)size) & 7;
 	tally_swap_skip(swapper, size);
-	tally_swap_skip(swapper, odd ? 8 - odd : 0);
+	if (odd)
+		tally_swap_skip(swapper, 8 - odd);
 }
 
 static void swap_branches(struct tally_swapper *swapper, const struct tally_attr *attr)

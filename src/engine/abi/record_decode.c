@@ -242,7 +242,8 @@ size_t tally_sample_id_size(const struct tally_attr *attr)
 	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 		return 0;
 	for (unsigned i = 0; i < SAMPLE_ID_FIELDS; i++)
-		size += attr->sample_type & sample_id_fields[i] ? 8 : 0;
+		if (attr->sample_type & sample_id_fields[i])
+			size += 8;
 	return size;
 }
 
@@ -282,9 +283,10 @@ void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sa
 	for (unsigned i = 0; i < SAMPLE_ID_FIELDS; i++) {
 		if (!(attr->sample_type & sample_id_fields[i]))
 			continue;
-		bool is_halves = sample_id_fields[i] & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU);
-		__builtin_memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i],
-				 8);
+		if (sample_id_fields[i] & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU))
+			__builtin_memcpy(at, halves[i], 8);
+		else
+			__builtin_memcpy(at, &words[i], 8);
 		at += 8;
 	}
 }
@@ -329,7 +331,9 @@ static void take_mmap(struct cursor *cursor, const struct tally_attr *attr,
 	bool has_inode = mmap->has_inode && !cursor->failed;
 	if (has_inode && tally_mmap2_is_early(cursor->at, (size_t)(cursor->end - cursor->at))) {
 		bool is_data = header->misc & TALLY_MISC_MMAP_DATA;
-		mmap->protection = is_data ? PROTECTION_READ : PROTECTION_READ | PROTECTION_EXECUTE;
+		mmap->protection = PROTECTION_READ;
+		if (!is_data)
+			mmap->protection |= PROTECTION_EXECUTE;
 	} else if (header->type == TALLY_RECORD_MMAP2) {
 		mmap->protection = take_u32(cursor);
 		mmap->flags = take_u32(cursor);
@@ -442,7 +446,9 @@ size_t tally_record_true_size(const struct tally_record_header *header, const vo
 			at++;
 		at = (at + 8) & ~(size_t)7;
 	}
-	return at + trailer < header->size ? at + trailer : header->size;
+	if (at + trailer < header->size)
+		return at + trailer;
+	return header->size;
 }
 
 int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size,
@@ -461,7 +467,9 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 	record->sample_id = (struct tally_sample_id){ 0 };
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		take_sample(&cursor, attr, &record->sample);
-		return cursor.failed ? -BAD_MESSAGE : 0;
+		if (cursor.failed)
+			return -BAD_MESSAGE;
+		return 0;
 	}
 	/* Records that perf synthesizes may lack the trailer: without room for it, there is
 	 * none. */
@@ -480,7 +488,9 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 		take_task(&cursor, &record->task);
 	else
 		take_other(&cursor, attr, record);
-	return cursor.failed ? -BAD_MESSAGE : 0;
+	if (cursor.failed)
+		return -BAD_MESSAGE;
+	return 0;
 }
 
 bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t size, uint64_t *id)
@@ -624,7 +634,9 @@ int tally_sample_decode(const struct tally_sample_layout *layout, const void *re
 		halves_at(bytes, layout->cpu, halves);
 		sample->cpu = halves[0];
 	}
-	sample->period = layout->period ? word_at(bytes, layout->period) : layout->fixed_period;
+	sample->period = layout->fixed_period;
+	if (layout->period)
+		sample->period = word_at(bytes, layout->period);
 	if (layout->has_chain) {
 		sample->chain_length = word_at(bytes, layout->words);
 		if (sample->chain_length > (record->header.size - least) / 8)
@@ -632,5 +644,7 @@ int tally_sample_decode(const struct tally_sample_layout *layout, const void *re
 		sample->chain = (const uint64_t *)(const void *)(bytes + least);
 		least += 8 * (size_t)sample->chain_length;
 	}
-	return layout->has_raw ? raw_at(sample, bytes + least, record->header.size - least) : 0;
+	if (layout->has_raw)
+		return raw_at(sample, bytes + least, record->header.size - least);
+	return 0;
 }

@@ -15,16 +15,16 @@
 
 int engine_allow_kernel(struct tally_engine *engine)
 {
-	return engine->settings.paranoid > 1 && !engine_capable(engine, TALLY_CAPABLE_PERFMON)
-		       ? -ENGINE_EACCES
-		       : 0;
+	if (engine->settings.paranoid > 1 && !engine_capable(engine, TALLY_CAPABLE_PERFMON))
+		return -ENGINE_EACCES;
+	return 0;
 }
 
 int engine_allow_cpu(struct tally_engine *engine)
 {
-	return engine->settings.paranoid > 0 && !engine_capable(engine, TALLY_CAPABLE_PERFMON)
-		       ? -ENGINE_EACCES
-		       : 0;
+	if (engine->settings.paranoid > 0 && !engine_capable(engine, TALLY_CAPABLE_PERFMON))
+		return -ENGINE_EACCES;
+	return 0;
 }
 
 static bool attr_has(const struct tally_attr *attr, uint64_t flag)
@@ -39,7 +39,9 @@ static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct t
 {
 	uint8_t chunk[64];
 	for (uint32_t at = sizeof(*attr); at < size;) {
-		uint32_t part = size - at < sizeof(chunk) ? size - at : (uint32_t)sizeof(chunk);
+		uint32_t part = sizeof(chunk);
+		if (part > size - at)
+			part = size - at;
 		int error = engine_copy_in(engine, chunk, user + at, part);
 		if (error)
 			return error;
@@ -48,7 +50,9 @@ static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct t
 				return -ENGINE_E2BIG;
 		at += part;
 	}
-	return engine_copy_in(engine, attr, user, size < sizeof(*attr) ? size : sizeof(*attr));
+	if (size > sizeof(*attr))
+		size = sizeof(*attr);
+	return engine_copy_in(engine, attr, user, size);
 }
 
 static int check_reserved(const struct tally_attr *attr)
@@ -57,7 +61,9 @@ static int check_reserved(const struct tally_attr *attr)
 			attr->aux_action & ~AUX_ACTIONS_KNOWN;
 	bool unknown = attr->sample_type & ~(TALLY_SAMPLE_MAX - 1) ||
 		       attr->read_format & ~(TALLY_FORMAT_MAX - 1);
-	return reserved || unknown ? -ENGINE_EINVAL : 0;
+	if (reserved || unknown)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 /* A branch stack without levels of its own takes the event's. */
@@ -77,30 +83,37 @@ static int check_branches(struct tally_engine *engine, struct tally_attr *attr)
 			mask |= BRANCH_HV;
 		attr->branch_sample_type = mask;
 	}
-	return mask & BRANCH_PRIVILEGED ? engine_allow_kernel(engine) : 0;
+	if (mask & BRANCH_PRIVILEGED)
+		return engine_allow_kernel(engine);
+	return 0;
 }
 
 /* Like the architecture's perf_reg_validate().  A host without registers refuses any with
  * ENOSYS. */
 static int check_registers(const struct tally_engine *engine, uint64_t mask)
 {
-	if (!engine->host.register_mask)
-		return mask ? -ENGINE_ENOSYS : 0;
-	return !mask || mask & ~engine->host.register_mask ? -ENGINE_EINVAL : 0;
+	uint64_t known = engine->host.register_mask;
+	if (!known && !mask)
+		return 0;
+	if (!known)
+		return -ENGINE_ENOSYS;
+	if (!mask || mask & ~known)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 static int check_user_state(const struct tally_engine *engine, const struct tally_attr *attr)
 {
-	int error = attr->sample_type & TALLY_SAMPLE_REGS_USER
-			    ? check_registers(engine, attr->sample_regs_user)
-			    : 0;
+	int error = 0;
+	if (attr->sample_type & TALLY_SAMPLE_REGS_USER)
+		error = check_registers(engine, attr->sample_regs_user);
 	if (error || !(attr->sample_type & TALLY_SAMPLE_STACK_USER))
 		return error;
 	if (!engine->host.user_stack)
 		return -ENGINE_ENOSYS;
-	return attr->sample_stack_user >= STACK_USER_MAX || attr->sample_stack_user % 8
-		       ? -ENGINE_EINVAL
-		       : 0;
+	if (attr->sample_stack_user >= STACK_USER_MAX || attr->sample_stack_user % 8)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 /* Refuses combinations that contradict one another. */
@@ -114,7 +127,9 @@ static int check_pairs(const struct tally_attr *attr)
 		    attr_has(attr, TALLY_ATTR_ENABLE_ON_EXEC);
 	bool sigtrap = attr_has(attr, TALLY_ATTR_SIGTRAP) &&
 		       !attr_has(attr, TALLY_ATTR_REMOVE_ON_EXEC);
-	return weights || thread || exec || sigtrap ? -ENGINE_EINVAL : 0;
+	if (weights || thread || exec || sigtrap)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally_attr *attr)
@@ -128,9 +143,9 @@ int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally
 		return error;
 	if (!size)
 		size = TALLY_ATTR_SIZE_VER0;
-	error = size < TALLY_ATTR_SIZE_VER0 || size > engine->host.page_size
-			? -ENGINE_E2BIG
-			: copy_sized(engine, bytes, attr, size);
+	error = -ENGINE_E2BIG;
+	if (size >= TALLY_ATTR_SIZE_VER0 && size <= engine->host.page_size)
+		error = copy_sized(engine, bytes, attr, size);
 	if (error == -ENGINE_E2BIG) /* the result is -E2BIG even if the size can't be written */
 		engine_copy_out(engine,
 				(uint8_t *)(uintptr_t)bytes + offsetof(struct tally_attr, size),
@@ -139,13 +154,19 @@ int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally
 		return error;
 	attr->size = size;
 	error = check_reserved(attr);
-	if (!error)
-		error = check_branches(engine, attr);
-	if (!error)
-		error = check_user_state(engine, attr);
+	if (error)
+		return error;
+	error = check_branches(engine, attr);
+	if (error)
+		return error;
+	error = check_user_state(engine, attr);
+	if (error)
+		return error;
 	if (!attr->sample_max_stack)
 		attr->sample_max_stack = (uint16_t)engine->settings.max_stack;
-	if (!error && attr->sample_type & TALLY_SAMPLE_REGS_INTR)
+	if (attr->sample_type & TALLY_SAMPLE_REGS_INTR)
 		error = check_registers(engine, attr->sample_regs_intr);
-	return error ? error : check_pairs(attr);
+	if (error)
+		return error;
+	return check_pairs(attr);
 }

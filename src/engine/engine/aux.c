@@ -23,12 +23,15 @@ void engine_output_record(struct engine_event *event, uint32_t type, const void 
 	engine_output_end(&output);
 }
 
+/* Returns the original of an inherited event, or the event itself. */
 static struct engine_event *original_of(struct engine_event *event)
 {
-	return event->parent ? event->parent : event;
+	if (event->parent)
+		return event->parent;
+	return event;
 }
 
-void engine_tell_itrace_start(struct engine_event *event)
+void engine_output_itrace_start(struct engine_event *event)
 {
 	struct engine_event *original = original_of(event);
 	const struct tally_engine_task *task = engine_current_task(event->engine);
@@ -73,25 +76,22 @@ void tally_engine_aux_output_id(struct tally_pmu_event *hw, uint64_t hw_id)
 #define FLAG_TRUNCATED 1u
 #define FLAG_OVERWRITE 2u
 
-static struct engine_event *output_event(struct engine_event *event)
-{
-	return event->parent ? event->parent : event;
-}
-
 static void wake_reader(struct engine_ring *ring, struct engine_event *event)
 {
 	engine_shared_store_release(&ring->poll, 1);
-	engine_event_pend(output_event(event), ENGINE_PENDING_WAKEUP);
+	engine_event_pend(original_of(event), ENGINE_PENDING_WAKEUP);
 }
 
 int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *out)
 {
 	struct engine_event *event = engine_event_of(hw);
-	struct engine_ring *ring = __atomic_load_n(&output_event(event)->ring, __ATOMIC_ACQUIRE);
-	struct engine_aux *aux = ring ? __atomic_load_n(&ring->aux, __ATOMIC_ACQUIRE) : NULL;
+	struct engine_ring *ring = __atomic_load_n(&original_of(event)->ring, __ATOMIC_ACQUIRE);
+	struct engine_aux *aux = NULL;
 	uintptr_t idle = 0, head, tail;
 	size_t room;
 
+	if (ring)
+		aux = __atomic_load_n(&ring->aux, __ATOMIC_ACQUIRE);
 	if (!aux)
 		return -ENGINE_EINVAL;
 	/* Acquires the stores of the previous writer, which may have been on another CPU. */
@@ -101,7 +101,9 @@ int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *
 	room = aux->size;
 	if (!aux->overwrite) {
 		tail = engine_page_load_acquire(&ring->page->aux_tail); /* A */
-		room = head - tail < aux->size ? (tail - head - 1) & (aux->size - 1) : 0;
+		room = 0;
+		if (head - tail < aux->size)
+			room = (tail - head - 1) & (aux->size - 1);
 		if (!room) {
 			engine_shared_store_release(&aux->busy, 0);
 			engine_event_pend(event, ENGINE_PENDING_DISABLE);

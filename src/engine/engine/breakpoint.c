@@ -16,7 +16,9 @@ static int check_type(const struct tally_attr *attr)
 	case TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W:
 		return 0;
 	case TALLY_BREAKPOINT_X:
-		return attr->config2 == sizeof(void *) ? 0 : -ENGINE_EINVAL;
+		if (attr->config2 == sizeof(void *))
+			return 0;
+		return -ENGINE_EINVAL;
 	default:
 		return -ENGINE_EINVAL;
 	}
@@ -26,7 +28,9 @@ static int check_length(uint64_t address, uint64_t length)
 {
 	if (!length || length & (length - 1) || address & (length - 1))
 		return -ENGINE_EINVAL;
-	return length > LENGTH_MAX ? -ENGINE_EOPNOTSUPP : 0;
+	if (length > LENGTH_MAX)
+		return -ENGINE_EOPNOTSUPP;
+	return 0;
 }
 
 static int check_place(struct engine_event *event, const struct tally_attr *attr)
@@ -36,8 +40,9 @@ static int check_place(struct engine_event *event, const struct tally_attr *attr
 
 	if (in_kernel && attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)
 		return -ENGINE_EINVAL;
-	return in_kernel && !engine_capable(event->engine, TALLY_CAPABLE_SYS_ADMIN) ? -ENGINE_EPERM
-										    : 0;
+	if (in_kernel && !engine_capable(event->engine, TALLY_CAPABLE_SYS_ADMIN))
+		return -ENGINE_EPERM;
+	return 0;
 }
 
 static int check(struct engine_event *event, const struct tally_attr *attr)
@@ -46,7 +51,9 @@ static int check(struct engine_event *event, const struct tally_attr *attr)
 
 	if (!error && attr->bp_type != TALLY_BREAKPOINT_X)
 		error = check_length(attr->config1, attr->config2);
-	return error ? error : check_place(event, attr);
+	if (error)
+		return error;
+	return check_place(event, attr);
 }
 
 /* --- slots ---------------------------------------------------------------- */
@@ -72,8 +79,11 @@ static unsigned of_busiest_task(const struct tally_engine *engine, unsigned cpu)
 {
 	unsigned most = 0;
 	ENGINE_LIST_EACH(event, &engine->breakpoints, struct engine_event, breakpoint_link) {
-		unsigned count = event->task ? of_task(engine, event->task, cpu) : 0;
-		most = count > most ? count : most;
+		unsigned count = 0;
+		if (event->task)
+			count = of_task(engine, event->task, cpu);
+		if (count > most)
+			most = count;
 	}
 	return most;
 }
@@ -86,8 +96,10 @@ static bool has_slot(const struct engine_event *event)
 		if (event->cpu >= 0 && event->cpu != (int)cpu)
 			continue;
 		unsigned used = of_cpu(engine, cpu);
-		used += event->task ? of_task(engine, event->task, cpu)
-				    : of_busiest_task(engine, cpu);
+		if (event->task)
+			used += of_task(engine, event->task, cpu);
+		else
+			used += of_busiest_task(engine, cpu);
 		if (used >= engine->host.breakpoint_slots)
 			return false;
 	}
@@ -196,10 +208,9 @@ void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot,
 	int level = engine_hit_enter(engine, cpu);
 	if (level < 0)
 		return;
-	struct engine_event *event = slot < engine->host.breakpoint_slots
-					     ? __atomic_load_n(&cpu->breakpoints[slot],
-							       __ATOMIC_ACQUIRE)
-					     : NULL;
+	struct engine_event *event = NULL;
+	if (slot < engine->host.breakpoint_slots)
+		event = __atomic_load_n(&cpu->breakpoints[slot], __ATOMIC_ACQUIRE);
 	if (event) {
 		struct tally_engine_hit hit = { .address = event->attr.config1 };
 		engine_swevent_hit(event, cpu, 1, &hit, regs);

@@ -112,11 +112,13 @@ struct context_call {
 /* Returns the CPU that the context is on, or is about to be on; -1 if there is none. */
 static int runs_on(const struct engine_context *context)
 {
+	if (context->task && context->dead)
+		return -1;
 	if (context->task)
-		return context->dead ? -1 : __atomic_load_n(&context->task->cpu, __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&context->engine->cpus[context->cpu].up, __ATOMIC_ACQUIRE)
-		       ? context->cpu
-		       : -1;
+		return __atomic_load_n(&context->task->cpu, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&context->engine->cpus[context->cpu].up, __ATOMIC_ACQUIRE))
+		return context->cpu;
+	return -1;
 }
 
 static void call_there(void *argument)

@@ -150,8 +150,9 @@ void engine_context_reschedule(struct engine_event *leader, struct engine_cpu *c
 	if (leader->state < ENGINE_EVENT_INACTIVE || !engine_event_fits(leader, cpu))
 		return;
 	uint64_t pmus = leader->pmus;
-	unsigned kinds = engine_event_flag(leader, TALLY_ATTR_PINNED) ? PINNED | FLEXIBLE
-								      : FLEXIBLE;
+	unsigned kinds = FLEXIBLE;
+	if (engine_event_flag(leader, TALLY_ATTR_PINNED))
+		kinds |= PINNED;
 	uint64_t batch = batch_begin(engine, cpu, pmus);
 	if (leader->software_only) {
 		/* There is always room, so no other group is taken off.  It is taken off itself, so

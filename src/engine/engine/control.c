@@ -1,6 +1,7 @@
 /* ioctl(2) on an event: SPEC B3.  Requests of later kernels are refused with ENOTTY, as any kernel
  * refuses those that it does not know. */
 #include "engine/engine_state.h"
+#include "engine/sample_record.h"
 
 static void reset_one(struct engine_event *event, void *argument)
 {
@@ -41,12 +42,14 @@ static long set_period(struct engine_event *event, uintptr_t argument)
 {
 	uint64_t period;
 	int error = engine_copy_in(event->engine, &period, (const void *)argument, sizeof(period));
-	return error ? error : engine_event_period(event, period);
+	if (error)
+		return error;
+	return engine_event_period(event, period);
 }
 
-static long tell_id(struct engine_event *event, uintptr_t argument)
+static long copy_id(struct engine_event *event, uintptr_t argument)
 {
-	uint64_t id = event->parent ? event->parent->id : event->id;
+	uint64_t id = engine_primary_id(event);
 	return engine_copy_out(event->engine, (void *)argument, &id, sizeof(id));
 }
 
@@ -55,7 +58,9 @@ static long set_output(struct engine_event *event, uintptr_t argument)
 	if (argument == (uintptr_t)-1)
 		return engine_event_set_output(event, NULL);
 	struct tally_engine_file *target = engine_file(event->engine, (int)argument);
-	return target ? engine_event_set_output(event, target->event) : -ENGINE_EBADF;
+	if (target)
+		return engine_event_set_output(event, target->event);
+	return -ENGINE_EBADF;
 }
 
 /* --- filters -------------------------------------------------------------- */
@@ -80,7 +85,9 @@ static int apply_filter(struct engine_event *event, const char *text)
 	const struct tally_engine_pmu *pmu = event->hw.pmu;
 	if (pmu == &event->engine->tracepoint_pmu)
 		return engine_tracepoint_set_filter(event, text);
-	return pmu->ops->set_filter ? pmu->ops->set_filter(&event->hw, text) : -ENGINE_EINVAL;
+	if (pmu->ops->set_filter)
+		return pmu->ops->set_filter(&event->hw, text);
+	return -ENGINE_EINVAL;
 }
 
 static long set_filter(struct engine_event *event, uintptr_t argument)
@@ -104,7 +111,9 @@ static long set_filter(struct engine_event *event, uintptr_t argument)
 
 static long set_bpf(struct engine_event *event, uintptr_t argument)
 {
-	return engine_file(event->engine, (int)argument) ? -ENGINE_EINVAL : -ENGINE_EBADF;
+	if (engine_file(event->engine, (int)argument))
+		return -ENGINE_EINVAL;
+	return -ENGINE_EBADF;
 }
 
 static long query_bpf(struct engine_event *event, uintptr_t argument)
@@ -124,8 +133,10 @@ static long query_bpf(struct engine_event *event, uintptr_t argument)
 	uint32_t ids[PROGRAMS_MAX] = { 0 };
 	query.count = 0;
 	error = engine_copy_out(engine, (void *)argument, &query, sizeof(query));
-	return error ? error : engine_copy_out(engine, (void *)(argument + sizeof(query)), ids,
-					       query.ids_length * sizeof(ids[0]));
+	if (error)
+		return error;
+	return engine_copy_out(engine, (void *)(argument + sizeof(query)), ids,
+			       query.ids_length * sizeof(ids[0]));
 }
 
 /* --- attributes ----------------------------------------------------------- */
@@ -169,7 +180,7 @@ long engine_event_ioctl(struct engine_event *event, unsigned long request, uintp
 	case TALLY_IOC_PERIOD:
 		return set_period(event, argument);
 	case TALLY_IOC_ID:
-		return tell_id(event, argument);
+		return copy_id(event, argument);
 	case TALLY_IOC_SET_OUTPUT:
 		return set_output(event, argument);
 	case TALLY_IOC_SET_FILTER:

@@ -11,8 +11,9 @@ static inline struct engine_cpu *engine_context_here(const struct engine_context
 {
 	int cpu = __atomic_load_n(&context->cpu, __ATOMIC_RELAXED);
 	struct engine_cpu *here = cpu < 0 ? NULL : &context->engine->cpus[cpu];
-	return here && (context->task || __atomic_load_n(&here->up, __ATOMIC_RELAXED)) ? here
-										       : NULL;
+	if (here && (context->task || __atomic_load_n(&here->up, __ATOMIC_RELAXED)))
+		return here;
+	return NULL;
 }
 
 /* --- context.c --- */

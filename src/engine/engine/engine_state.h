@@ -591,7 +591,7 @@ void engine_output_switch(struct tally_engine *engine, struct tally_engine_task 
 			  struct tally_engine_task *next, bool out, bool preempted);
 /* Writes ITRACE_START if the PMU is of that kind and has not yet said that its trace began.
  * [cpu] */
-void engine_tell_itrace_start(struct engine_event *event);
+void engine_output_itrace_start(struct engine_event *event);
 void engine_output_throttle(struct engine_event *event, bool throttled); /* [hit] */
 
 /* --- software.c, breakpoint.c, tracepoint.c ------------------------------- */

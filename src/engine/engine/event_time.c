@@ -67,9 +67,11 @@ void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *ena
 		*running = engine_load64(&event->time_running);
 		return;
 	}
-	bool runs = __atomic_load_n(&context->running, __ATOMIC_ACQUIRE);
-	uint64_t time = runs ? *now - engine_load64(&context->offset)
-			     : engine_load64(&context->time);
+	uint64_t time;
+	if (__atomic_load_n(&context->running, __ATOMIC_ACQUIRE))
+		time = *now - engine_load64(&context->offset);
+	else
+		time = engine_load64(&context->time);
 	times_at(event, time, enabled, running);
 }
 

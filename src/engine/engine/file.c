@@ -39,8 +39,9 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 	while (capacity < wanted)
 		capacity *= 2;
 	struct tally_engine_file **files = engine_allocate(engine, capacity * sizeof(*files));
-	bool *close_on_exec = files ? engine_allocate(engine, capacity * sizeof(*close_on_exec))
-				    : NULL;
+	bool *close_on_exec = NULL;
+	if (files)
+		close_on_exec = engine_allocate(engine, capacity * sizeof(*close_on_exec));
 	if (!close_on_exec) {
 		engine_release(engine, files, capacity * sizeof(*files));
 		return -ENGINE_ENOMEM;
@@ -62,8 +63,9 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
  * -ENOMEM. */
 static int free_descriptor(struct tally_engine_process *process, unsigned from)
 {
-	unsigned least = process->used_below > FIRST_DESCRIPTOR ? process->used_below
-								: FIRST_DESCRIPTOR;
+	unsigned least = process->used_below;
+	if (least < FIRST_DESCRIPTOR)
+		least = FIRST_DESCRIPTOR;
 	unsigned fd = from > least ? from : least;
 	while (fd < process->file_capacity && process->files[fd])
 		fd++;
@@ -71,14 +73,20 @@ static int free_descriptor(struct tally_engine_process *process, unsigned from)
 		process->used_below = fd;
 	if (fd >= process->descriptor_limit)
 		return -ENGINE_EMFILE;
-	int error = fd < process->file_capacity ? 0 : grow(process, fd + 1);
-	return error ? error : (int)fd;
+	if (fd < process->file_capacity)
+		return (int)fd;
+	int error = grow(process, fd + 1);
+	if (error)
+		return error;
+	return (int)fd;
 }
 
 int engine_files_room(struct tally_engine_process *process)
 {
 	int fd = free_descriptor(process, 0);
-	return fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	return 0;
 }
 
 static int install_from(struct tally_engine_process *process, struct tally_engine_file *file,
@@ -100,13 +108,17 @@ int engine_file_install(struct tally_engine_process *process, struct tally_engin
 
 static struct tally_engine_file *file_of(const struct tally_engine_process *process, int fd)
 {
-	return fd >= 0 && (unsigned)fd < process->file_capacity ? process->files[fd] : NULL;
+	if (fd >= 0 && (unsigned)fd < process->file_capacity)
+		return process->files[fd];
+	return NULL;
 }
 
 struct tally_engine_file *engine_file(struct tally_engine *engine, int fd)
 {
 	struct tally_engine_task *task = engine_current(engine);
-	return task ? file_of(task->process, fd) : NULL;
+	if (task)
+		return file_of(task->process, fd);
+	return NULL;
 }
 
 void engine_file_put(struct tally_engine_file *file)
@@ -142,7 +154,9 @@ void engine_files_release(struct tally_engine_process *process)
 
 int engine_files_fork(const struct tally_engine_process *parent, struct tally_engine_process *child)
 {
-	int error = parent->file_capacity ? grow(child, parent->file_capacity) : 0;
+	int error = 0;
+	if (parent->file_capacity)
+		error = grow(child, parent->file_capacity);
 	for (unsigned fd = 0; !error && fd < parent->file_capacity; fd++) {
 		child->files[fd] = parent->files[fd];
 		child->close_on_exec[fd] = parent->close_on_exec[fd];
@@ -197,8 +211,9 @@ static int set_owner_or_group(struct tally_engine *engine, struct tally_engine_f
 {
 	if (owner == INT32_MIN)
 		return -ENGINE_EINVAL;
-	return owner < 0 ? set_owner(engine, file, OWNER_PGRP, -owner)
-			 : set_owner(engine, file, OWNER_PID, owner);
+	if (owner < 0)
+		return set_owner(engine, file, OWNER_PGRP, -owner);
+	return set_owner(engine, file, OWNER_PID, owner);
 }
 
 struct owner_ex { int32_t type, owner; }; /* struct f_owner_ex */
@@ -242,7 +257,9 @@ static int control_file(struct tally_engine *engine, int fd, int command, uintpt
 	case F_DUPFD_CLOEXEC_:
 		return duplicate(process, file, argument, command == F_DUPFD_CLOEXEC_);
 	case F_GETFD_:
-		return process->close_on_exec[fd] ? (int)FD_CLOEXEC_FLAG : 0;
+		if (process->close_on_exec[fd])
+			return (int)FD_CLOEXEC_FLAG;
+		return 0;
 	case F_SETFD_:
 		process->close_on_exec[fd] = argument & FD_CLOEXEC_FLAG;
 		return 0;
@@ -311,7 +328,9 @@ long tally_engine_read(struct tally_engine *engine, int fd, void *bytes, size_t 
 {
 	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
-	long result = file ? engine_event_read(file->event, bytes, size) : -ENGINE_EBADF;
+	long result = -ENGINE_EBADF;
+	if (file)
+		result = engine_event_read(file->event, bytes, size);
 	engine_leave(engine);
 	return result;
 }
@@ -321,7 +340,9 @@ long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long reque
 {
 	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
-	long result = file ? engine_event_ioctl(file->event, request, argument) : -ENGINE_EBADF;
+	long result = -ENGINE_EBADF;
+	if (file)
+		result = engine_event_ioctl(file->event, request, argument);
 	engine_leave(engine);
 	return result;
 }
@@ -331,8 +352,9 @@ int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool wri
 {
 	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
-	int result = file ? engine_event_map(file->event, size, writable, shared, offset, address)
-			  : -ENGINE_EBADF;
+	int result = -ENGINE_EBADF;
+	if (file)
+		result = engine_event_map(file->event, size, writable, shared, offset, address);
 	engine_leave(engine);
 	return result;
 }
@@ -352,7 +374,9 @@ int tally_engine_close(struct tally_engine *engine, int fd)
 	if (file)
 		close_descriptor(engine_current(engine)->process, (unsigned)fd);
 	engine_leave(engine);
-	return file ? 0 : -ENGINE_EBADF;
+	if (!file)
+		return -ENGINE_EBADF;
+	return 0;
 }
 
 /* B10: concerns the events that the caller opened, on any task, members of groups included. */
@@ -363,14 +387,15 @@ int tally_engine_prctl(struct tally_engine *engine, int option)
 		return -ENGINE_EINVAL;
 	engine_enter(engine);
 	struct tally_engine_task *caller = engine_current(engine);
-	for (struct engine_list *at = caller ? caller->owned.next : NULL;
-	     at && at != &caller->owned; at = at->next) {
-		struct engine_event *event = ENGINE_CONTAINER(at, struct engine_event, owner_link);
+	if (!caller)
+		goto out;
+	ENGINE_LIST_EACH(event, &caller->owned, struct engine_event, owner_link) {
 		if (option == TALLY_PR_TASK_PERF_EVENTS_ENABLE)
 			engine_event_enable(event);
 		else
 			engine_event_disable(event);
 	}
+out:
 	engine_leave(engine);
 	return 0;
 }

@@ -32,7 +32,9 @@ static uint64_t multiply_divide(uint64_t a, uint64_t b, uint64_t c)
 			b >>= 1;
 		c >>= 1;
 	}
-	return c ? a * b / c : UINT64_MAX >> FRACTION_BITS;
+	if (c)
+		return a * b / c;
+	return UINT64_MAX >> FRACTION_BITS;
 }
 
 /* Returns the period, in 1/65536, at which `count` events in `ns` give the frequency. */
@@ -40,13 +42,17 @@ static uint64_t period_for(const struct engine_event *event, uint64_t count, uin
 {
 	uint64_t period = multiply_divide(count, NS_PER_S << FRACTION_BITS,
 					  ns * event->attr.sample_period);
-	return period < ONE ? ONE : period;
+	if (period < ONE)
+		return ONE;
+	return period;
 }
 
 static uint64_t wanted_period(const struct engine_event *event)
 {
 	uint64_t period = engine_load64(&event->frequency.period);
-	return period ? period : ONE;
+	if (period)
+		return period;
+	return ONE;
 }
 
 static void next_period(struct engine_event *event)
@@ -138,7 +144,10 @@ void engine_frequency_tick(struct engine_event *event)
 	if (event->frequency.windows < WINDOWS_MAX)
 		event->frequency.windows++;
 	uint32_t weight = event->frequency.windows;
-	period = period > old ? old + (period - old) / weight : old - (old - period) / weight;
+	if (period > old)
+		period = old + (period - old) / weight;
+	else
+		period = old - (old - period) / weight;
 	engine_store64(&event->frequency.period, period);
 	next_period(event);
 	restart(event);

@@ -32,7 +32,7 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 	engine_event_set_state(event, ENGINE_EVENT_ACTIVE);
 	if (event->interrupts == ENGINE_THROTTLED)
 		engine_event_unthrottle(event, false);
-	engine_tell_itrace_start(event);
+	engine_output_itrace_start(event);
 	if (event->hw.pmu->ops->add(&event->hw, TALLY_EF_START)) {
 		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
 		__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
@@ -45,7 +45,7 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 }
 
 /* Updates the state of an event that its PMU has let go. */
-static void is_out(struct engine_event *event, struct engine_cpu *cpu)
+static void set_inactive(struct engine_event *event, struct engine_cpu *cpu)
 {
 	count_active(event, cpu, -1);
 	__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
@@ -64,7 +64,7 @@ void engine_event_out(struct engine_event *event, struct engine_cpu *cpu)
 	if (event->state != ENGINE_EVENT_ACTIVE)
 		return;
 	event->hw.pmu->ops->del(&event->hw, TALLY_EF_UPDATE);
-	is_out(event, cpu);
+	set_inactive(event, cpu);
 }
 
 /* Takes a group that did not fit off its PMUs, up to the member that found no room (NULL: the
@@ -72,17 +72,18 @@ void engine_event_out(struct engine_event *event, struct engine_cpu *cpu)
 static void undo(struct engine_event *leader, struct engine_event *failed, struct engine_cpu *cpu,
 		 const struct tally_engine_pmu *together)
 {
-	for (struct engine_event *event = leader; event && event != failed;) {
-		struct engine_list *next = event == leader ? leader->siblings.next
-							   : event->sibling_link.next;
+	for (struct engine_event *event = leader; event != failed;) {
+		struct engine_list *next = event->sibling_link.next;
+		if (event == leader)
+			next = leader->siblings.next;
 		if (event->state == ENGINE_EVENT_ACTIVE) {
 			if (event->hw.pmu != together)
 				event->hw.pmu->ops->del(&event->hw, TALLY_EF_UPDATE);
-			is_out(event, cpu);
+			set_inactive(event, cpu);
 		}
-		event = next == &leader->siblings
-				? NULL
-				: ENGINE_CONTAINER(next, struct engine_event, sibling_link);
+		if (next == &leader->siblings)
+			return;
+		event = ENGINE_CONTAINER(next, struct engine_event, sibling_link);
 	}
 }
 
@@ -214,9 +215,10 @@ void engine_group_release(struct engine_event *member)
 	if (engine_event_flag(member, TALLY_ATTR_AUX_OUTPUT))
 		lose_area(member);
 	if (member->state == ENGINE_EVENT_ACTIVE) {
-		bool pinned = engine_event_flag(member, TALLY_ATTR_PINNED);
-		engine_list_add_tail(&member->active_link, pinned ? &context->active_pinned
-								  : &context->active_flexible);
+		struct engine_list *active = &context->active_flexible;
+		if (engine_event_flag(member, TALLY_ATTR_PINNED))
+			active = &context->active_pinned;
+		engine_list_add_tail(&member->active_link, active);
 	} else
 		/* rotation tries it at the next tick; otherwise it would wait for a switch, and a
 		 * CPU's context has none */

@@ -101,7 +101,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 /* --- exit ----------------------------------------------------------------- */
 
 /* Wakes the waiters of an original, so that they see that it has ended (POLLHUP). */
-static void tell(struct engine_event *event)
+static void wake_waiters(struct engine_event *event)
 {
 	const struct tally_engine_host *host = &event->engine->host;
 	if (event->ring)
@@ -118,7 +118,7 @@ static void exit_event(struct engine_event *event, struct tally_engine_task *tas
 	if (!original) {
 		/* After an exit the group stays: it can still be read as one. */
 		engine_context_remove(event, exec, true);
-		tell(event);
+		wake_waiters(event);
 		return;
 	}
 	if (engine_event_flag(event, TALLY_ATTR_INHERIT_STAT))
@@ -129,7 +129,7 @@ static void exit_event(struct engine_event *event, struct tally_engine_task *tas
 	original->child_time_running += event->time_running;
 	original->lost_samples += event->lost_samples;
 	engine_list_remove(&event->child_link);
-	tell(original);
+	wake_waiters(original);
 	engine_event_put(event);
 }
 

@@ -73,10 +73,13 @@ static int set_clock(struct engine_event *event)
 	for (unsigned i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
 		if (clocks[i].clockid != event->attr.clockid || !(clocks[i].nmi_safe || no_nmi))
 			continue;
-		bool kept = host->clock_of ? !host->clock_of(host->host, event->attr.clockid, &ns)
-					   : event->attr.clockid == CLOCK_OF_MONOTONIC;
+		bool kept = event->attr.clockid == CLOCK_OF_MONOTONIC;
+		if (host->clock_of)
+			kept = !host->clock_of(host->host, event->attr.clockid, &ns);
 		event->clock = clocks[i].clock;
-		return kept ? 0 : -ENGINE_EINVAL;
+		if (!kept)
+			return -ENGINE_EINVAL;
+		return 0;
 	}
 	return -ENGINE_EINVAL;
 }
@@ -154,7 +157,9 @@ static void init_event(struct engine_event *event, struct engine_event *leader)
 	event->references = 1;
 	event->leader = leader ? leader : event;
 	event->on_cpu = -1;
-	event->state = attr->flags & TALLY_ATTR_DISABLED ? ENGINE_EVENT_OFF : ENGINE_EVENT_INACTIVE;
+	event->state = ENGINE_EVENT_INACTIVE;
+	if (attr->flags & TALLY_ATTR_DISABLED)
+		event->state = ENGINE_EVENT_OFF;
 	event->clock = event->parent ? event->parent->clock : NULL;
 	if (!(attr->sample_type & TALLY_SAMPLE_BRANCH_STACK))
 		attr->branch_sample_type = 0;
@@ -193,7 +198,9 @@ static int check_target(const struct tally_engine *engine, const struct tally_at
 	/* the signal would hit any task that runs there */
 	if (attr->flags & TALLY_ATTR_SIGTRAP && !task)
 		return -ENGINE_EINVAL;
-	return shared_read ? -ENGINE_EINVAL : 0;
+	if (shared_read)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 /* Pausing and resuming another event's trace is not supported. */
@@ -207,7 +214,9 @@ static int check_aux(const struct engine_event *event)
 		return -ENGINE_EOPNOTSUPP;
 	if ((attr->aux_action & (PAUSE | RESUME)) == (PAUSE | RESUME))
 		return -ENGINE_EINVAL;
-	return attr->aux_action & START_PAUSED ? -ENGINE_EOPNOTSUPP : 0;
+	if (attr->aux_action & START_PAUSED)
+		return -ENGINE_EOPNOTSUPP;
+	return 0;
 }
 
 int engine_event_new(struct tally_engine *engine, const struct tally_attr *attr,
@@ -306,16 +315,21 @@ struct opening {
 /* Checks rates and permissions that depend on the attribute alone. */
 static int check_attr(struct tally_engine *engine, const struct tally_attr *attr)
 {
-	int error = attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 0 : engine_allow_kernel(engine);
-	if (error)
-		return error;
+	if (!(attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)) {
+		int error = engine_allow_kernel(engine);
+		if (error)
+			return error;
+	}
 	if (attr->flags & TALLY_ATTR_NAMESPACES && !engine_capable(engine, TALLY_CAPABLE_PERFMON))
 		return -ENGINE_EACCES;
-	if (attr->flags & TALLY_ATTR_FREQ
-		    ? attr->sample_period > (uint64_t)engine->settings.max_sample_rate
-		    : attr->sample_period >> 63)
+	bool excessive = attr->sample_period >> 63;
+	if (attr->flags & TALLY_ATTR_FREQ)
+		excessive = attr->sample_period > (uint64_t)engine->settings.max_sample_rate;
+	if (excessive)
 		return -ENGINE_EINVAL;
-	return attr->sample_type & TALLY_SAMPLE_PHYS_ADDR ? engine_allow_kernel(engine) : 0;
+	if (attr->sample_type & TALLY_SAMPLE_PHYS_ADDR)
+		return engine_allow_kernel(engine);
+	return 0;
 }
 
 static int find_group(struct opening *opening, int group_fd)
@@ -330,7 +344,9 @@ static int find_group(struct opening *opening, int group_fd)
 	if (!(opening->flags & TALLY_FLAG_FD_NO_GROUP))
 		opening->leader = file->event;
 	/* The leader's task has exited: its group will never count again. */
-	return file->event->state == ENGINE_EVENT_EXIT ? -ENGINE_ENODEV : 0;
+	if (file->event->state == ENGINE_EVENT_EXIT)
+		return -ENGINE_ENODEV;
+	return 0;
 }
 
 static int find_target(struct opening *opening, int32_t pid)
@@ -373,9 +389,11 @@ static int find_context(struct opening *opening)
 	if (task && !engine_capable(engine, TALLY_CAPABLE_PERFMON) && host->may_observe &&
 	    !host->may_observe(host->host, task))
 		return -ENGINE_EACCES;
-	int error = task ? 0 : engine_allow_cpu(engine);
-	if (error)
-		return error;
+	if (!task) {
+		int error = engine_allow_cpu(engine);
+		if (error)
+			return error;
+	}
 	if (task && task->exited)
 		return -ENGINE_ESRCH;
 	if (!task && !engine->cpus[opening->cpu].up)
@@ -397,7 +415,9 @@ static int join_group(struct opening *opening)
 		return -ENGINE_EINVAL;
 	if (event->hw.pmu->scope == TALLY_SCOPE_SOFTWARE)
 		return 0;
-	return leader->group_pmu && leader->group_pmu != event->hw.pmu ? -ENGINE_EINVAL : 0;
+	if (leader->group_pmu && leader->group_pmu != event->hw.pmu)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 /* Checks that an event which needs an AUX area has a leader with one. */
@@ -412,7 +432,9 @@ static int find_area(const struct opening *opening)
 		return 0;
 	bool match = leader && leader->hw.pmu->capabilities & TALLY_PMU_AUX &&
 		     ops->aux_output_match && ops->aux_output_match(&event->hw, &leader->hw);
-	return match ? 0 : -ENGINE_EINVAL;
+	if (!match)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 /* Does all that can fail between making the event and making its file. */
@@ -437,7 +459,9 @@ static int prepare(struct opening *opening, int32_t pid)
 		error = engine_event_set_output(event, opening->output);
 	if (error)
 		return error;
-	return engine_event_size_fits(event, 1) ? find_area(opening) : -ENGINE_E2BIG;
+	if (engine_event_size_fits(event, 1))
+		return find_area(opening);
+	return -ENGINE_E2BIG;
 }
 
 static int install(struct opening *opening, struct tally_engine_file *file)
@@ -470,14 +494,18 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 				 opening->leader, NULL, &opening->event);
 	if (error)
 		return error;
+	struct tally_engine_file *file = NULL;
 	error = prepare(opening, pid);
-	struct tally_engine_file *file = error ? NULL : engine_allocate(engine, sizeof(*file));
-	int fd = error ? error : -ENGINE_ENOMEM;
-	if (file)
-		fd = install(opening, file);
-	if (!file)
+	if (!error) {
+		file = engine_allocate(engine, sizeof(*file));
+		if (!file)
+			error = -ENGINE_ENOMEM;
+	}
+	if (error) {
 		engine_event_put(opening->event);
-	return fd;
+		return error;
+	}
+	return install(opening, file);
 }
 
 int tally_engine_open(struct tally_engine *engine, const void *attr, int32_t pid, int cpu,

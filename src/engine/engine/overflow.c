@@ -47,7 +47,10 @@ bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
 	if (!period || left > 0)
 		return false;
 	/* Too far past it to catch up: begin a whole period. */
-	left = left <= -period ? period : left + period;
+	if (left <= -period)
+		left = period;
+	else
+		left += period;
 	engine_store64((uint64_t *)&hw->period_left, (uint64_t)left);
 	hw->last_period = hw->sample_period;
 	return true;

@@ -74,7 +74,9 @@ int tally_engine_pmu_unregister(struct tally_engine *engine, struct tally_engine
 const struct tally_engine_pmu *tally_engine_pmu_next(struct tally_engine *engine,
 						     const struct tally_engine_pmu *pmu)
 {
-	return pmu ? pmu->next : engine->pmus;
+	if (pmu)
+		return pmu->next;
+	return engine->pmus;
 }
 
 /* --- who counts it -------------------------------------------------------- */
@@ -178,8 +180,12 @@ struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event,
 	bool joining = self != leader && engine_list_empty(&self->sibling_link);
 	if (at == self && joining)
 		return NULL;
-	struct engine_list *next = at == leader ? leader->siblings.next : at->sibling_link.next;
+	struct engine_list *next = at->sibling_link.next;
+	if (at == leader)
+		next = leader->siblings.next;
 	if (next != &leader->siblings)
 		return &ENGINE_CONTAINER(next, struct engine_event, sibling_link)->hw;
-	return joining ? &self->hw : NULL;
+	if (joining)
+		return &self->hw;
+	return NULL;
 }

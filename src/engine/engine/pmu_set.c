@@ -6,9 +6,11 @@
 
 void engine_pmu_number(struct tally_engine *engine, struct tally_engine_pmu *pmu)
 {
-	pmu->bit = pmu->scope == TALLY_SCOPE_SOFTWARE ? ENGINE_PMU_SOFTWARE : ENGINE_PMU_OTHERS;
-	if (pmu->scope == TALLY_SCOPE_SOFTWARE)
+	if (pmu->scope == TALLY_SCOPE_SOFTWARE) {
+		pmu->bit = ENGINE_PMU_SOFTWARE;
 		return;
+	}
+	pmu->bit = ENGINE_PMU_OTHERS;
 	for (unsigned i = 0; i < sizeof(engine->numbered) / sizeof(engine->numbered[0]); i++)
 		if (!engine->numbered[i]) {
 			pmu->bit = 1ull << i;
@@ -55,7 +57,9 @@ uint64_t engine_pmu_bit(const struct tally_engine_pmu *pmu)
 {
 	if (pmu->scope == TALLY_SCOPE_SOFTWARE)
 		return ENGINE_PMU_SOFTWARE;
-	return pmu->bit ? pmu->bit : ENGINE_PMU_OTHERS;
+	if (pmu->bit)
+		return pmu->bit;
+	return ENGINE_PMU_OTHERS;
 }
 
 /* Takes the next hardware PMU out of `set` and returns it; NULL at the end.  PMUs that share a bit
@@ -72,8 +76,11 @@ static struct tally_engine_pmu *next_pmu(struct tally_engine *engine, uint64_t *
 	}
 	if (!(*set & ENGINE_PMU_OTHERS))
 		return NULL;
-	struct tally_engine_pmu *pmu = *shared ? __atomic_load_n(&(*shared)->next, __ATOMIC_ACQUIRE)
-					     : __atomic_load_n(&engine->pmus, __ATOMIC_ACQUIRE);
+	struct tally_engine_pmu *pmu;
+	if (*shared)
+		pmu = __atomic_load_n(&(*shared)->next, __ATOMIC_ACQUIRE);
+	else
+		pmu = __atomic_load_n(&engine->pmus, __ATOMIC_ACQUIRE);
 	while (pmu && engine_pmu_bit(pmu) != ENGINE_PMU_OTHERS)
 		pmu = __atomic_load_n(&pmu->next, __ATOMIC_ACQUIRE);
 	*shared = pmu;

@@ -5,7 +5,9 @@
 /* Returns the original of an inherited event, or the event itself. */
 static const struct engine_event *primary(const struct engine_event *event)
 {
-	return event->parent ? event->parent : event;
+	if (event->parent)
+		return event->parent;
+	return event;
 }
 
 static unsigned add_times(uint64_t *words, uint64_t read_format, uint64_t enabled, uint64_t running)
@@ -83,7 +85,9 @@ static long read_group(struct engine_event *event, void *bytes)
 	if (!error)
 		error = engine_copy_out(engine, bytes, words, size);
 	engine_release(engine, words, size);
-	return error ? error : (long)size;
+	if (error)
+		return error;
+	return (long)size;
 }
 
 struct sum {
@@ -112,7 +116,9 @@ static long read_one(struct engine_event *event, void *bytes)
 	if (read_format & TALLY_FORMAT_LOST)
 		words[n++] = engine_load64(&primary(event)->lost_samples);
 	int error = engine_copy_out(event->engine, bytes, words, n * sizeof(words[0]));
-	return error ? error : (long)(n * sizeof(words[0]));
+	if (error)
+		return error;
+	return (long)(n * sizeof(words[0]));
 }
 
 long engine_event_read(struct engine_event *event, void *bytes, size_t size)
@@ -122,5 +128,7 @@ long engine_event_read(struct engine_event *event, void *bytes, size_t size)
 		return 0;
 	if (size < engine_read_format_size(read_format, event->leader->sibling_count))
 		return -ENGINE_ENOSPC;
-	return read_format & TALLY_FORMAT_GROUP ? read_group(event, bytes) : read_one(event, bytes);
+	if (read_format & TALLY_FORMAT_GROUP)
+		return read_group(event, bytes);
+	return read_one(event, bytes);
 }

@@ -40,9 +40,9 @@ static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expe
 #ifdef ENGINE_CHANGES_IN_PLACE
 	bool same;
 
-	__asm__ __volatile__("cmpxchg %3, %1"
-			     : "=@ccz"(same), "+m"(*at), "+a"(*expected)
-			     : "r"(value));
+	__asm__ __volatile__("cmpxchg %3, %1" :
+			     "=@ccz"(same), "+m"(*at), "+a"(*expected) :
+			     "r"(value));
 	return same;
 #else
 	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED,

@@ -68,16 +68,21 @@
 /* Returns the size of a LOST record of this event. */
 static uint32_t lost_record_size(const struct engine_event *event)
 {
-	return LOST_SIZE +
-	       (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? event->id_header_size : 0);
+	if (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL))
+		return LOST_SIZE + event->id_header_size;
+	return LOST_SIZE;
 }
 
 /* True if `size` bytes fit.  One byte always stays free, since head == tail means empty.  As
- * records are multiples of 8, a full ring has 8 unused bytes, as in the kernel. */
+ * records are multiples of 8, a full ring has 8 unused bytes, as in the kernel.  In overwrite mode,
+ * records up to the size of the ring fit. */
 static bool has_room(const struct engine_ring *ring, uintptr_t head, uintptr_t tail, uint32_t size)
 {
-	uintptr_t room = ring->backward ? head - tail - 1 : tail - head - 1;
-
+	if (ring->overwrite)
+		return size <= ring->size;
+	uintptr_t room = tail - head - 1;
+	if (ring->backward)
+		room = head - tail - 1;
 	return (room & (ring->size - 1)) >= size;
 }
 
@@ -203,7 +208,7 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 		/* A: pairs with the reader's D */
 		uintptr_t tail = engine_page_load_acquire(&ring->page->data_tail);
 
-		if (ring->overwrite ? size > ring->size : !has_room(ring, head, tail, size)) {
+		if (!has_room(ring, head, tail, size)) {
 			drop(ring, event);
 			engine_output_end(output);
 			return -ENGINE_ENOSPC;
@@ -224,7 +229,9 @@ static size_t until_wrap(const struct engine_output *output, size_t size)
 	const struct engine_ring *ring = output->ring;
 	size_t left = ring->size - (size_t)(output->offset & (ring->size - 1));
 
-	return size < left ? size : left;
+	if (size < left)
+		return size;
+	return left;
 }
 
 void engine_output_copy(struct engine_output *output, const void *bytes, size_t size)

@@ -29,7 +29,9 @@ static size_t budget_left(struct tally_engine *engine)
 
 	for (unsigned cpu = 0; cpu < host->cpus; cpu++)
 		online += engine_cpu_online(engine, cpu);
-	return each * online > engine->locked_pages ? each * online - engine->locked_pages : 0;
+	if (each * online > engine->locked_pages)
+		return each * online - engine->locked_pages;
+	return 0;
 }
 
 /* Charges mlock_kb first, then the user's locked memory, whose limit a privileged user may exceed.
@@ -64,8 +66,10 @@ static void uncharge(struct tally_engine *engine, size_t *locked, size_t *charge
 static void *pages_new(struct tally_engine *engine, size_t pages)
 {
 	const struct tally_engine_host *host = &engine->host;
-	void *memory = host->allocate_pages ? host->allocate_pages(host->host, pages) : NULL;
+	void *memory = NULL;
 
+	if (host->allocate_pages)
+		memory = host->allocate_pages(host->host, pages);
 	if (memory)
 		engine->statistics.bytes += pages * engine->host.page_size;
 	return memory;
@@ -145,7 +149,9 @@ static struct tally_engine_process *current_process(struct tally_engine *engine)
 {
 	struct tally_engine_task *task = engine->host.current_task(engine->host.host);
 
-	return task ? task->process : NULL;
+	if (task)
+		return task->process;
+	return NULL;
 }
 
 static struct engine_mapping *mapping_new(struct engine_event *event, void *address, size_t size)
@@ -235,8 +241,9 @@ static struct engine_aux *aux_new(struct engine_event *event, size_t pages, uint
 	aux->offset = offset;
 	aux->overwrite = !writable;
 	if (writable)
-		aux->watermark = event->attr.aux_watermark ? event->attr.aux_watermark
-							   : aux->size / 2;
+		aux->watermark = event->attr.aux_watermark;
+	if (writable && !aux->watermark)
+		aux->watermark = aux->size / 2;
 	return aux;
 }
 
@@ -271,7 +278,9 @@ static int aux_make(struct engine_event *event, size_t pages, uint64_t offset, b
 	aux = aux_new(event, pages, offset, writable);
 	if (!aux)
 		goto fail;
-	error = ops->aux_setup ? ops->aux_setup(&event->hw, aux->area, pages, aux->overwrite) : 0;
+	error = 0;
+	if (ops->aux_setup)
+		error = ops->aux_setup(&event->hw, aux->area, pages, aux->overwrite);
 	if (error) {
 		aux_free(engine, &aux->retired);
 		goto fail;
@@ -383,8 +392,9 @@ int engine_event_map(struct engine_event *event, size_t size, bool writable, boo
 		return -ENGINE_EINVAL;
 	if (pages > SIZE_MAX / page)
 		return -ENGINE_ENOMEM;
-	return offset ? map_aux(event, pages, writable, offset, address)
-		      : map_ring(event, pages, writable, address);
+	if (offset)
+		return map_aux(event, pages, writable, offset, address);
+	return map_ring(event, pages, writable, address);
 }
 
 /* Releases a ring after the last mapping of it and its area: detaches its events and retires it. */

@@ -89,9 +89,9 @@ void engine_event_sizes(struct engine_event *event)
 	uint64_t type = event->attr.sample_type;
 
 	event->header_size = (uint32_t)sizeof(struct tally_record_header) + 8 * bits(type & fixed);
-	event->id_header_size = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL)
-					? 8 * bits(type & id_fields)
-					: 0;
+	event->id_header_size = 0;
+	if (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL))
+		event->id_header_size = 8 * bits(type & id_fields);
 }
 
 /* True if every event of the group stays readable when `new_siblings` more join. */
@@ -140,7 +140,8 @@ static void gather_context(struct chain *chain, const struct engine_event *event
 		return;
 	unsigned count = host->callchain(host->host, sample->regs, user,
 					 chain->words + chain->length, room);
-	count = count > room ? room : count;
+	if (count > room)
+		count = room;
 	chain->length += count;
 	chain->addresses += count;
 }
@@ -155,8 +156,9 @@ static void gather_chain(const struct engine_event *event, struct sample *sample
 
 	if (!scratch || !engine->host.callchain)
 		return;
-	chain.max_addresses = event->attr.sample_max_stack ? event->attr.sample_max_stack
-							   : (unsigned)settings->max_stack;
+	chain.max_addresses = event->attr.sample_max_stack;
+	if (!chain.max_addresses)
+		chain.max_addresses = (unsigned)settings->max_stack;
 	if (chain.max_addresses > ENGINE_STACK_LIMIT)
 		chain.max_addresses = ENGINE_STACK_LIMIT;
 	if (!engine_event_flag(event, TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL) &&
@@ -193,13 +195,17 @@ static size_t stack_that_fits(const struct engine_event *event, const struct sam
 	if (host->user_stack_pointer && !host->user_stack_pointer(host->host, sample->regs))
 		return 0;
 	size_t room = ENGINE_RECORD_MAX - size - words;
-	return event->attr.sample_stack_user < room ? event->attr.sample_stack_user : room;
+	if (event->attr.sample_stack_user < room)
+		return event->attr.sample_stack_user;
+	return room;
 }
 
 static size_t branches_size(const struct engine_event *event, const struct tally_engine_hit *hit)
 {
 	size_t words = 1 + !!(event->attr.branch_sample_type & BRANCH_HW_INDEX);
-	return 8 * words + (hit->branches ? (size_t)hit->branch_count * BRANCH_SIZE : 0);
+	if (hit->branches)
+		return 8 * words + (size_t)hit->branch_count * BRANCH_SIZE;
+	return 8 * words;
 }
 
 /* SPEC E5: the data are padded so that they and their size word fill whole words. */
@@ -235,16 +241,22 @@ static void measure(struct engine_event *event, struct sample *sample)
 		if (sample->task)
 			sample->user_abi = registers_abi(event, host->user_register,
 							 attr->sample_regs_user, sample->regs);
-		size += 8 + (sample->user_abi ? 8 * bits(attr->sample_regs_user) : 0);
+		size += 8;
+		if (sample->user_abi)
+			size += 8 * bits(attr->sample_regs_user);
 	}
 	if (attr->sample_type & TALLY_SAMPLE_REGS_INTR) {
 		sample->interrupted_abi = registers_abi(event, host->interrupted_register,
 							attr->sample_regs_intr, sample->regs);
-		size += 8 + (sample->interrupted_abi ? 8 * bits(attr->sample_regs_intr) : 0);
+		size += 8;
+		if (sample->interrupted_abi)
+			size += 8 * bits(attr->sample_regs_intr);
 	}
 	if (attr->sample_type & TALLY_SAMPLE_STACK_USER) {
 		sample->stack_size = stack_that_fits(event, sample, size);
-		size += 8 + (sample->stack_size ? sample->stack_size + 8 : 0);
+		size += 8;
+		if (sample->stack_size)
+			size += sample->stack_size + 8;
 	}
 	sample->size = size;
 }
@@ -261,7 +273,9 @@ static uint64_t halves(uint32_t first, uint32_t second)
 
 static uint64_t task_word(const struct tally_engine_task *task)
 {
-	return task ? halves((uint32_t)task->identity.pid, (uint32_t)task->identity.tid) : 0;
+	if (task)
+		return halves((uint32_t)task->identity.pid, (uint32_t)task->identity.tid);
+	return 0;
 }
 
 /* Writes the header and the fields of one word, up to PERIOD.  Returns the end. */
@@ -313,7 +327,9 @@ static uint64_t member_value(const struct engine_event *reader, struct engine_ev
 {
 	bool alone = engine_event_flag(reader, TALLY_ATTR_INHERIT) &&
 		     reader->attr.sample_type & TALLY_SAMPLE_READ;
-	return alone ? engine_load64(&member->count) : engine_event_count(member);
+	if (alone)
+		return engine_load64(&member->count);
+	return engine_event_count(member);
 }
 
 static void write_member(struct engine_output *output, const struct engine_event *reader,
@@ -424,7 +440,8 @@ static void write_stack(struct engine_output *output, const struct sample *sampl
 		size_t left = sample->stack_size - done,
 		       piece = left < sizeof(words) ? left : sizeof(words);
 		size_t got = host->user_stack(host->host, sample->regs, done, words, piece);
-		got = got > piece ? piece : got;
+		if (got > piece)
+			got = piece;
 		engine_output_copy(output, words, got);
 		done += got;
 		if (got < piece)
@@ -436,7 +453,16 @@ static void write_stack(struct engine_output *output, const struct sample *sampl
 
 static uint64_t page_size_of(const struct tally_engine_host *host, uint64_t address)
 {
-	return address && host->page_size_of ? host->page_size_of(host->host, address) : 0;
+	if (address && host->page_size_of)
+		return host->page_size_of(host->host, address);
+	return 0;
+}
+
+static uint64_t physical_address_of(const struct tally_engine_host *host, uint64_t address)
+{
+	if (address && host->physical_address)
+		return host->physical_address(host->host, address);
+	return 0;
 }
 
 static void write_tail(struct engine_output *output, const struct engine_event *event,
@@ -448,9 +474,7 @@ static void write_tail(struct engine_output *output, const struct engine_event *
 	unsigned count = 0;
 
 	if (type & TALLY_SAMPLE_PHYS_ADDR)
-		words[count++] = hit->address && host->physical_address
-					 ? host->physical_address(host->host, hit->address)
-					 : 0;
+		words[count++] = physical_address_of(host, hit->address);
 	if (type & TALLY_SAMPLE_CGROUP)
 		words[count++] = host->cgroup ? host->cgroup(host->host, sample->task) : 0;
 	if (type & TALLY_SAMPLE_DATA_PAGE_SIZE)

@@ -7,13 +7,17 @@
 /* Returns the id that records have for an event: for an inherited event, that of its original. */
 static inline uint64_t engine_primary_id(const struct engine_event *event)
 {
-	return event->parent ? event->parent->id : event->id;
+	if (event->parent)
+		return event->parent->id;
+	return event->id;
 }
 
 /* Returns the time of the event's clock in ns: attr.clockid's, or the engine's. */
 static inline uint64_t engine_event_clock(struct engine_event *event)
 {
-	return event->clock ? event->clock(event) : engine_now(event->engine);
+	if (event->clock)
+		return event->clock(event);
+	return engine_now(event->engine);
 }
 
 static inline struct tally_engine_task *engine_current_task(struct tally_engine *engine)

@@ -87,16 +87,16 @@ static int begin(struct engine_output *output, struct engine_event *event, uint3
 static void write_record(struct engine_event *event, const struct record *record)
 {
 	struct engine_output output;
-	size_t used = record->body_size + (record->text ? record->text_size + 1 : 0),
-	       content = (used + 7) & ~(size_t)7;
+	size_t text_size = record->text ? record->text_size : 0;
+	size_t used = record->body_size + (record->text ? text_size + 1 : 0);
+	size_t content = (used + 7) & ~(size_t)7;
 
 	if (begin(&output, event, record->type, record->misc, content))
 		return;
 	engine_output_copy(&output, record->body, record->body_size);
 	if (record->text)
 		engine_output_copy(&output, record->text, record->text_size);
-	engine_output_skip(&output,
-			   content - record->body_size - (record->text ? record->text_size : 0));
+	engine_output_skip(&output, content - record->body_size - text_size);
 	put_trailer(&output, event);
 	engine_output_end(&output);
 }
@@ -104,29 +104,29 @@ static void write_record(struct engine_event *event, const struct record *record
 /* --- finding who asked ---------------------------------------------------- */
 
 /* Writes the record described by `what` if the event's attr asks for it. */
-typedef void teller(struct engine_event *event, const void *what);
+typedef void record_writer(struct engine_event *event, const void *what);
 
-static void tell_context(struct engine_context *context, const struct engine_cpu *cpu, teller *tell,
-			 const void *what)
+static void write_to_context(struct engine_context *context, const struct engine_cpu *cpu,
+			     record_writer *writer, const void *what)
 {
 	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
 		if (event->state < ENGINE_EVENT_INACTIVE || event->cgroup_away)
 			continue;
 		if (event->cpu < 0 || event->cpu == (int)cpu->number)
-			tell(event, what);
+			writer(event, what);
 	}
 }
 
-static void tell_all(struct tally_engine *engine, struct tally_engine_task *task, teller *tell,
-		     const void *what)
+static void write_to_all(struct tally_engine *engine, struct tally_engine_task *task,
+			 record_writer *writer, const void *what)
 {
 	uintptr_t state = engine->host.irq_save(engine->host.host);
 	struct hit_guard guard;
 
 	guard_enter(engine, &guard);
-	tell_context(&guard.cpu->context, guard.cpu, tell, what);
+	write_to_context(&guard.cpu->context, guard.cpu, writer, what);
 	if (task && task->context)
-		tell_context(task->context, guard.cpu, tell, what);
+		write_to_context(task->context, guard.cpu, writer, what);
 	guard_leave(&guard);
 	engine->host.irq_restore(engine->host.host, state);
 }
@@ -162,7 +162,7 @@ struct task_record {
 	uint32_t parent_pid, parent_tid;
 };
 
-static void tell_task(struct engine_event *event, const void *what)
+static void write_task(struct engine_event *event, const void *what)
 {
 	const struct task_record *about = what;
 	const uint64_t asks = TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP |
@@ -193,7 +193,7 @@ void engine_output_fork(struct tally_engine_task *child, struct tally_engine_tas
 		.parent_tid = (uint32_t)parent->identity.tid,
 	};
 	if (child->engine->wanted.task)
-		tell_all(child->engine, parent, tell_task, &about);
+		write_to_all(child->engine, parent, write_task, &about);
 }
 
 /* An EXIT record has the parent's pid also as ptid, as in the kernel. */
@@ -206,7 +206,7 @@ void engine_output_exit(struct tally_engine_task *task)
 		.parent_tid = (uint32_t)task->identity.parent_pid,
 	};
 	if (task->engine->wanted.task)
-		tell_all(task->engine, task, tell_task, &about);
+		write_to_all(task->engine, task, write_task, &about);
 }
 
 struct comm_record {
@@ -214,7 +214,7 @@ struct comm_record {
 	bool exec;
 };
 
-static void tell_comm(struct engine_event *event, const void *what)
+static void write_comm(struct engine_event *event, const void *what)
 {
 	const struct comm_record *about = what;
 	if (!engine_event_flag(event, TALLY_ATTR_COMM))
@@ -242,7 +242,7 @@ void engine_output_comm(struct tally_engine_task *task, const char *comm, bool e
 	while (length < sizeof(task->identity.comm))
 		own[length++] = '\0';
 	if (task->engine->wanted.comm)
-		tell_all(task->engine, task, tell_comm, &about);
+		write_to_all(task->engine, task, write_comm, &about);
 }
 
 void tally_engine_comm(struct tally_engine_task *task, const char *comm)
@@ -280,8 +280,9 @@ struct mmap_record {
 
 static bool asks_for_mapping(const struct engine_event *event, bool executable)
 {
-	return engine_event_flag(event, executable ? TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2
-						   : TALLY_ATTR_MMAP_DATA);
+	if (executable)
+		return engine_event_flag(event, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2);
+	return engine_event_flag(event, TALLY_ATTR_MMAP_DATA);
 }
 
 /* MMAP2's words behind the file offset: they identify the file by device and inode, or by
@@ -315,7 +316,7 @@ static void fill_mmap2(struct mmap2_words *words, const struct tally_engine_mapp
 	words->flags = mapping->flags;
 }
 
-static void tell_mapping(struct engine_event *event, const void *what)
+static void write_mapping(struct engine_event *event, const void *what)
 {
 	const struct mmap_record *about = what;
 	const struct tally_engine_mapping *mapping = about->mapping;
@@ -355,7 +356,7 @@ void tally_engine_mmap_record(struct tally_engine_task *task,
 {
 	const struct mmap_record about = { .task = task, .mapping = mapping };
 	if (task->engine->wanted.mmap)
-		tell_all(task->engine, task, tell_mapping, &about);
+		write_to_all(task->engine, task, write_mapping, &about);
 }
 
 struct namespaces_record {
@@ -364,7 +365,7 @@ struct namespaces_record {
 	unsigned count;
 };
 
-static void tell_namespaces(struct engine_event *event, const void *what)
+static void write_namespaces(struct engine_event *event, const void *what)
 {
 	enum { MOST = 7 };
 	const struct namespaces_record *about = what;
@@ -398,7 +399,8 @@ void tally_engine_namespaces(struct tally_engine_task *task,
 	const struct tally_engine_host *host = &task->engine->host;
 	/* a new task's namespaces are reported to the task that made it */
 	if (task->engine->wanted.namespaces)
-		tell_all(task->engine, host->current_task(host->host), tell_namespaces, &about);
+		write_to_all(task->engine, host->current_task(host->host), write_namespaces,
+			     &about);
 }
 
 /* --- switches ------------------------------------------------------------- */
@@ -410,7 +412,7 @@ struct switch_record {
 };
 
 /* A task's event does not learn which other task runs. */
-static void tell_switch(struct engine_event *event, const void *what)
+static void write_switch(struct engine_event *event, const void *what)
 {
 	const struct switch_record *about = what;
 	if (!engine_event_flag(event, TALLY_ATTR_CONTEXT_SWITCH))
@@ -420,24 +422,31 @@ static void tell_switch(struct engine_event *event, const void *what)
 		body[0] = (uint32_t)about->other->identity.pid;
 		body[1] = (uint32_t)about->other->identity.tid;
 	}
-	write_record(event, &(struct record){
-				    .type = event->task ? TALLY_RECORD_SWITCH
-							: TALLY_RECORD_SWITCH_CPU_WIDE,
-				    .misc = about->misc,
-				    .body = body,
-				    .body_size = event->task ? 0 : sizeof(body),
-			    });
+	struct record record = {
+		.type = TALLY_RECORD_SWITCH,
+		.misc = about->misc,
+		.body = body,
+	};
+	if (!event->task) {
+		record.type = TALLY_RECORD_SWITCH_CPU_WIDE;
+		record.body_size = sizeof(body);
+	}
+	write_record(event, &record);
 }
 
 void engine_output_switch(struct tally_engine *engine, struct tally_engine_task *previous,
 			  struct tally_engine_task *next, bool out, bool preempted)
 {
-	const struct switch_record about = {
-		.other = out ? next : previous,
-		.misc = (uint16_t)((out ? TALLY_MISC_SWITCH_OUT : 0) |
-				   (out && preempted ? TALLY_MISC_SWITCH_OUT_PREEMPT : 0)),
-	};
-	tell_all(engine, out ? previous : next, tell_switch, &about);
+	struct switch_record about = { .other = previous };
+	if (!out) {
+		write_to_all(engine, next, write_switch, &about);
+		return;
+	}
+	about.other = next;
+	about.misc = TALLY_MISC_SWITCH_OUT;
+	if (preempted)
+		about.misc |= TALLY_MISC_SWITCH_OUT_PREEMPT;
+	write_to_all(engine, previous, write_switch, &about);
 }
 
 /* --- the machine ---------------------------------------------------------- */
@@ -447,16 +456,16 @@ struct flagged_record {
 	struct record record;
 };
 
-static void tell_flagged(struct engine_event *event, const void *what)
+static void write_flagged(struct engine_event *event, const void *what)
 {
 	const struct flagged_record *about = what;
 	if (engine_event_flag(event, about->flag))
 		write_record(event, &about->record);
 }
 
-static void tell_machine(struct tally_engine *engine, const struct flagged_record *about)
+static void write_flagged_to_all(struct tally_engine *engine, const struct flagged_record *about)
 {
-	tell_all(engine, engine_current_task(engine), tell_flagged, about);
+	write_to_all(engine, engine_current_task(engine), write_flagged, about);
 }
 
 void tally_engine_cgroup_made(struct tally_engine *engine, uint64_t id, const char *path)
@@ -467,7 +476,7 @@ void tally_engine_cgroup_made(struct tally_engine *engine, uint64_t id, const ch
 	};
 	set_text(&about.record, path, PATH_LIMIT);
 	if (engine->wanted.cgroup)
-		tell_machine(engine, &about);
+		write_flagged_to_all(engine, &about);
 }
 
 void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_t length,
@@ -490,7 +499,7 @@ void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_
 	set_text(&about.record, name, SIZE_MAX);
 	if (about.record.text_size >= SYMBOL_LIMIT) /* the kernel shortens names */
 		about.record.text_size = SYMBOL_LIMIT - 1;
-	tell_machine(engine, &about);
+	write_flagged_to_all(engine, &about);
 }
 
 struct text_poke_record {
@@ -499,7 +508,7 @@ struct text_poke_record {
 	uint16_t old_length, new_length;
 };
 
-static void tell_text_poke(struct engine_event *event, const void *what)
+static void write_text_poke(struct engine_event *event, const void *what)
 {
 	const struct text_poke_record *about = what;
 	struct engine_output output;
@@ -527,7 +536,7 @@ void tally_engine_text_poke(struct tally_engine *engine, uint64_t address, const
 	const struct text_poke_record about = { address, old_bytes, new_bytes, old_length,
 						new_length };
 	if (engine->wanted.text_poke)
-		tell_all(engine, engine_current_task(engine), tell_text_poke, &about);
+		write_to_all(engine, engine_current_task(engine), write_text_poke, &about);
 }
 
 /* --- throttling ----------------------------------------------------------- */

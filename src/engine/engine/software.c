@@ -26,7 +26,9 @@ static void update(struct engine_event *event)
 
 static uint64_t timer_period(const struct engine_event *event)
 {
-	return event->hw.sample_period < PERIOD_MIN_NS ? PERIOD_MIN_NS : event->hw.sample_period;
+	if (event->hw.sample_period < PERIOD_MIN_NS)
+		return PERIOD_MIN_NS;
+	return event->hw.sample_period;
 }
 
 static void fired(struct tally_engine_timer *timer, const struct tally_engine_regs *regs);
@@ -57,7 +59,9 @@ static void cancel_timer(struct engine_event *event)
 
 	if (host->timer_cancel)
 		host->timer_cancel(host->host, &event->timer);
-	event->hw.period_left = deadline > now ? (int64_t)(deadline - now) : 0;
+	event->hw.period_left = 0;
+	if (deadline > now)
+		event->hw.period_left = (int64_t)(deadline - now);
 }
 
 static bool excluded(const struct engine_event *event, const struct tally_engine_regs *regs)

@@ -30,7 +30,9 @@ static int check_event(struct tally_engine *engine, const struct tally_trace_gro
 	     other = other->next)
 		if (same_text(other->group, group->name) && same_text(other->name, event->name))
 			return -ENGINE_EEXIST;
-	return tally_trace_format(event, NULL, 0) < 0 ? -ENGINE_EINVAL : 0;
+	if (tally_trace_format(event, NULL, 0) < 0)
+		return -ENGINE_EINVAL;
+	return 0;
 }
 
 static int register_locked(struct tally_engine *engine, struct tally_trace_group *group)
@@ -103,7 +105,9 @@ int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group
 struct tally_trace_event *tally_trace_next(struct tally_engine *engine,
 					   const struct tally_trace_event *event)
 {
-	return event ? event->next : engine->tracepoints->first;
+	if (event)
+		return event->next;
+	return engine->tracepoints->first;
 }
 
 struct tally_trace_event *tally_trace_find(struct tally_engine *engine, uint64_t id)
@@ -191,12 +195,14 @@ void trace_event_classify(struct engine_event *event)
 		return;
 	__atomic_store_n(&event->counts_only, counts, __ATOMIC_RELEASE);
 	tracepoint->perf_more += counts ? (uint32_t)-1 : 1;
-	trace_tell_alone(tracepoint);
+	trace_update_alone(tracepoint);
 }
 
 static int open_event(struct engine_event *event, struct tally_trace_event *tracepoint)
 {
-	int error = tracepoint->perf_events ? 0 : first_listener(tracepoint);
+	int error = 0;
+	if (!tracepoint->perf_events)
+		error = first_listener(tracepoint);
 	if (error)
 		return error;
 	tracepoint->perf_events++;
@@ -208,7 +214,7 @@ static int open_event(struct engine_event *event, struct tally_trace_event *trac
 	}
 	event->tracepoint = tracepoint;
 	tracepoint->perf_more++;
-	trace_tell_alone(tracepoint);
+	trace_update_alone(tracepoint);
 	trace_event_classify(event);
 	event->hw.state = 0; /* a task may receive a hit before it ever runs: see hit_task() */
 	if (event->task)
@@ -229,7 +235,9 @@ static int tracepoint_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_
 	if (!tracepoint)
 		return -ENGINE_EINVAL;
 	int error = check_permission(event, tracepoint);
-	return error ? error : open_event(event, tracepoint);
+	if (error)
+		return error;
+	return open_event(event, tracepoint);
 }
 
 static void tracepoint_event_release(struct tally_pmu_event *hw)
@@ -244,7 +252,7 @@ static void tracepoint_event_release(struct tally_pmu_event *hw)
 	event->tracepoint = NULL;
 	tracepoint->perf_more -= !event->counts_only;
 	--tracepoint->perf_events;
-	trace_tell_alone(tracepoint);
+	trace_update_alone(tracepoint);
 	if (!tracepoint->perf_events)
 		last_listener(tracepoint);
 }

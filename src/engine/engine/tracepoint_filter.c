@@ -16,16 +16,19 @@ static enum tally_filter_kind kind_of(const struct tally_trace_field *field)
 	case TALLY_TRACE_DYNAMIC:
 		/* A filter compares the location word (offset and size) of other dynamic arrays, as
 		 * in the kernel. */
-		return trace_field_is_text(field) ? TALLY_FILTER_DYNAMIC_STRING
-						  : TALLY_FILTER_NUMBER;
+		if (trace_field_is_text(field))
+			return TALLY_FILTER_DYNAMIC_STRING;
+		return TALLY_FILTER_NUMBER;
 	case TALLY_TRACE_ARRAY:
-		return trace_field_is_text(field) ? TALLY_FILTER_STRING : TALLY_FILTER_OTHER;
+		if (trace_field_is_text(field))
+			return TALLY_FILTER_STRING;
+		return TALLY_FILTER_OTHER;
 	case TALLY_TRACE_NUMBER:
 		break;
 	}
-	return field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8
-		       ? TALLY_FILTER_NUMBER
-		       : TALLY_FILTER_OTHER;
+	if (field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8)
+		return TALLY_FILTER_NUMBER;
+	return TALLY_FILTER_OTHER;
 }
 
 static long compile(const struct tally_trace_event *event, unsigned cpus, const char *text,
@@ -55,7 +58,9 @@ int tally_trace_check_filter(const struct tally_trace_event *event, const char *
 	long size = compile(event, cpus, filter, NULL, 0, &error);
 	*position = error.position;
 	*reason = error.reason;
-	return size < 0 ? (int)size : 0;
+	if (size < 0)
+		return (int)size;
+	return 0;
 }
 
 static void free_filter(struct tally_engine *engine, struct engine_retired *retired)

@@ -38,9 +38,12 @@ static void put_unsigned(struct format_writer *writer, uint64_t value)
 
 static void put_signed(struct format_writer *writer, int64_t value)
 {
-	if (value < 0)
+	uint64_t magnitude = (uint64_t)value;
+	if (value < 0) {
 		put_char(writer, '-');
-	put_unsigned(writer, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+		magnitude = 0 - magnitude;
+	}
+	put_unsigned(writer, magnitude);
 }
 
 static bool is_name(char c)
@@ -99,7 +102,9 @@ static const char *literal_end(const char *at, const char *end)
 	for (; at < end && *at != quote; at++)
 		if (*at == '\\' && at + 1 < end)
 			at++;
-	return at < end ? at + 1 : NULL;
+	if (at < end)
+		return at + 1;
+	return NULL;
 }
 
 static const char *skip_space(const char *at, const char *end)
@@ -220,7 +225,8 @@ static bool put_print(struct format_writer *writer, const struct tally_trace_cla
 			put_char(writer, first);
 			at++;
 		}
-		before = is_space(first) ? before : first;
+		if (!is_space(first))
+			before = first;
 	}
 	return true;
 }
@@ -247,7 +253,9 @@ long tally_trace_format(const struct tally_trace_event *event, char *text, size_
 	if (!put_print(&writer, event->of))
 		return -ENGINE_EINVAL;
 	put_char(&writer, '\n');
-	if (size)
-		text[writer.length < size ? writer.length : size - 1] = '\0';
+	if (writer.length < size)
+		text[writer.length] = '\0';
+	else if (size)
+		text[size - 1] = '\0';
 	return (long)writer.length;
 }

@@ -48,7 +48,9 @@ static inline uint8_t flags_of(int level)
 		return FLAG_NMI | FLAG_HARDIRQ;
 	if (level == TALLY_LEVEL_HARDIRQ)
 		return FLAG_HARDIRQ;
-	return level == TALLY_LEVEL_SOFTIRQ ? FLAG_SOFTIRQ : 0;
+	if (level == TALLY_LEVEL_SOFTIRQ)
+		return FLAG_SOFTIRQ;
+	return 0;
 }
 
 static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct tally_engine *engine,
@@ -106,7 +108,10 @@ static ON_THE_WAY struct tally_engine_regs find_site(const struct tally_trace_hi
 					  .sp = (uintptr_t)hit->frame,
 					  .mode = TALLY_MODE_USER };
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__i386__)
-	regs.fp = hit->back - regs.ip > NEAR ? (uintptr_t)hit->frame : hit->frame[0];
+	if (hit->back - regs.ip > NEAR)
+		regs.fp = (uintptr_t)hit->frame;
+	else
+		regs.fp = hit->frame[0];
 	regs.sp = (uintptr_t)(hit->frame + 2);
 #endif
 	return regs;
@@ -139,13 +144,17 @@ static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engi
 		engine_add64(&engine->statistics.raw_too_large, 1);
 		return NULL;
 	}
-	return scratch ? trace_scratch_of(scratch, cpu->number, level) : NULL;
+	if (scratch)
+		return trace_scratch_of(scratch, cpu->number, level);
+	return NULL;
 }
 
 static inline struct engine_hit_link *first_listener(const struct tally_trace_lists *lists,
 						     const struct engine_cpu *cpu)
 {
-	return lists ? __atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) : NULL;
+	if (lists)
+		return __atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE);
+	return NULL;
 }
 
 /* Drops a hit inside a hit of the same level, and counts the drop if it had a listener.  Returns
@@ -209,9 +218,9 @@ void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
 	hit->record = NULL;
 	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists,
 								__ATOMIC_ACQUIRE);
-	void *room = first_listener(lists, cpu) || hit->task
-			     ? find_room(hit, engine, cpu, level, size)
-			     : NULL;
+	void *room = NULL;
+	if (first_listener(lists, cpu) || hit->task)
+		room = find_room(hit, engine, cpu, level, size);
 	if (room && lists && somebody_wants_record(lists, hit, cpu)) {
 		hit->record = room;
 		begin_record(hit, engine, level, room);

@@ -21,17 +21,18 @@ static void probes_release(struct tally_engine *engine, struct engine_retired *r
 	engine_release(engine, probes, probes_size(probes->count));
 }
 
-void trace_tell_alone(struct tally_trace_event *event)
+void trace_update_alone(struct tally_trace_event *event)
 {
 	const struct tally_trace_probes *probes = event->probes;
 	bool alone = probes && probes->count == 1 &&
 		     probes->list[0].function == event->of->perf_probe &&
 		     probes->list[0].data == event;
-	uint32_t told = 0;
-	if (alone)
-		told = event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED
-							       : TALLY_TRACE_ALONE;
-	__atomic_store_n(&event->perf_alone, told, __ATOMIC_RELEASE);
+	uint32_t kind = 0;
+	if (alone && event->perf_events && !event->perf_more)
+		kind = TALLY_TRACE_COUNTED;
+	else if (alone)
+		kind = TALLY_TRACE_ALONE;
+	__atomic_store_n(&event->perf_alone, kind, __ATOMIC_RELEASE);
 }
 
 /* Publishes the new list before the flag that says that there is one, and never lets hits take a
@@ -42,7 +43,7 @@ static void publish(struct tally_trace_event *event, struct tally_trace_probes *
 	unsigned count = probes ? probes->count : 0;
 	__atomic_store_n(&event->perf_alone, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&event->probes, probes, __ATOMIC_RELEASE);
-	trace_tell_alone(event);
+	trace_update_alone(event);
 	__atomic_store_n(&event->enabled, count, __ATOMIC_RELEASE);
 	if (old)
 		engine_retire(event->engine, &old->retired, probes_release);
@@ -144,8 +145,9 @@ int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operat
 
 int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data)
 {
-	return event->of->operate ? event->of->operate(event, operation, data) :
-				    tally_trace_operate(event, operation, data);
+	if (event->of->operate)
+		return event->of->operate(event, operation, data);
+	return tally_trace_operate(event, operation, data);
 }
 
 void trace_probes_free(struct tally_trace_event *event)
@@ -172,7 +174,9 @@ const struct tally_trace_probe *tally_trace_walk(struct tally_trace_event *event
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*mark = cpu;
 	const struct tally_trace_probes *probes = __atomic_load_n(&event->probes, __ATOMIC_ACQUIRE);
-	return probes ? probes->list : NULL;
+	if (probes)
+		return probes->list;
+	return NULL;
 }
 
 void tally_trace_walked(void *mark)

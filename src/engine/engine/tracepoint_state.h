@@ -72,7 +72,7 @@ static inline uint8_t *trace_scratch_of(const struct trace_scratch *scratch, uns
 
 /* --- tracepoint_probe.c --------------------------------------------------- */
 
-void trace_tell_alone(struct tally_trace_event *event); /* sets perf_alone. [surface] */
+void trace_update_alone(struct tally_trace_event *event); /* sets perf_alone. [surface] */
 int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation,
 		  void *data);
 void trace_probes_free(struct tally_trace_event *event); /* [once] */

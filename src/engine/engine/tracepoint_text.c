@@ -75,10 +75,9 @@ static const char *read_length(const char *at, struct conversion *to)
 			break;
 		case 'z':
 		case 't':
-			to->longs = sizeof(size_t) == sizeof(long long) &&
-						    sizeof(long) != sizeof(size_t)
-					    ? 2
-					    : 1;
+			to->longs = 1;
+			if (sizeof(size_t) == sizeof(long long) && sizeof(long) != sizeof(size_t))
+				to->longs = 2;
 			break;
 		default:
 			return at;
@@ -178,7 +177,9 @@ static int64_t next_signed(struct arguments *arguments, const struct conversion 
 	int value = va_arg(arguments->list, int);
 	if (how->shorts >= 2)
 		return (signed char)value;
-	return how->shorts ? (short)value : value;
+	if (how->shorts)
+		return (short)value;
+	return value;
 }
 
 static uint64_t next_unsigned(struct arguments *arguments, const struct conversion *how)
@@ -190,7 +191,9 @@ static uint64_t next_unsigned(struct arguments *arguments, const struct conversi
 	unsigned value = va_arg(arguments->list, unsigned);
 	if (how->shorts >= 2)
 		return (unsigned char)value;
-	return how->shorts ? (unsigned short)value : value;
+	if (how->shorts)
+		return (unsigned short)value;
+	return value;
 }
 
 /* Returns false if the conversion is unknown. */
@@ -236,8 +239,10 @@ static const char *read_conversion(const char *at, struct conversion *how,
 	at = read_flags(at, how);
 	if (*at == '*') {
 		how->width = va_arg(arguments->list, int);
-		how->left |= how->width < 0;
-		how->width = how->width < 0 ? (int)(0u - (unsigned)how->width) : how->width;
+		if (how->width < 0) {
+			how->left = true;
+			how->width = (int)(0u - (unsigned)how->width);
+		}
 		at++;
 	} else {
 		at = read_digits(at, &how->width);

@@ -42,7 +42,9 @@ static uint32_t user_index(const struct engine_event *event)
 	    !ops->user_index)
 		return 0;
 	index = ops->user_index(&event->hw);
-	return index < 0 ? 0 : (uint32_t)index + 1;
+	if (index < 0)
+		return 0;
+	return (uint32_t)index + 1;
 }
 
 /* Returns the count without what the counter holds since it was last folded in.  An interrupt may

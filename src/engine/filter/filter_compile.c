@@ -179,7 +179,9 @@ static void *add_data(struct filter_compiler *compiler, struct filter_step *step
 	size_t at = compiler->data_start + compiler->data;
 	compiler->data += (size + 7) & ~(size_t)7;
 	step->data = (uint32_t)at;
-	return compiler->program ? (uint8_t *)compiler->program + at : NULL;
+	if (compiler->program)
+		return (uint8_t *)compiler->program + at;
+	return NULL;
 }
 
 static bool same_name(const char *name, const char *word, size_t length)
@@ -201,10 +203,10 @@ static const struct tally_filter_field *find_field(const struct filter_compiler 
 		const struct tally_filter_field *field = &compiler->fields->fields[i];
 		if (!same_name(field->name, word, length))
 			continue;
-		*source = field->kind == TALLY_FILTER_DYNAMIC_STRING ||
-					  field->kind == TALLY_FILTER_CPUMASK
-				  ? FILTER_ELSEWHERE
-				  : FILTER_IN_PLACE;
+		*source = FILTER_IN_PLACE;
+		if (field->kind == TALLY_FILTER_DYNAMIC_STRING ||
+		    field->kind == TALLY_FILTER_CPUMASK)
+			*source = FILTER_ELSEWHERE;
 		return field;
 	}
 	if (same_name("cpu", word, length) || same_name("CPU", word, length)) {
@@ -258,9 +260,12 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	p += negative;
 	unsigned base = 10;
 	if (end - p > 1 && *p == '0') {
-		bool hex = end - p > 2 && (p[1] == 'x' || p[1] == 'X');
-		base = hex ? 16 : 8;
-		p += hex ? 2 : 1;
+		base = 8;
+		p++;
+		if (end - p > 1 && (*p == 'x' || *p == 'X')) {
+			base = 16;
+			p++;
+		}
 	}
 	if (p == end)
 		return false;
@@ -269,8 +274,10 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 		unsigned digit = (unsigned)digit_value(*p);
 		/* Divisions by constants only: 32-bit machines need a library for others. */
 		uint64_t most = UINT64_MAX / 10;
-		if (base != 10)
-			most = base == 16 ? UINT64_MAX / 16 : UINT64_MAX / 8;
+		if (base == 16)
+			most = UINT64_MAX / 16;
+		else if (base == 8)
+			most = UINT64_MAX / 8;
 		if (digit >= base || number > most || number * base > UINT64_MAX - digit)
 			return false;
 		number = number * base + digit;
@@ -286,7 +293,9 @@ static uint64_t cut_to_field(uint64_t value, unsigned size, bool is_signed)
 {
 	unsigned unused = 64 - 8 * size;
 	value <<= unused;
-	return is_signed ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+	if (is_signed)
+		return (uint64_t)((int64_t)value >> unused);
+	return value >> unused;
 }
 
 static bool compile_number(struct filter_compiler *compiler, const struct tally_filter_field *field,
@@ -355,7 +364,9 @@ static bool compile_cpus(struct filter_compiler *compiler, const struct tally_fi
 		last++;
 	if (last == compiler->end)
 		return fail(compiler, TALLY_FILTER_BAD_CPUS, last);
-	step->kind = field->kind == TALLY_FILTER_CPUMASK ? FILTER_CPU_MASK : FILTER_CPU_NUMBER;
+	step->kind = FILTER_CPU_NUMBER;
+	if (field->kind == TALLY_FILTER_CPUMASK)
+		step->kind = FILTER_CPU_MASK;
 	step->value = compiler->fields->cpus;
 	step->length = (compiler->fields->cpus + 63) / 64;
 	uint64_t *words = add_data(compiler, step, 8 * (size_t)step->length);

@@ -119,12 +119,16 @@ static const char *match_one(const char *p, const char *end, char c)
 		return p + 1;
 	if (*p == '[') {
 		const char *after = match_class(p + 1, end, c, &matches);
+		if (after && !matches)
+			return NULL;
 		if (after)
-			return matches ? after : NULL;
+			return after;
 	}
 	if (*p == '\\' && end - p > 1)
 		p++;
-	return *p == c ? p + 1 : NULL;
+	if (*p == c)
+		return p + 1;
+	return NULL;
 }
 
 /* Only the last * is tried again: a longer match of an earlier one can't help a later one. */
@@ -187,9 +191,9 @@ static bool match_cpu(const struct filter_step *step, const uint64_t *words, uin
 	if (cpu >= step->value)
 		return single && step->operation == FILTER_UNEQUAL;
 	bool within = words[cpu / 64] >> cpu % 64 & 1;
-	return step->operation == FILTER_AND
-		       ? within
-		       : (within && single) == (step->operation == FILTER_EQUAL);
+	if (step->operation == FILTER_AND)
+		return within;
+	return (within && single) == (step->operation == FILTER_EQUAL);
 }
 
 static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)
@@ -205,7 +209,9 @@ static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)
 static bool match_mask(const struct filter_step *step, const uint64_t *words, const uint8_t *bytes,
 		       size_t size)
 {
-	size_t bits = 8 * size > 64u * step->length ? 8 * size : 64u * step->length;
+	size_t bits = 64u * step->length;
+	if (bits < 8 * size)
+		bits = 8 * size;
 	bool common = false, equal = true;
 	for (size_t cpu = 0; cpu < bits; cpu++) {
 		bool asked = cpu / 64 < step->length && (words[cpu / 64] >> cpu % 64 & 1);
@@ -213,7 +219,9 @@ static bool match_mask(const struct filter_step *step, const uint64_t *words, co
 		common |= asked && set;
 		equal &= asked == set;
 	}
-	return step->operation == FILTER_AND ? common : equal == (step->operation == FILTER_EQUAL);
+	if (step->operation == FILTER_AND)
+		return common;
+	return equal == (step->operation == FILTER_EQUAL);
 }
 
 static bool run_predicate(const struct tally_filter *filter, const struct filter_step *step,
@@ -247,10 +255,10 @@ bool tally_filter_match(const struct tally_filter *filter, const void *record, s
 		const struct filter_step *step = &filter->steps[i];
 		if (step->kind == FILTER_INVERT)
 			truth = !truth;
-		else if (step->kind == FILTER_SKIP_FALSE || step->kind == FILTER_SKIP_TRUE)
-			i = truth == (step->kind == FILTER_SKIP_TRUE) ? step->target - 1 : i;
-		else
+		else if (step->kind != FILTER_SKIP_FALSE && step->kind != FILTER_SKIP_TRUE)
 			truth = run_predicate(filter, step, record, size, context);
+		else if (truth == (step->kind == FILTER_SKIP_TRUE))
+			i = step->target - 1;
 	}
 	return truth;
 }

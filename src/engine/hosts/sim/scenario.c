@@ -87,25 +87,29 @@ static int machine_line(struct scenario_parser *parser)
 	char models[256];
 	sim_pmu_describe(models, sizeof(models));
 	int code = scenario_name(parser, models, &config->model);
-	const struct sim_pmu_model *model = code ? NULL : sim_pmu_model(config->model);
-	if (!code && !model) {
+	if (code)
+		return code;
+	const struct sim_pmu_model *model = sim_pmu_model(config->model);
+	if (!model) {
 		parser->word = word;
-		code = scenario_expected(parser, models);
+		return scenario_expected(parser, models);
 	}
-	if (!code)
-		scenario_skip(parser, "with");
-	while (!code && parser->word.length)
+	scenario_skip(parser, "with");
+	while (parser->word.length) {
 		code = machine_clause(parser);
-	if (!code && config->virtualisation != SIM_NOT_VIRTUAL && !model->hosts_guests) {
-		parser->word = word;
-		code = scenario_fail(parser, "guests run on an arm64 machine alone");
+		if (code)
+			return code;
 	}
-	if (!code && config->cpus < model->core_types) {
+	if (config->virtualisation != SIM_NOT_VIRTUAL && !model->hosts_guests) {
 		parser->word = word;
-		code = scenario_fail(parser, "%u core types need %u cpus at least",
+		return scenario_fail(parser, "guests run on an arm64 machine alone");
+	}
+	if (config->cpus < model->core_types) {
+		parser->word = word;
+		return scenario_fail(parser, "%u core types need %u cpus at least",
 				     model->core_types, model->core_types);
 	}
-	return code ? code : scenario_done(parser);
+	return scenario_done(parser);
 }
 
 /* --- mixes and functions -------------------------------------------------- */
@@ -140,11 +144,11 @@ static int mix_item(struct scenario_parser *parser, struct scenario_mix *mix)
 			mix->per_kilo[m] = (uint32_t)number;
 			return 0;
 		}
-	return code ? code
-		    : scenario_expected(
-			      parser,
-			      "cycles, branches, branch-misses, cache-references, cache-misses, "
-			      "L1-dcache-loads or another that docs/sim.md lists");
+	if (code)
+		return code;
+	return scenario_expected(parser,
+				 "cycles, branches, branch-misses, cache-references, cache-misses, "
+				 "L1-dcache-loads or another that docs/sim.md lists");
 }
 
 static int mix_line(struct scenario_parser *parser)
@@ -184,19 +188,26 @@ static int function_clause(struct scenario_parser *parser, struct scenario_funct
 	uint64_t number;
 	if (scenario_skip(parser, "called")) {
 		int code = scenario_need(parser, "by");
-		return code ? code : scenario_find_function(parser, &function->caller);
+		if (code)
+			return code;
+		return scenario_find_function(parser, &function->caller);
 	}
 	if (!scenario_skip(parser, "of"))
 		return scenario_expected(parser, "'called by FUNCTION' or 'of N bytes'");
 	int code = scenario_number(parser, "a size", 64, 1 << 20, &number);
 	function->size = (uint32_t)(number & ~15u);
-	return code ? code : scenario_need(parser, "bytes");
+	if (code)
+		return code;
+	return scenario_need(parser, "bytes");
 }
 
 static int place_function(struct scenario_parser *parser, struct scenario_function *function)
 {
-	uint64_t *next = function->is_kernel ? &parser->next_kernel : &parser->next_code;
-	uint64_t end = function->is_kernel ? SCENARIO_KERNEL_END : SCENARIO_CODE_END;
+	uint64_t *next = &parser->next_code, end = SCENARIO_CODE_END;
+	if (function->is_kernel) {
+		next = &parser->next_kernel;
+		end = SCENARIO_KERNEL_END;
+	}
 	if (function->size > end - *next)
 		return scenario_fail(parser, "there is no room for more functions");
 	function->address = *next;
@@ -358,10 +369,10 @@ static int shared_clause(struct scenario_parser *parser, struct scenario_part *p
 			part->has_stacks = true;
 		else if (scenario_skip(parser, "children"))
 			part->is_inherited = true;
+		else if (part->kind == SCENARIO_SAMPLE)
+			return scenario_expected(parser, "'children' or 'stacks'");
 		else
-			return scenario_expected(parser, part->kind == SCENARIO_SAMPLE
-								 ? "'children' or 'stacks'"
-								 : "'children'");
+			return scenario_expected(parser, "'children'");
 	} else {
 		return scenario_expected(parser, expected);
 	}
@@ -391,7 +402,9 @@ static int rate_clause(struct scenario_parser *parser, struct scenario_part *par
 		code = scenario_need(parser, "times");
 	if (!code)
 		code = scenario_need(parser, "a");
-	return code ? code : scenario_need(parser, "second");
+	if (code)
+		return code;
+	return scenario_need(parser, "second");
 }
 
 static int ring_clause(struct scenario_parser *parser, struct scenario_part *part)
@@ -424,7 +437,9 @@ static int sample_clause(struct scenario_parser *parser, struct scenario_part *p
 	part->read_every_ns = UINT64_MAX;
 	if (!code)
 		code = scenario_need(parser, "the");
-	return code ? code : scenario_need(parser, "end");
+	if (code)
+		return code;
+	return scenario_need(parser, "end");
 }
 
 static int sample_line(struct scenario_parser *parser, struct scenario_part *part)
@@ -448,9 +463,10 @@ static int part_line(struct scenario_parser *parser, enum scenario_part_kind kin
 	if (kind == SCENARIO_SAY) {
 		scenario_next(parser);
 		code = scenario_text(parser, "what to say, in quotation marks", &part.text);
+	} else if (kind == SCENARIO_COUNT) {
+		code = count_line(parser, &part);
 	} else {
-		code = kind == SCENARIO_COUNT ? count_line(parser, &part)
-					      : sample_line(parser, &part);
+		code = sample_line(parser, &part);
 	}
 	if (!code)
 		code = scenario_done(parser);
@@ -470,7 +486,9 @@ static int stop_line(struct scenario_parser *parser)
 	int code = scenario_need(parser, "after");
 	if (!code)
 		code = scenario_time(parser, &parser->scenario->stop_ns);
-	return code ? code : scenario_done(parser);
+	if (code)
+		return code;
+	return scenario_done(parser);
 }
 
 static int outer_line(struct scenario_parser *parser)
@@ -483,9 +501,11 @@ static int outer_line(struct scenario_parser *parser)
 		return mix_line(parser);
 	if (scenario_is(parser, "function"))
 		return function_line(parser, false);
-	if (scenario_skip(parser, "kernel"))
-		return scenario_is(parser, "function") ? function_line(parser, true) :
-							 scenario_expected(parser, "'function'");
+	if (scenario_skip(parser, "kernel")) {
+		if (scenario_is(parser, "function"))
+			return function_line(parser, true);
+		return scenario_expected(parser, "'function'");
+	}
 	if (scenario_is(parser, "task") || scenario_is(parser, "program"))
 		return program_line(parser, scenario_is(parser, "task"));
 	if (scenario_is(parser, "at"))
@@ -513,8 +533,12 @@ static int lines(struct scenario_parser *parser)
 		parser->line_end = newline ? newline : parser->end;
 		scenario_next(parser);
 		int code = 0;
-		if (parser->word.length || parser->word.is_quoted)
-			code = parser->program ? scenario_step(parser) : outer_line(parser);
+		if (parser->word.length || parser->word.is_quoted) {
+			if (parser->program)
+				code = scenario_step(parser);
+			else
+				code = outer_line(parser);
+		}
 		if (code)
 			return code;
 		parser->at = newline ? newline + 1 : parser->end;
@@ -525,9 +549,9 @@ static int lines(struct scenario_parser *parser)
 		return scenario_fail(parser, "expected 'end' of %s '%s', and the text ends",
 				     parser->program->is_task ? "task" : "program",
 				     parser->program->name);
-	return parser->has_machine
-		       ? 0
-		       : scenario_fail(parser, "expected 'machine MODEL, …', and the text ends");
+	if (parser->has_machine)
+		return 0;
+	return scenario_fail(parser, "expected 'machine MODEL, …', and the text ends");
 }
 
 /* In the text's order: a program that is copied is above its copy, so it is complete. */
@@ -535,9 +559,10 @@ static int copy_steps(struct scenario *scenario)
 {
 	for (unsigned i = 0; i < scenario->program_count; i++) {
 		struct scenario_program *to = &scenario->programs[i];
-		const struct scenario_program *from = to->like >= 0 ? &scenario->programs[to->like]
-								    : NULL;
-		if (!from || !from->step_count)
+		if (to->like < 0)
+			continue;
+		const struct scenario_program *from = &scenario->programs[to->like];
+		if (!from->step_count)
 			continue;
 		to->steps = malloc(from->step_count * sizeof(*to->steps));
 		if (!to->steps)

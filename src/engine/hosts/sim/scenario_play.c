@@ -64,14 +64,18 @@ static int make_chains(struct scenario_play *play)
 	for (unsigned p = 0; p < scenario->program_count; p++)
 		steps += scenario->programs[p].step_count;
 	play->chains = calloc(steps, sizeof(*play->chains));
-	int code = play->chains ? 0 : -ENOMEM;
+	if (!play->chains)
+		return -ENOMEM;
 	for (unsigned p = 0; p < scenario->program_count; p++)
-		for (unsigned s = 0; !code && s < scenario->programs[p].step_count; s++) {
+		for (unsigned s = 0; s < scenario->programs[p].step_count; s++) {
 			const struct scenario_step *step = &scenario->programs[p].steps[s];
-			if (step->function >= 0 && !find_chain(play, step->function, step->from))
-				code = make_chain(play, step->function, step->from);
+			if (step->function < 0 || find_chain(play, step->function, step->from))
+				continue;
+			int code = make_chain(play, step->function, step->from);
+			if (code)
+				return code;
 		}
-	return code;
+	return 0;
 }
 
 /* --- work ----------------------------------------------------------------- */
@@ -92,7 +96,9 @@ static uint64_t instructions_in(const struct scenario_play *play, uint64_t ns,
 {
 	unsigned __int128 kilocycles = (unsigned __int128)ns * play->machine->config.megahertz;
 	uint64_t instructions = (uint64_t)(kilocycles / cycles_per_kilo);
-	return instructions ? instructions : 1;
+	if (instructions)
+		return instructions;
+	return 1;
 }
 
 static void mixed_work(struct scenario_instance *instance, const struct scenario_step *step,
@@ -102,9 +108,10 @@ static void mixed_work(struct scenario_instance *instance, const struct scenario
 	const struct scenario_mix *mix = &play->scenario->mixes[step->mix];
 	*phase = (struct sim_phase){ .kind = SIM_WORK, .work = { .mode = mode } };
 	memcpy(phase->work.per_kilo, mix->per_kilo, sizeof(mix->per_kilo));
-	phase->work.instructions = step->ns ? instructions_in(play, step->ns,
-							      mix->per_kilo[SIM_CYCLES])
-					    : step->amount;
+	phase->work.instructions = step->amount;
+	if (step->ns)
+		phase->work.instructions = instructions_in(play, step->ns,
+							   mix->per_kilo[SIM_CYCLES]);
 	work_in(play, step->function, step->from, &phase->work);
 }
 
@@ -324,14 +331,16 @@ static bool do_step(struct scenario_instance *instance, const struct scenario_st
 			   phase);
 		return true;
 	case SCENARIO_GUEST:
+		if (!guest(instance, step, phase))
+			return false;
+		instance->step--; /* so that it is called again */
+		return true;
 	case SCENARIO_HIT:
 	case SCENARIO_TOUCH:
-		if (step->kind == SCENARIO_GUEST ? guest(instance, step, phase)
-						 : repeated_step(instance, step, phase)) {
-			instance->step--; /* so that it is called again */
-			return true;
-		}
-		return false;
+		if (!repeated_step(instance, step, phase))
+			return false;
+		instance->step--;
+		return true;
 	case SCENARIO_SYSCALL:
 		call(instance, step, phase);
 		return true;
@@ -388,7 +397,9 @@ int scenario_play_init(struct scenario_play *play, const struct scenario *scenar
 	*play = (struct scenario_play){ .scenario = scenario, .machine = machine };
 	/* EBUSY: another machine of this program has registered it. */
 	int code = tally_trace_register(sim_engine(machine), &tally_trace_group_scenario);
-	return code && code != -EBUSY ? code : make_chains(play);
+	if (code && code != -EBUSY)
+		return code;
+	return make_chains(play);
 }
 
 int scenario_play_start(struct scenario_play *play)
@@ -428,7 +439,9 @@ static const struct scenario_happening *due(const struct scenario_play *play, un
 uint64_t scenario_play_next_happening(const struct scenario_play *play)
 {
 	const struct scenario_happening *happening = due(play, play->next_happening);
-	return happening ? play->start_ns + happening->at_ns : UINT64_MAX;
+	if (happening)
+		return play->start_ns + happening->at_ns;
+	return UINT64_MAX;
 }
 
 void scenario_play_happenings(struct scenario_play *play)
@@ -475,9 +488,10 @@ uint64_t scenario_play_truth(const struct scenario_play *play,
 		if (one != instance && !(with_children && descends(one, instance)))
 			continue;
 		for (unsigned mode = 0; mode < SCENARIO_MODES; mode++)
-			if (modes >> mode & 1)
-				total += one->task ? sim_truth(one->task, metric, mode)
-						   : one->truth[metric][mode];
+			if (modes >> mode & 1 && one->task)
+				total += sim_truth(one->task, metric, mode);
+			else if (modes >> mode & 1)
+				total += one->truth[metric][mode];
 	}
 	return total;
 }

@@ -118,7 +118,9 @@ static int hit(struct scenario_parser *parser, struct scenario_step *step)
 			"other tracepoints are hit as tasks run",
 			known[0]);
 	}
-	return code ? code : times(parser, step);
+	if (code)
+		return code;
+	return times(parser, step);
 }
 
 static int mark(struct scenario_parser *parser, struct scenario_step *step)
@@ -144,13 +146,17 @@ static int touch(struct scenario_parser *parser, struct scenario_step *step)
 		if (scenario_skip(parser, accesses[i].name))
 			step->access = accesses[i].access;
 	}
-	return code ? code : times(parser, step);
+	if (code)
+		return code;
+	return times(parser, step);
 }
 
 static int start(struct scenario_parser *parser, struct scenario_step *step)
 {
 	int code = scenario_refer(parser, number_of_program(parser), parser->program->step_count);
-	return code ? code : times(parser, step);
+	if (code)
+		return code;
+	return times(parser, step);
 }
 
 static int named(struct scenario_parser *parser, struct scenario_step *step)
@@ -181,8 +187,9 @@ static int drop(struct scenario_parser *parser, struct scenario_step *step)
 
 static int leave(struct scenario_parser *parser, struct scenario_step *step)
 {
-	return parser->word.length ? scenario_number(parser, "an exit code", 0, 255, &step->amount)
-				   : 0;
+	if (parser->word.length)
+		return scenario_number(parser, "an exit code", 0, 255, &step->amount);
+	return 0;
 }
 
 static int sleep_for(struct scenario_parser *parser, struct scenario_step *step)
@@ -269,17 +276,24 @@ int scenario_step(struct scenario_parser *parser)
 				      .cpu = SCENARIO_NONE,
 				      .kind = SCENARIO_END };
 	bool is_end = scenario_skip(parser, "end"), ends_task = is_end && !parser->depth;
-	int code = is_end ? end(parser, &step) : parse_verb(parser, &step);
-	if (!code)
-		code = scenario_done(parser);
-	if (!code && ends_task) {
+	int code;
+	if (is_end)
+		code = end(parser, &step);
+	else
+		code = parse_verb(parser, &step);
+	if (code)
+		return code;
+	code = scenario_done(parser);
+	if (code)
+		return code;
+	if (ends_task) {
 		parser->program = NULL;
 		return 0;
 	}
-	if (!code)
-		code = scenario_grow(parser, (void **)&program->steps, program->step_count,
-				     &program->step_capacity, sizeof(step));
-	if (!code)
-		program->steps[program->step_count++] = step;
-	return code;
+	code = scenario_grow(parser, (void **)&program->steps, program->step_count,
+			     &program->step_capacity, sizeof(step));
+	if (code)
+		return code;
+	program->steps[program->step_count++] = step;
+	return 0;
 }

@@ -24,7 +24,9 @@ int scenario_fail(struct scenario_parser *parser, const char *format, ...)
 
 static int shown(const struct scenario_word *word)
 {
-	return word->length < 60 ? (int)word->length : 60;
+	if (word->length < 60)
+		return (int)word->length;
+	return 60;
 }
 
 int scenario_expected(struct scenario_parser *parser, const char *what)
@@ -104,9 +106,9 @@ int scenario_need(struct scenario_parser *parser, const char *text)
 
 int scenario_done(struct scenario_parser *parser)
 {
-	return parser->word.length || parser->word.is_quoted
-		       ? scenario_expected(parser, "the end of the line")
-		       : 0;
+	if (parser->word.length || parser->word.is_quoted)
+		return scenario_expected(parser, "the end of the line");
+	return 0;
 }
 
 static char *keep(struct scenario_parser *parser, const char *text, size_t length)
@@ -263,8 +265,11 @@ int scenario_time(struct scenario_parser *parser, uint64_t *ns)
 	unsigned column = parser->word.column;
 	if (!number.rest_length)
 		scenario_next(parser);
-	uint64_t unit = number.rest_length ? time_unit(number.rest, number.rest_length) :
-					     time_unit(parser->word.start, parser->word.length);
+	uint64_t unit;
+	if (number.rest_length)
+		unit = time_unit(number.rest, number.rest_length);
+	else
+		unit = time_unit(parser->word.start, parser->word.length);
 	if (!scale(&number, unit, ns) || !*ns || *ns > 3600000000000u) {
 		parser->word.column = column;
 		return scenario_fail(parser, "a time is more than nothing, and at most an hour");
@@ -314,10 +319,9 @@ int scenario_find_mix(struct scenario_parser *parser, int *out)
 			scenario_next(parser);
 			return 0;
 		}
-	return scenario_expected(
-		parser, scenario->mix_count
-				? "the name of a mix that stands above"
-				: "the name of a mix ('mix NAME has …' is to stand above)");
+	if (scenario->mix_count)
+		return scenario_expected(parser, "the name of a mix that stands above");
+	return scenario_expected(parser, "the name of a mix ('mix NAME has …' is to stand above)");
 }
 
 int scenario_find_function(struct scenario_parser *parser, int *out)

@@ -107,8 +107,14 @@ static void ticks_add(struct sim_alarms *alarms, struct sim_alarm *alarm)
 		before = before->previous;
 	alarm->previous = before;
 	alarm->next = before ? before->next : alarms->first_tick;
-	*(before ? &before->next : &alarms->first_tick) = alarm;
-	*(alarm->next ? &alarm->next->previous : &alarms->last_tick) = alarm;
+	if (before)
+		before->next = alarm;
+	else
+		alarms->first_tick = alarm;
+	if (alarm->next)
+		alarm->next->previous = alarm;
+	else
+		alarms->last_tick = alarm;
 	alarm->slot = 0;
 }
 

@@ -22,7 +22,9 @@ static uint64_t scaled_up(uint64_t number, uint32_t factor, uint32_t divisor)
 	if (number < UINT32_MAX)
 		return (number * factor + divisor - 1) / divisor;
 	wide result = ((wide)number * factor + divisor - 1) / divisor;
-	return result > SIM_NEVER ? SIM_NEVER : (uint64_t)result;
+	if (result > SIM_NEVER)
+		return SIM_NEVER;
+	return (uint64_t)result;
 }
 
 /* Returns the metric's value after `instructions` of this work. */
@@ -33,7 +35,9 @@ static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work
 		return instructions;
 	if (metric == SIM_REFERENCE_CYCLES)
 		return scaled(instructions, work->per_kilo[SIM_CYCLES], cpu->megahertz);
-	return work->per_kilo[metric] ? scaled(instructions, work->per_kilo[metric], 1000) : 0;
+	if (work->per_kilo[metric])
+		return scaled(instructions, work->per_kilo[metric], 1000);
+	return 0;
 }
 
 /* Returns the number of instructions after which the metric reaches `count`; SIM_NEVER if it never
@@ -84,10 +88,12 @@ static void account(struct sim_cpu *cpu, struct sim_task *task, uint64_t to)
 		if (!counts(counter, work))
 			continue;
 		counter->value += delta[counter->metric];
-		if (counter->until != SIM_NEVER)
-			counter->until = counter->until > delta[counter->metric]
-						 ? counter->until - delta[counter->metric]
-						 : 0;
+		if (counter->until == SIM_NEVER)
+			continue;
+		if (counter->until > delta[counter->metric])
+			counter->until -= delta[counter->metric];
+		else
+			counter->until = 0;
 	}
 	task->work_done = to;
 	if (work->mode == TALLY_MODE_USER)

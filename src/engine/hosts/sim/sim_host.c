@@ -67,7 +67,9 @@ static enum tally_engine_level level(void *host)
 static struct tally_engine_task *current_task(void *host)
 {
 	struct sim_machine *machine = host;
-	return machine->cpu->current ? machine->cpu->current->engine_task : NULL;
+	if (machine->cpu->current)
+		return machine->cpu->current->engine_task;
+	return NULL;
 }
 
 static bool cpu_online(void *host, unsigned cpu)
@@ -188,7 +190,9 @@ static bool may_observe(void *host, struct tally_engine_task *task)
 static struct tally_engine_task *find_task(void *host, int32_t tid)
 {
 	struct sim_task *task = sim_find_task(host, tid);
-	return task ? task->engine_task : NULL;
+	if (task)
+		return task->engine_task;
+	return NULL;
 }
 
 static void pend(void *host)
@@ -270,8 +274,10 @@ static void timer_start(void *host, struct tally_engine_timer *timer)
 	own->timer = timer;
 	own->cpu = machine->cpu;
 	timer->cpu = machine->cpu->number;
-	sim_alarm_set(machine, &own->alarm,
-		      timer->deadline_ns > machine->now ? timer->deadline_ns : machine->now);
+	uint64_t at = timer->deadline_ns;
+	if (at < machine->now)
+		at = machine->now;
+	sim_alarm_set(machine, &own->alarm, at);
 }
 
 static void timer_cancel(void *host, struct tally_engine_timer *timer)
@@ -327,11 +333,9 @@ static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool
 			  uint64_t *addresses, unsigned max)
 {
 	struct sim_machine *machine = host;
-	if (!user)
-		return regs->mode == TALLY_MODE_KERNEL && regs->host
-			       ? chain_of(regs->ip, regs->host, addresses, max)
-			       : 0;
-	if (!machine->cpu->current)
+	if (!user && regs->mode == TALLY_MODE_KERNEL && regs->host)
+		return chain_of(regs->ip, regs->host, addresses, max);
+	if (!user || !machine->cpu->current)
 		return 0;
 	uint64_t ip;
 	const struct sim_work *work;
@@ -350,7 +354,9 @@ static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *r
 	if (!task || !task->stack_top)
 		return STACK_TOP - 8192;
 	bool within = here < task->stack_top && here > task->stack_top - SIM_STACK_SIZE;
-	return within ? here : task->stack_pointer;
+	if (within)
+		return here;
+	return task->stack_pointer;
 }
 
 /* Registers are numbered as in asm/perf_regs.h of the model's architecture. */
@@ -369,7 +375,9 @@ static uint64_t user_register(void *host, const struct tally_engine_regs *regs, 
 	const struct sim_architecture *architecture = machine->model->architecture;
 	if (number == architecture->sp_register)
 		return user_stack_pointer(host, regs);
-	return number == architecture->pc_register ? ip : 0x1000 + number;
+	if (number == architecture->pc_register)
+		return ip;
+	return 0x1000 + number;
 }
 
 static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs,
@@ -380,7 +388,9 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 	const struct sim_architecture *architecture = machine->model->architecture;
 	if (number == architecture->sp_register)
 		return regs->sp;
-	return number == architecture->pc_register ? regs->ip : 0x2000 + number;
+	if (number == architecture->pc_register)
+		return regs->ip;
+	return 0x2000 + number;
 }
 
 /* Without a real stack each byte is the low byte of its address. */
@@ -395,22 +405,30 @@ __attribute__((no_sanitize("address"))) static size_t user_stack(
 		return 0;
 	if (size > top - from)
 		size = top - from;
-	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = task->stack_top ? *(const uint8_t *)(uintptr_t)(from + i)
-						     : (uint8_t)(from + i);
+	uint8_t *bytes = to;
+	for (size_t i = 0; i < size; i++) {
+		if (task->stack_top)
+			bytes[i] = *(const uint8_t *)(uintptr_t)(from + i);
+		else
+			bytes[i] = (uint8_t)(from + i);
+	}
 	return size;
 }
 
 static uint64_t physical_address(void *host, uint64_t address)
 {
 	(void)host;
-	return address ? 0x100000000u | (address & 0xffffffffu) : 0;
+	if (address)
+		return 0x100000000u | (address & 0xffffffffu);
+	return 0;
 }
 
 static uint64_t page_size_of(void *host, uint64_t address)
 {
 	(void)host;
-	return address ? PAGE : 0;
+	if (address)
+		return PAGE;
+	return 0;
 }
 
 #define CGROUP_FD 5000 /* stands for the descriptor of a cgroup: 5000 + its id */

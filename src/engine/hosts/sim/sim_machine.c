@@ -38,8 +38,9 @@ static void ring_tick(struct sim_machine *machine, struct sim_alarm *alarm)
 		    machine->now - cpu->slice_start >= machine->config.slice_ns)
 			cpu->resched = true;
 	}
-	uint64_t step = machine->config.tick_ns /
-			(sim_trace_wants_runtime(machine) ? ACCOUNTS_PER_TICK : 1);
+	uint64_t step = machine->config.tick_ns;
+	if (sim_trace_wants_runtime(machine))
+		step /= ACCOUNTS_PER_TICK;
 	uint64_t next = machine->now + (step ? step : 1);
 	sim_alarm_set(machine, alarm, next < cpu->next_tick ? next : cpu->next_tick);
 	sim_cpu_rearm(cpu);

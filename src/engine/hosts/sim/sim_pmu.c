@@ -45,7 +45,9 @@ void sim_pmu_describe(char *text, size_t size)
 const struct sim_architecture *sim_architecture_of(const char *model)
 {
 	const struct sim_pmu_model *found = sim_pmu_model(model);
-	return found ? found->architecture : NULL;
+	if (found)
+		return found->architecture;
+	return NULL;
 }
 
 bool sim_metric_of(const struct sim_machine *machine, uint32_t type, uint64_t config,

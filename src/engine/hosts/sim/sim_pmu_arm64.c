@@ -112,12 +112,16 @@ static bool chained(const struct tally_pmu_event *event)
 static unsigned width_of(const struct tally_pmu_event *event)
 {
 	bool can = event->index == CYCLE || pmu_of(event)->long_counters;
-	return chained(event) || (can && wants_long(event->attr)) ? 64 : 32;
+	if (chained(event) || (can && wants_long(event->attr)))
+		return 64;
+	return 32;
 }
 
 static uint64_t mask_of(unsigned width)
 {
-	return width == 64 ? ~0ull : (1ull << width) - 1;
+	if (width == 64)
+		return ~0ull;
+	return (1ull << width) - 1;
 }
 
 /* --- exception levels: SPEC F --------------------------------------------- */
@@ -155,8 +159,9 @@ static uint32_t modes_of(const struct sim_machine *machine, const struct tally_a
 	     not_guest = attr->flags & TALLY_ATTR_EXCLUDE_GUEST;
 	bool excluded = in_guest ? not_guest : not_host;
 	if (vhe) {
-		bool user = !(attr->flags & TALLY_ATTR_EXCLUDE_USER);
-		levels = user && !excluded ? levels | EL0 : levels & ~(unsigned)EL0;
+		levels &= ~(unsigned)EL0;
+		if (!(attr->flags & TALLY_ATTR_EXCLUDE_USER) && !excluded)
+			levels |= EL0;
 	} else if (excluded) {
 		return 0;
 	}
@@ -164,9 +169,13 @@ static uint32_t modes_of(const struct sim_machine *machine, const struct tally_a
 	if (levels & EL0)
 		modes |= 1u << TALLY_MODE_USER | 1u << TALLY_MODE_GUEST_USER;
 	if (levels & EL1)
-		modes |= 1u << TALLY_MODE_GUEST_KERNEL | (vhe ? 0 : 1u << TALLY_MODE_KERNEL);
-	if (levels & EL2)
-		modes |= vhe ? 1u << TALLY_MODE_KERNEL : 1u << TALLY_MODE_HYPERVISOR;
+		modes |= 1u << TALLY_MODE_GUEST_KERNEL;
+	if (levels & EL1 && !vhe)
+		modes |= 1u << TALLY_MODE_KERNEL;
+	if (levels & EL2 && vhe)
+		modes |= 1u << TALLY_MODE_KERNEL;
+	else if (levels & EL2)
+		modes |= 1u << TALLY_MODE_HYPERVISOR;
 	if (machine->config.virtualisation == SIM_IN_GUEST)
 		modes &= ~(1u << TALLY_MODE_HYPERVISOR); /* EL2 is never counted within a guest */
 	return modes;
@@ -197,9 +206,9 @@ static void program(struct tally_pmu_event *event)
 	struct sim_counter *counter = counter_of(event);
 	uint64_t most = mask_of(width_of(event)) >> 1;
 	tally_engine_period_elapsed(event);
-	uint64_t left = event->sample_period ? (uint64_t)event->period_left : most;
-	if (left > most)
-		left = most;
+	uint64_t left = most;
+	if (event->sample_period && (uint64_t)event->period_left < most)
+		left = (uint64_t)event->period_left;
 	event->previous = -left;
 	counter->value = -left & mask_of(width_of(event));
 	counter->until = left;
@@ -336,7 +345,9 @@ static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 		return 0;
 	}
 	event->config = number_of(attr->type, attr->config);
-	return event->config ? 0 : -ENOENT;
+	if (!event->config)
+		return -ENOENT;
+	return 0;
 }
 
 static bool group_fits(struct arm_pmu *own, struct tally_pmu_event *event)
@@ -373,7 +384,9 @@ static int arm_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *
 			return -EOPNOTSUPP;
 	}
 	event->index = -1;
-	return group_fits(own, event) ? 0 : -EINVAL;
+	if (!group_fits(own, event))
+		return -EINVAL;
+	return 0;
 }
 
 static int arm_user_index(const struct tally_pmu_event *event)
@@ -395,7 +408,9 @@ static void arm_user_page(const struct tally_pmu_event *event, struct tally_user
 	pmu_of(event)->machine->cpu->selector = 0;
 	if (wants_user_access(event->attr))
 		page->capabilities |= TALLY_CAP_USER_RDPMC;
-	page->pmc_width = wants_user_access(event->attr) && wants_long(event->attr) ? 64 : 32;
+	page->pmc_width = 32;
+	if (wants_user_access(event->attr) && wants_long(event->attr))
+		page->pmc_width = 64;
 }
 
 static const struct tally_engine_pmu_ops ops = {
@@ -486,19 +501,25 @@ static int prepare(struct sim_machine *machine)
 	if (!arm)
 		return -ENOMEM;
 	arm->cpus = calloc(machine->config.cpus, sizeof(*arm->cpus));
-	return arm->cpus ? 0 : -ENOMEM;
+	if (!arm->cpus)
+		return -ENOMEM;
+	return 0;
 }
 
 static int init_64(struct sim_machine *machine)
 {
 	int code = prepare(machine);
-	return code ? code : add_pmu(machine, "armv8_pmuv3", 0, machine->config.cpus - 1, true, 0);
+	if (code)
+		return code;
+	return add_pmu(machine, "armv8_pmuv3", 0, machine->config.cpus - 1, true, 0);
 }
 
 static int init_32(struct sim_machine *machine)
 {
 	int code = prepare(machine);
-	return code ? code : add_pmu(machine, "armv8_pmuv3", 0, machine->config.cpus - 1, false, 0);
+	if (code)
+		return code;
+	return add_pmu(machine, "armv8_pmuv3", 0, machine->config.cpus - 1, false, 0);
 }
 
 /* The first half of the CPUs are big, and twice as fast. */
@@ -506,14 +527,17 @@ static int init_big_little(struct sim_machine *machine)
 {
 	unsigned half = machine->config.cpus / 2;
 	int code = prepare(machine);
-	if (code || !half)
-		return code ? code : -EINVAL;
+	if (code)
+		return code;
+	if (!half)
+		return -EINVAL;
 	for (unsigned i = 0; i < half; i++)
 		machine->cpus[i].megahertz *= 2;
 	code = add_pmu(machine, "armv8_cortex_a72", 0, half - 1, false, TALLY_PMU_HETEROGENEOUS);
-	return code ? code
-		    : add_pmu(machine, "armv8_cortex_a53", half, machine->config.cpus - 1, false,
-			      TALLY_PMU_HETEROGENEOUS);
+	if (code)
+		return code;
+	return add_pmu(machine, "armv8_cortex_a53", half, machine->config.cpus - 1, false,
+		       TALLY_PMU_HETEROGENEOUS);
 }
 
 static void arm_release(struct sim_machine *machine)

@@ -61,7 +61,9 @@ static bool write_word(struct tracer_cpu *cpu, uint64_t word)
 	struct tally_engine_aux *aux = &cpu->aux;
 	if (!aux->overwrite && cpu->written + WORD > aux->room)
 		return false;
-	uint64_t at = aux->overwrite ? aux->head : aux->head + cpu->written;
+	uint64_t at = aux->head;
+	if (!aux->overwrite)
+		at += cpu->written;
 	*(uint64_t *)(void *)((char *)aux->area + at % aux->area_size) = word;
 	cpu->written += WORD;
 	if (aux->overwrite)
@@ -98,7 +100,9 @@ static bool end(struct tally_pmu_event *event)
 {
 	struct tracer_cpu *cpu = here(event);
 	bool whole = !(cpu->flags & TRUNCATED);
-	size_t written = cpu->written < cpu->aux.area_size ? cpu->written : cpu->aux.area_size;
+	size_t written = cpu->aux.area_size;
+	if (written > cpu->written)
+		written = cpu->written;
 	tally_engine_aux_end(event, &cpu->aux, written, cpu->flags);
 	return whole;
 }
@@ -107,8 +111,9 @@ static bool end(struct tally_pmu_event *event)
 static void set_interrupt(struct tally_pmu_event *event)
 {
 	const struct tally_engine_aux *aux = &here(event)->aux;
-	uint64_t mark = event->attr->aux_watermark ? event->attr->aux_watermark
-						   : aux->area_size / 2;
+	uint64_t mark = event->attr->aux_watermark;
+	if (!mark)
+		mark = aux->area_size / 2;
 	uint64_t words = (mark + WORD - 1) / WORD;
 	if (words > aux->room / WORD)
 		words = aux->room / WORD + 1;

@@ -203,9 +203,9 @@ static void program(struct tally_pmu_event *event)
 {
 	struct sim_counter *counter = counter_of(event);
 	tally_engine_period_elapsed(event);
-	uint64_t left = event->sample_period ? (uint64_t)event->period_left : PERIOD_MAX;
-	if (left > PERIOD_MAX)
-		left = PERIOD_MAX;
+	uint64_t left = PERIOD_MAX;
+	if (event->sample_period && (uint64_t)event->period_left < left)
+		left = (uint64_t)event->period_left;
 	event->previous = -left;
 	counter->value = -left & VALUE_MASK;
 	counter->until = left;
@@ -433,14 +433,18 @@ static int x86_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *
 	if (code)
 		return code;
 	event->index = -1;
-	return group_fits(pmu->driver, event) ? 0 : -EINVAL;
+	if (!group_fits(pmu->driver, event))
+		return -EINVAL;
+	return 0;
 }
 
 static int x86_user_index(const struct tally_pmu_event *event)
 {
 	if (event->index < 0 || (event->state & TALLY_HES_STOPPED) || !event->of_task)
 		return -1;
-	return event->index >= FIXED ? USER_FIXED | (event->index - FIXED) : event->index;
+	if (event->index >= FIXED)
+		return USER_FIXED | (event->index - FIXED);
+	return event->index;
 }
 
 static void x86_user_page(const struct tally_pmu_event *event, struct tally_user_page *page)
@@ -581,7 +585,9 @@ static void x86_release(struct sim_machine *machine)
 
 static int x86_user_counter(struct sim_machine *machine, unsigned index, uint64_t *value)
 {
-	unsigned place = index & USER_FIXED ? FIXED + (index & 0xff) : index;
+	unsigned place = index;
+	if (index & USER_FIXED)
+		place = FIXED + (index & 0xff);
 	if (place >= PLACES)
 		return -EINVAL;
 	sim_cpu_advance(machine->cpu);

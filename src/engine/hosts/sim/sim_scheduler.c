@@ -62,7 +62,9 @@ static struct sim_cpu *choose_cpu(struct sim_machine *machine, struct sim_task *
 		if (idle(cpu))
 			return cpu;
 	}
-	return last && last->online ? last : any_online(machine);
+	if (last && last->online)
+		return last;
+	return any_online(machine);
 }
 
 static uintptr_t migrating(struct sim_cpu *cpu)
@@ -117,8 +119,9 @@ static void leave(struct sim_cpu *cpu, struct sim_task *previous, bool runnable)
 	struct sim_machine *machine = cpu->machine;
 	previous->runtime += machine->now - previous->run_start;
 	if (runnable) {
-		struct sim_cpu *to = may_run_on(previous, cpu) ? cpu
-							       : choose_cpu(machine, previous);
+		struct sim_cpu *to = cpu;
+		if (!may_run_on(previous, cpu))
+			to = choose_cpu(machine, previous);
 		move(previous, to);
 		enqueue(to, previous);
 	} else if (previous->state == SIM_DEAD) {

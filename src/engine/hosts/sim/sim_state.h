@@ -152,7 +152,7 @@ struct sim_task {
 	uint64_t user_done;
 	uintptr_t stack_pointer, stack_top; /* of a C body's real stack; 0: it has none */
 	uint64_t cgroup;
-	uint64_t runtime, run_start, runtime_told;
+	uint64_t runtime, run_start, runtime_traced;
 	bool is_waited_for, zombie_wanted; /* can be found after its exit, until sim_reap() */
 	bool left;                         /* it has exited and is current on no CPU */
 	struct sim_signal_count *signals; /* SIM_SIGNALS of them; allocated on demand */

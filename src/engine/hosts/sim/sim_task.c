@@ -75,9 +75,11 @@ static struct sim_process *process_new(struct sim_machine *machine, struct sim_t
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->engine_process = parent ? tally_engine_process_fork(
-						   parent->process->engine_process, pid)
-					 : tally_engine_process_new(machine->engine, pid);
+	if (parent)
+		process->engine_process = tally_engine_process_fork(parent->process->engine_process,
+								    pid);
+	else
+		process->engine_process = tally_engine_process_new(machine->engine, pid);
 	if (!process->engine_process) {
 		free(process);
 		return NULL;
@@ -120,14 +122,20 @@ static void identify(struct sim_task *task, const struct sim_task *parent,
 static void set_defaults(struct sim_task *task, const struct sim_task *parent)
 {
 	task->state = SIM_BLOCKED; /* sim_wake() starts it */
-	task->pinned = parent ? parent->pinned : -1;
-	task->unprivileged = parent && parent->unprivileged;
-	task->cgroup = parent ? parent->cgroup : 1;
-	task->user_work = parent ? parent->user_work
-				 : (struct sim_work){ .mode = TALLY_MODE_USER,
-						      .address = 0x401000,
-						      .code_size = 4096 };
 	sim_alarm_init(&task->alarm, ring_sleep);
+	task->pinned = -1;
+	task->cgroup = 1;
+	task->user_work = (struct sim_work){
+		.mode = TALLY_MODE_USER,
+		.address = 0x401000,
+		.code_size = 4096,
+	};
+	if (parent) {
+		task->pinned = parent->pinned;
+		task->unprivileged = parent->unprivileged;
+		task->cgroup = parent->cgroup;
+		task->user_work = parent->user_work;
+	}
 }
 
 /* net, uts, ipc, pid, user, mnt, cgroup: the same for all tasks, as on a machine without
@@ -149,8 +157,10 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 	task->data = spec->data;
 	task->release = spec->release;
 	task->is_waited_for = spec->waited_for;
-	task->process = parent && spec->thread ? parent->process
-					       : process_new(machine, parent, tid);
+	if (parent && spec->thread)
+		task->process = parent->process;
+	else
+		task->process = process_new(machine, parent, tid);
 	if (!task->process) {
 		free(task);
 		return NULL;
@@ -309,7 +319,9 @@ bool sim_exited(struct sim_machine *machine, int32_t tid, int *exit_code)
 
 struct sim_task *sim_find_task(struct sim_machine *machine, int32_t tid)
 {
-	struct sim_task *task = tid > 0 ? *hash_place(machine, tid) : NULL;
+	struct sim_task *task = NULL;
+	if (tid > 0)
+		task = *hash_place(machine, tid);
 	while (task && task->identity.tid != tid)
 		task = task->hash_next;
 	return task;
@@ -324,7 +336,9 @@ struct sim_signal_count *sim_signals(struct sim_task *task, int number)
 {
 	if (!task->signals)
 		task->signals = calloc(SIM_SIGNALS, sizeof(*task->signals));
-	return task->signals && number >= 0 && number < SIM_SIGNALS ? &task->signals[number] : NULL;
+	if (task->signals && number >= 0 && number < SIM_SIGNALS)
+		return &task->signals[number];
+	return NULL;
 }
 
 void sim_drop_privileges(struct sim_task *task)

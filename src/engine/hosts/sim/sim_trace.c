@@ -21,7 +21,9 @@ int sim_trace_register(struct sim_machine *machine)
 	while (code && done)
 		tally_trace_unregister(machine->engine, groups[--done]);
 	machine->traces = !code;
-	return code == -EBUSY ? 0 : code;
+	if (code == -EBUSY)
+		return 0;
+	return code;
 }
 
 static const uint64_t callers[] = { 0xffffffff81002000u, 0xffffffff81a00000u };
@@ -54,14 +56,18 @@ static int64_t state_of(const struct sim_task *task, bool runnable)
 {
 	if (runnable || !task)
 		return 0;
-	return task->state == SIM_DEAD ? 0x10 : 1;
+	if (task->state == SIM_DEAD)
+		return 0x10;
+	return 1;
 }
 
 void sim_trace_runtime(struct sim_task *task)
 {
 	struct sim_machine *machine = task->machine;
-	uint64_t from = task->runtime_told > task->run_start ? task->runtime_told : task->run_start;
-	task->runtime_told = machine->now;
+	uint64_t from = task->run_start;
+	if (from < task->runtime_traced)
+		from = task->runtime_traced;
+	task->runtime_traced = machine->now;
 	if (machine->traces && machine->now > from)
 		TALLY_TRACE(sched_stat_runtime, &task->identity, task->engine_task,
 			    machine->now - from);

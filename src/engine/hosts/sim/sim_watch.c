@@ -16,14 +16,14 @@ struct watched {
 	struct engine_event *event;
 	unsigned part;
 	const char *name, *target;
-	bool in_error, is_on, was_on, told;
+	bool in_error, is_on, was_on, reported;
 	unsigned children;
 	uint64_t folded; /* sum of ended children's counts when last reported */
 };
 
 struct sim_watch {
 	struct sim_machine *machine;
-	sim_watch_tell *tell;
+	sim_watch_report *report;
 	void *context;
 	struct watched items[WATCHED_MAX];
 	unsigned count;
@@ -48,7 +48,7 @@ static void say(struct sim_watch *watch, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	watch->tell(watch->context, text);
+	watch->report(watch->context, text);
 }
 
 static void look_at_error(struct sim_watch *watch, struct watched *item)
@@ -89,7 +89,7 @@ static void append(char *text, const char *separator, const char *name)
 static void look_at_turns(struct sim_watch *watch, unsigned first, unsigned end)
 {
 	char on[TEXT_MAX / 3] = "", off[TEXT_MAX / 3] = "";
-	bool changed = false, told = watch->items[first].told;
+	bool changed = false, reported = watch->items[first].reported;
 	for (unsigned i = first; i < end; i++) {
 		struct watched *item = &watch->items[i];
 		if (!item->event->context || !item->event->context->running)
@@ -101,10 +101,11 @@ static void look_at_turns(struct sim_watch *watch, unsigned first, unsigned end)
 	}
 	if (!on[0])
 		return;
-	watch->items[first].told |= changed && off[0];
+	watch->items[first].reported |= changed && off[0];
 	if (changed && off[0])
-		say(watch, "%s of %s: %s %s; no counter for %s", told ? "rotation" : "first turn",
-		    watch->items[first].target, on, told ? "count now" : "count", off);
+		say(watch, "%s of %s: %s %s; no counter for %s",
+		    reported ? "rotation" : "first turn", watch->items[first].target, on,
+		    reported ? "count now" : "count", off);
 	for (unsigned i = first; i < end; i++)
 		watch->items[i].was_on = watch->items[i].is_on;
 }
@@ -123,13 +124,14 @@ static void look(struct sim_machine *machine)
 	}
 }
 
-struct sim_watch *sim_watch_new(struct sim_machine *machine, sim_watch_tell *tell, void *context)
+struct sim_watch *sim_watch_new(struct sim_machine *machine, sim_watch_report *report,
+				void *context)
 {
 	struct sim_watch *watch = calloc(1, sizeof(*watch));
 	if (!watch)
 		return NULL;
 	watch->machine = machine;
-	watch->tell = tell;
+	watch->report = report;
 	watch->context = context;
 	machine->watch = watch;
 	machine->after = look;

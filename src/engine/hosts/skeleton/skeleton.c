@@ -55,7 +55,9 @@ static void *allocate_pages(void *host, size_t pages)
 {
 	(void)host;
 	void *memory = aligned_alloc(PAGE, pages * PAGE);
-	return memory ? memset(memory, 0, pages * PAGE) : NULL;
+	if (memory)
+		return memset(memory, 0, pages * PAGE);
+	return NULL;
 }
 
 /* Work that the engine wants to do once the level allows it: main() calls run_pending(). */
@@ -104,9 +106,9 @@ static int open_event(struct machine *machine, enum tally_sw event, int pid, boo
 static unsigned long long value(struct machine *machine, int fd)
 {
 	uint64_t count;
-	return tally_engine_read(machine->engine, fd, &count, sizeof(count)) == sizeof(count)
-		       ? count
-		       : 0;
+	if (tally_engine_read(machine->engine, fd, &count, sizeof(count)) == sizeof(count))
+		return count;
+	return 0;
 }
 
 int main(void)
@@ -135,7 +137,9 @@ int main(void)
 		.wake = wake,
 	};
 	struct tally_engine *engine = machine.engine = tally_engine_new(&host);
-	struct tally_engine_process *process = engine ? tally_engine_process_new(engine, 1) : NULL;
+	struct tally_engine_process *process = NULL;
+	if (engine)
+		process = tally_engine_process_new(engine, 1);
 	if (!process)
 		return 1;
 	const struct tally_engine_identity one = { 1, 1, 0, 0, "first" },

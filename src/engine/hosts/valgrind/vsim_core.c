@@ -41,7 +41,9 @@ struct _DiImage *__wrap_vgModuleLocal_img_from_local_file(const HChar *path)
 {
 	Bool separate = VG_(strstr)(path, "/.build-id/") || VG_(strstr)(path, "/usr/lib/debug/") ||
 			VG_(strstr)(path, ".debug/");
-	return separate ? NULL : __real_vgModuleLocal_img_from_local_file(path);
+	if (separate)
+		return NULL;
+	return __real_vgModuleLocal_img_from_local_file(path);
 }
 
 /* The original has parameters, which its caller removes. */

@@ -12,8 +12,10 @@ static uint64_t relative(const uint8_t *bytes, unsigned at, unsigned size, unsig
 		return 0;
 	for (unsigned i = 0; i < size; i++)
 		value |= (uint32_t)bytes[at + i] << 8 * i;
-	return address + length +
-	       (uint64_t)(size == 1 ? (int64_t)(int8_t)value : (int64_t)(int32_t)value);
+	int64_t offset = (int32_t)value;
+	if (size == 1)
+		offset = (int8_t)value;
+	return address + length + (uint64_t)offset;
 }
 
 static bool is_prefix(uint8_t byte)
@@ -79,7 +81,9 @@ enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t 
 		}
 		return VSIM_FLOW_ON;
 	}
-	return repeats && is_string(opcode) ? VSIM_FLOW_REPEAT : VSIM_FLOW_ON;
+	if (repeats && is_string(opcode))
+		return VSIM_FLOW_REPEAT;
+	return VSIM_FLOW_ON;
 }
 
 /* --- what reads memory ---------------------------------------------------- */
@@ -95,18 +99,23 @@ struct opcode {
 
 static uint8_t byte_at(const uint8_t *bytes, unsigned at, unsigned length)
 {
-	return at < length ? bytes[at] : 0xff;
+	if (at < length)
+		return bytes[at];
+	return 0xff;
 }
 
 static void split_vex(const uint8_t *bytes, unsigned at, unsigned length, struct opcode *op)
 {
 	static const uint8_t mandatory[4] = { 0, 0x66, 0xf3, 0xf2 };
-	bool three = bytes[at] == 0xc4;
 	op->vex = true;
-	op->map = three ? (enum map)(byte_at(bytes, at + 1, length) & 3) : MAP_0F;
-	op->mandatory = mandatory[byte_at(bytes, at + (three ? 2 : 1), length) & 3];
-	op->opcode = byte_at(bytes, at + (three ? 3 : 2), length);
-	op->modrm = byte_at(bytes, at + (three ? 4 : 3), length);
+	op->map = MAP_0F;
+	if (bytes[at] == 0xc4) { /* the prefix of three bytes */
+		at++;
+		op->map = (enum map)(byte_at(bytes, at, length) & 3);
+	}
+	op->mandatory = mandatory[byte_at(bytes, at + 1, length) & 3];
+	op->opcode = byte_at(bytes, at + 2, length);
+	op->modrm = byte_at(bytes, at + 3, length);
 }
 
 static struct opcode split(const uint8_t *bytes, unsigned length)
@@ -262,9 +271,10 @@ bool vsim_decode_is_state(const uint8_t *bytes, unsigned length)
 	const struct opcode op = split(bytes, length);
 	if (op.modrm >> 6 == 3 || op.vex)
 		return false;
+	if (op.map == MAP_0F && op.opcode == 0xae)
+		return field(&op) != 2 && field(&op) != 3 && field(&op) != 7;
 	if (op.map == MAP_0F)
-		return op.opcode == 0xae ? field(&op) != 2 && field(&op) != 3 && field(&op) != 7 :
-					   op.opcode == 0xc7 && field(&op) >= 3 && field(&op) <= 5;
+		return op.opcode == 0xc7 && field(&op) >= 3 && field(&op) <= 5;
 	return op.map == MAP_1 && ((op.opcode == 0xd9 && (field(&op) == 4 || field(&op) == 6)) ||
 				   (op.opcode == 0xdd && (field(&op) == 4 || field(&op) == 6)));
 }

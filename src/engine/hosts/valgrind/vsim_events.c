@@ -74,14 +74,16 @@ static int open_event(struct vsim *sim, unsigned index, int32_t tid, int *ring)
 	int error = (int)tally_engine_ioctl(sim->engine, fd, TALLY_IOC_ID, (uintptr_t)&id);
 	if (!error && id != event->id)
 		error = -VKI_EINVAL;
-	return error || !event->sampled ? error : give_ring(sim, fd, ring);
+	if (error || !event->sampled)
+		return error;
+	return give_ring(sim, fd, ring);
 }
 
 int vsim_events_open(struct vsim *sim, struct tally_engine_task *task)
 {
 	int32_t tid = tally_engine_task_identity(task)->tid;
 	int error = 0, ring = -1;
-	VG_(memset)(sim->host->told, 0, sizeof(sim->host->told));
+	VG_(memset)(sim->host->published, 0, sizeof(sim->host->published));
 	vsim_observe(sim);
 	for (unsigned i = 0; i < sim->plan->event_count && !error; i++)
 		error = open_event(sim, i, tid, &ring);
@@ -124,23 +126,23 @@ static bool read_event(struct vsim *sim, unsigned index, struct vsim_total *tota
 	return true;
 }
 
-static void add(uint64_t *to, uint64_t now, uint64_t *told)
+static void add(uint64_t *to, uint64_t now, uint64_t *published)
 {
-	if (now != *told)
-		__atomic_fetch_add(to, now - *told, __ATOMIC_SEQ_CST);
-	*told = now;
+	if (now != *published)
+		__atomic_fetch_add(to, now - *published, __ATOMIC_SEQ_CST);
+	*published = now;
 }
 
-static void tell(struct vsim *sim, unsigned index)
+static void publish(struct vsim *sim, unsigned index)
 {
-	struct vsim_total now, *told = &sim->host->told[index],
+	struct vsim_total now, *published = &sim->host->published[index],
 			       *total = &sim->plan->events[index].total;
 	if (!read_event(sim, index, &now))
 		return;
-	add(&total->value, now.value, &told->value);
-	add(&total->enabled_ns, now.enabled_ns, &told->enabled_ns);
-	add(&total->running_ns, now.running_ns, &told->running_ns);
-	add(&total->lost, now.lost, &told->lost);
+	add(&total->value, now.value, &published->value);
+	add(&total->enabled_ns, now.enabled_ns, &published->enabled_ns);
+	add(&total->running_ns, now.running_ns, &published->running_ns);
+	add(&total->lost, now.lost, &published->lost);
 }
 
 static void follow(struct vsim *sim, unsigned index)
@@ -149,15 +151,15 @@ static void follow(struct vsim *sim, unsigned index)
 	if (enabled == sim->host->enabled[index])
 		return;
 	sim->host->enabled[index] = enabled;
-	tally_engine_ioctl(sim->engine, sim->host->events[index],
-			   enabled ? TALLY_IOC_ENABLE : TALLY_IOC_DISABLE, 0);
+	unsigned long request = enabled ? TALLY_IOC_ENABLE : TALLY_IOC_DISABLE;
+	tally_engine_ioctl(sim->engine, sim->host->events[index], request, 0);
 }
 
-void vsim_events_tell(struct vsim *sim)
+void vsim_events_update(struct vsim *sim)
 {
 	vsim_observe(sim);
 	for (unsigned i = 0; i < sim->plan->event_count; i++) {
-		tell(sim, i);
+		publish(sim, i);
 		follow(sim, i);
 	}
 	vsim_observe_end(sim);
@@ -168,6 +170,6 @@ void vsim_events_forget(struct vsim *sim)
 {
 	vsim_observe(sim);
 	for (unsigned i = 0; i < sim->plan->event_count; i++)
-		read_event(sim, i, &sim->host->told[i]);
+		read_event(sim, i, &sim->host->published[i]);
 	vsim_observe_end(sim);
 }

@@ -55,7 +55,7 @@ static const struct key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* The value given for a key: `amount` bytes or entries in `ways`. */
-struct told {
+struct given {
 	unsigned line;  /* 0: not given */
 	uint64_t amount;
 	uint32_t ways;
@@ -64,7 +64,7 @@ struct told {
 struct geometry_reader {
 	struct vsim_geometry *geometry;
 	struct vsim_geometry_error *error;
-	struct told told[KEYS];
+	struct given given[KEYS];
 	unsigned line;
 };
 
@@ -155,7 +155,7 @@ static int64_t take_amount(struct piece *piece)
 }
 
 /* Reads "32K 8-way".  Returns false if anything remains. */
-static bool read_cache(struct piece value, struct told *told)
+static bool read_cache(struct piece value, struct given *given)
 {
 	int64_t amount = take_amount(&value);
 	if (amount <= 0 || !value.length || !is_blank(value.text[0]))
@@ -164,23 +164,24 @@ static bool read_cache(struct piece value, struct told *told)
 	int64_t ways = take_number(&value, VSIM_WAYS_MAX);
 	if (ways <= 0 || !(is(value, "-way") || is(value, "")))
 		return false;
-	told->amount = (uint64_t)amount;
-	told->ways = (uint32_t)ways;
+	given->amount = (uint64_t)amount;
+	given->ways = (uint32_t)ways;
 	return true;
 }
 
 static int read_cache_or_none(struct geometry_reader *reader, const struct key *key,
-			      struct piece value, struct told *told)
+			      struct piece value, struct given *given)
 {
 	if (is(value, "none")) {
-		told->amount = told->ways = 0;
+		given->amount = given->ways = 0;
 		return 0;
 	}
-	if (read_cache(value, told))
+	if (read_cache(value, given))
 		return 0;
-	return fail(reader, reader->line,
-		    key->type == VALUE_TLB ? "%s takes entries and ways, at most %d: 64 4-way"
-					   : "%s takes a size and ways, at most %d: 32K 8-way",
+	if (key->type == VALUE_TLB)
+		return fail(reader, reader->line, "%s takes entries and ways, at most %d: 64 4-way",
+			    key->name, VSIM_WAYS_MAX);
+	return fail(reader, reader->line, "%s takes a size and ways, at most %d: 32K 8-way",
 		    key->name, VSIM_WAYS_MAX);
 }
 
@@ -191,7 +192,8 @@ static int read_cost(struct geometry_reader *reader, const struct key *key, stru
 		size_t digits = --value.length;
 		value.text++;
 		hundredths = take_number(&value, 99);
-		hundredths *= digits == 1 && hundredths > 0 ? 10 : 1;
+		if (digits == 1 && hundredths > 0)
+			hundredths *= 10;
 		if (digits > 2)
 			hundredths = -1;
 	}
@@ -216,8 +218,11 @@ static int read_name(struct geometry_reader *reader, struct piece value)
 
 static int read_number(struct geometry_reader *reader, const struct key *key, struct piece value)
 {
-	int64_t number = key->type == VALUE_BYTES ? take_amount(&value)
-						  : take_number(&value, 1 << 30);
+	int64_t number;
+	if (key->type == VALUE_BYTES)
+		number = take_amount(&value);
+	else
+		number = take_number(&value, 1 << 30);
 	if (number < 0 || number > UINT32_MAX || value.length)
 		return fail(reader, reader->line, "%s takes a number%s", key->name,
 			    key->type == VALUE_BYTES ? " of bytes: 64, 4K" : "");
@@ -237,16 +242,17 @@ static void begin_from(struct geometry_reader *reader, const struct vsim_geometr
 			continue;
 		const struct vsim_cache_geometry *cache = cache_of(base, &keys[i]);
 		uint64_t entries = (uint64_t)cache->sets * cache->ways;
-		reader->told[i].amount = keys[i].type == VALUE_CACHE ? entries * base->line_bytes
-								     : entries;
-		reader->told[i].ways = cache->ways;
+		reader->given[i].amount = entries;
+		if (keys[i].type == VALUE_CACHE)
+			reader->given[i].amount *= base->line_bytes;
+		reader->given[i].ways = cache->ways;
 	}
 }
 
 static int read_base(struct geometry_reader *reader, struct piece value)
 {
 	for (size_t i = 0; i < KEYS; i++)
-		if (reader->told[i].line)
+		if (reader->given[i].line)
 			return fail(reader, reader->line, "base comes before all other keys");
 	for (size_t i = 0; vsim_geometry_preset_name(i); i++)
 		if (is(value, vsim_geometry_preset_name(i))) {
@@ -273,7 +279,7 @@ static int read_value(struct geometry_reader *reader, size_t index, struct piece
 		return read_name(reader, value);
 	case VALUE_CACHE:
 	case VALUE_TLB:
-		return read_cache_or_none(reader, key, value, &reader->told[index]);
+		return read_cache_or_none(reader, key, value, &reader->given[index]);
 	case VALUE_COST:
 		return read_cost(reader, key, value);
 	default:
@@ -308,11 +314,11 @@ static int read_line(struct geometry_reader *reader, struct piece line)
 	for (size_t i = 0; i < KEYS; i++) {
 		if (!is(name, keys[i].name))
 			continue;
-		if (reader->told[i].line)
+		if (reader->given[i].line)
 			return fail(reader, reader->line, "%s is said twice, on line %u too",
-				    keys[i].name, reader->told[i].line);
+				    keys[i].name, reader->given[i].line);
 		int code = read_value(reader, i, value);
-		reader->told[i].line = reader->line;
+		reader->given[i].line = reader->line;
 		return code;
 	}
 	return unknown_key(reader);
@@ -322,17 +328,18 @@ static int read_line(struct geometry_reader *reader, struct piece line)
 static int settle(struct geometry_reader *reader, size_t index)
 {
 	const struct key *key = &keys[index];
-	const struct told *told = &reader->told[index];
-	uint64_t unit = (key->type == VALUE_CACHE ? reader->geometry->line_bytes : 1) *
-			(uint64_t)told->ways;
-	uint64_t sets = told->ways ? told->amount / unit : 0;
-	if (told->ways &&
-	    (sets * unit != told->amount || !sets || sets & (sets - 1) || sets > UINT32_MAX))
-		return fail(reader, told->line,
+	const struct given *given = &reader->given[index];
+	uint64_t unit = given->ways;
+	if (key->type == VALUE_CACHE)
+		unit *= reader->geometry->line_bytes;
+	uint64_t sets = given->ways ? given->amount / unit : 0;
+	if (given->ways &&
+	    (sets * unit != given->amount || !sets || sets & (sets - 1) || sets > UINT32_MAX))
+		return fail(reader, given->line,
 			    "%s: %llu %s in %u ways don't make sets that are a power of two",
-			    key->name, (unsigned long long)told->amount,
-			    key->type == VALUE_CACHE ? "bytes" : "entries", told->ways);
-	struct vsim_cache_geometry cache = { (uint32_t)sets, told->ways };
+			    key->name, (unsigned long long)given->amount,
+			    key->type == VALUE_CACHE ? "bytes" : "entries", given->ways);
+	struct vsim_cache_geometry cache = { (uint32_t)sets, given->ways };
 	memcpy((char *)reader->geometry + key->offset, &cache, sizeof(cache));
 	return 0;
 }
@@ -342,7 +349,7 @@ static unsigned line_of(const struct geometry_reader *reader, size_t field)
 {
 	for (size_t i = 0; i < KEYS; i++)
 		if (keys[i].offset == field && keys[i].type != VALUE_BASE)
-			return reader->told[i].line;
+			return reader->given[i].line;
 	return 0;
 }
 
@@ -357,7 +364,9 @@ static int finish(struct geometry_reader *reader)
 		}
 	size_t field;
 	const char *problem = vsim_geometry_find_problem(reader->geometry, &field);
-	return problem ? fail(reader, line_of(reader, field), "%s", problem) : 0;
+	if (problem)
+		return fail(reader, line_of(reader, field), "%s", problem);
+	return 0;
 }
 
 int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry,
@@ -368,7 +377,9 @@ int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *g
 	*error = (struct vsim_geometry_error){ 0 };
 	for (size_t at = 0; at < length;) {
 		const char *end = memchr(text + at, '\n', length - at);
-		size_t line_length = end ? (size_t)(end - text) - at : length - at;
+		size_t line_length = length - at;
+		if (end)
+			line_length = (size_t)(end - text) - at;
 		reader.line++;
 		int code = read_line(&reader, (struct piece){ text + at, line_length });
 		if (code)
@@ -427,9 +438,12 @@ size_t vsim_geometry_format(const struct vsim_geometry *geometry, char *text, si
 	size_t used = 0;
 	if (size)
 		text[0] = '\0';
-	for (size_t i = 0; i < KEYS; i++)
-		used += (size_t)format_key(geometry, &keys[i], used < size ? text + used : NULL,
-					   used < size ? size - used : 0);
+	for (size_t i = 0; i < KEYS; i++) {
+		if (used < size)
+			used += (size_t)format_key(geometry, &keys[i], text + used, size - used);
+		else
+			used += (size_t)format_key(geometry, &keys[i], NULL, 0);
+	}
 	return used;
 }
 

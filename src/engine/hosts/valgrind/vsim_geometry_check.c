@@ -51,8 +51,10 @@ static const char *cache_problem(const struct cache_limit *limit,
 {
 	const struct vsim_cache_geometry *cache = (const void *)((const char *)geometry +
 								 limit->offset);
+	if (!cache->ways && limit->optional)
+		return NULL;
 	if (!cache->ways)
-		return limit->optional ? NULL : limit->no_ways;
+		return limit->no_ways;
 	if (cache->ways > VSIM_WAYS_MAX)
 		return limit->many_ways;
 	if (!power_of_two(cache->sets))

@@ -40,7 +40,9 @@ static int clock_of(void *host, int32_t clockid, uint64_t *ns)
 	struct vki_timespec now = { 0, 0 };
 	VG_(clock_gettime)(&now, clockid);
 	*ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	return *ns ? 0 : -VKI_EINVAL;
+	if (!*ns)
+		return -VKI_EINVAL;
+	return 0;
 }
 
 static unsigned this_cpu(void *host) { (void)host; return 0; }
@@ -52,7 +54,9 @@ static void nothing(void *host) { (void)host; }
 static struct tally_engine_task *current_task(void *host)
 {
 	const struct vsim_host *own = ((struct vsim *)host)->host;
-	return own->observing ? own->observer : own->current;
+	if (own->observing)
+		return own->observer;
+	return own->current;
 }
 
 static int run_on(void *host, unsigned cpu, void (*function)(void *), void *argument)
@@ -80,9 +84,9 @@ static void release(void *host, void *memory, size_t size)
 static void *allocate_pages(void *host, size_t pages)
 {
 	struct vsim *sim = host;
-	return sim->host->ring_page && pages == 1 + (size_t)sim->plan->ring_pages
-		       ? sim->host->ring_page
-		       : NULL;
+	if (sim->host->ring_page && pages == 1 + (size_t)sim->plan->ring_pages)
+		return sim->host->ring_page;
+	return NULL;
 }
 
 static void release_pages(void *host, void *memory, size_t pages)
@@ -150,8 +154,9 @@ void vsim_host_switch(struct vsim *sim, struct tally_engine_task *next)
 static int lift_limits(struct tally_engine *engine)
 {
 	int error = tally_engine_sysctl_set(engine, "perf_event_max_sample_rate", INT32_MAX);
-	return error ? error
-		     : tally_engine_sysctl_set(engine, "perf_event_max_stack", VSIM_STACK_MAX);
+	if (error)
+		return error;
+	return tally_engine_sysctl_set(engine, "perf_event_max_stack", VSIM_STACK_MAX);
 }
 
 int vsim_engine_start(struct vsim *sim)
@@ -189,14 +194,18 @@ int vsim_engine_start(struct vsim *sim)
 	host->current = host->observer = NULL;
 	host->observing = host->pending = false;
 	host->tick_at = host->totals_at = 0;
-	struct tally_engine_process *tally = sim->engine ? tally_engine_process_new(sim->engine, 0)
-							 : NULL;
-	const struct tally_engine_identity nobody = { .comm = "tally" };
-	host->observer = tally ? tally_engine_task_new(tally, &nobody, NULL) : NULL;
+	if (!sim->engine)
+		return -VKI_ENOMEM;
+	struct tally_engine_process *tally = tally_engine_process_new(sim->engine, 0);
+	const struct tally_engine_identity identity = { .comm = "tally" };
+	if (tally)
+		host->observer = tally_engine_task_new(tally, &identity, NULL);
 	if (!host->observer)
 		return -VKI_ENOMEM;
 	int error = lift_limits(sim->engine);
-	return error ? error : vsim_pmu_register(sim);
+	if (error)
+		return error;
+	return vsim_pmu_register(sim);
 }
 
 int vsim_host_open(struct vsim *sim, const char *plan)

@@ -72,7 +72,7 @@ struct vsim_host {
 
 	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
 	bool enabled[VSIM_EVENTS]; /* the state that the engine has */
-	struct vsim_total told[VSIM_EVENTS]; /* this process's part of the plan's totals */
+	struct vsim_total published[VSIM_EVENTS]; /* this process's part of the plan's totals */
 
 	const char *plan_path;
 	int plan_fd;
@@ -105,7 +105,7 @@ void vsim_host_run_pending(struct vsim *sim);
 int vsim_events_open(struct vsim *sim, struct tally_engine_task *task);
 /* Adds the counts since the last call to the plan's totals, then enables or disables events as the
  * plan says. */
-void vsim_events_tell(struct vsim *sim);
+void vsim_events_update(struct vsim *sim);
 /* Leaves out of the totals what was counted until now. */
 void vsim_events_forget(struct vsim *sim);
 

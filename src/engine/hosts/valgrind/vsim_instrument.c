@@ -181,7 +181,9 @@ static IRExpr *op(struct builder *b, IROp operation, IRExpr *left, IRExpr *right
 
 static IRExpr *shift(struct builder *b, IROp operation, IRExpr *value, unsigned bits)
 {
-	return bits ? op(b, operation, value, IRExpr_Const(IRConst_U8((UChar)bits))) : value;
+	if (bits)
+		return op(b, operation, value, IRExpr_Const(IRConst_U8((UChar)bits)));
+	return value;
 }
 
 static IRExpr *load(struct builder *b, IRExpr *address)
@@ -272,14 +274,17 @@ static void add_counts(struct builder *b)
 	IRExpr *left = NULL;
 	for (unsigned i = 0; i < b->step_count; i++)
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
-			sums[kind] += cpu->wanted >> kind & 1 ? b->steps[i].counts[kind] : 0;
+			if (cpu->wanted >> kind & 1)
+				sums[kind] += b->steps[i].counts[kind];
 	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 		if (!(cpu->alarmed >> kind & 1) || !sums[kind])
 			continue;
 		Int offset = SHADOW(left) + (Int)(kind * sizeof(int64_t));
 		IRExpr *rest = op(b, Iop_Sub64, get(b, offset), constant(sums[kind]));
 		put(b, offset, rest);
-		left = left ? op(b, Iop_Or64, left, rest) : rest;
+		if (left)
+			rest = op(b, Iop_Or64, left, rest);
+		left = rest;
 		sums[kind] = 0;
 	}
 	add_packed(b, 0, sums[VSIM_INSTRUCTIONS], sums[VSIM_BRANCHES]);
@@ -309,7 +314,9 @@ static void add_instruction_if(struct builder *b, IRExpr *condition)
 
 static void differs(struct builder *b, IRExpr *difference)
 {
-	b->difference = b->difference ? op(b, Iop_Or64, b->difference, difference) : difference;
+	if (b->difference)
+		difference = op(b, Iop_Or64, b->difference, difference);
+	b->difference = difference;
 }
 
 /* Ends the run's questions: emits one call of the model for the whole run, taken if any comparison
@@ -322,8 +329,6 @@ static void ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
 					sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
 	*batch = (struct vsim_batch){
 		.sim = b->sim,
-		.branch = flow == VSIM_FLOW_CONDITIONAL ? vsim_model_branch(b->cpu->model, b->ip)
-							: 0,
 		.start = b->start,
 		.line_address = b->line_address,
 		.branch_offset = (uint16_t)(b->ip - b->start),
@@ -332,6 +337,8 @@ static void ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
 		.count = (uint8_t)b->access_count,
 		.count_lines = (b->cpu->sampled & line_kinds) != 0,
 	};
+	if (flow == VSIM_FLOW_CONDITIONAL)
+		batch->branch = vsim_model_branch(b->cpu->model, b->ip);
 	VG_(memcpy)(batch->accesses, b->accesses, b->access_count * sizeof(b->accesses[0]));
 	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpNE64, b->difference, constant(0)));
 	call(b, 3, "vsim_run_batch", &vsim_run_batch,
@@ -362,8 +369,9 @@ static void compare_line(struct builder *b, const struct data *data, uint32_t si
 	IRExpr *index = op(b, Iop_And64, shift(b, Iop_Shr64, data->address, recent->line_shift - 3),
 			   constant(recent->mask << 3));
 	IRExpr *used = load(b, op(b, Iop_Add64, index, address_of(recent->recent)));
-	IRExpr *last = size == 1 ? data->address
-				 : op(b, Iop_Add64, data->address, constant(size - 1));
+	IRExpr *last = data->address;
+	if (size != 1)
+		last = op(b, Iop_Add64, data->address, constant(size - 1));
 	IRExpr *difference = op(b, Iop_Xor64, used, shift(b, Iop_Shr64, last, recent->line_shift));
 	if (data->guard)
 		difference = assign(b, Ity_I64, IRExpr_ITE(data->guard, difference, constant(0)));
@@ -384,8 +392,10 @@ static const struct compared *compared_before(const struct builder *b, const str
 
 static void ask_access(struct builder *b, const struct data *data)
 {
-	uint32_t size = data->size > 4096 ? 4096 : (uint32_t)data->size;
-	if (data->size < 1)
+	uint32_t size = (uint32_t)data->size;
+	if (data->size > 4096)
+		size = 4096;
+	else if (data->size < 1)
 		size = 1;
 	if (b->access_count == ACCESSES_MAX || b->slot_count == VSIM_SLOTS)
 		ask(b, VSIM_FLOW_ON, NULL);
@@ -518,11 +528,13 @@ static void swap(struct builder *b, each_access *each, const IRCAS *cas)
 
 static void dirty_accesses(struct builder *b, each_access *each, const IRDirty *dirty)
 {
-	bool always = dirty->guard->tag == Iex_Const;
+	IRExpr *guard = dirty->guard;
+	if (guard->tag == Iex_Const) /* always true */
+		guard = NULL;
 	if (dirty->mFx == Ifx_Read || dirty->mFx == Ifx_Modify)
-		guarded(b, each, dirty->mAddr, always ? NULL : dirty->guard, dirty->mSize, false);
+		guarded(b, each, dirty->mAddr, guard, dirty->mSize, false);
 	if (dirty->mFx == Ifx_Write || dirty->mFx == Ifx_Modify)
-		guarded(b, each, dirty->mAddr, always ? NULL : dirty->guard, dirty->mSize, true);
+		guarded(b, each, dirty->mAddr, guard, dirty->mSize, true);
 }
 
 static void accesses_of(struct builder *b, const IRStmt *statement, each_access *each)
@@ -646,7 +658,9 @@ static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 	b->mark = VSIM_MARK_NONE;
 	b->step_count = b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
 	b->difference = NULL;
-	b->start = b->in->stmts[at]->tag == Ist_IMark ? b->in->stmts[at]->Ist.IMark.addr : *ip;
+	b->start = *ip;
+	if (b->in->stmts[at]->tag == Ist_IMark)
+		b->start = b->in->stmts[at]->Ist.IMark.addr;
 	b->ip = *ip;
 	if (b->in->stmts[at]->tag != Ist_IMark)
 		add_step(b);
@@ -747,9 +761,10 @@ static struct known *known_temporaries(const IRSB *in)
 			continue;
 		uint64_t value = right->Iex.Const.con->Ico.U64;
 		const struct known *base = &known[left->Iex.RdTmp.tmp];
+		if (sum->Iex.Binop.op == Iop_Sub64)
+			value = -value;
 		known[statement->Ist.WrTmp.tmp] = (struct known){
-			base->base, (int64_t)((uint64_t)base->offset +
-					      (sum->Iex.Binop.op == Iop_Add64 ? value : -value))
+			base->base, (int64_t)((uint64_t)base->offset + value)
 		};
 	}
 	return known;
@@ -775,7 +790,9 @@ static void release_pieces(struct block *block)
 const struct vsim_run *vsim_instrument_first_run(Addr address)
 {
 	const struct block *block = VG_(HT_lookup)(blocks(), address);
-	return block ? block->first_run : NULL;
+	if (block)
+		return block->first_run;
+	return NULL;
 }
 
 void vsim_instrument_discard(Addr address, VexGuestExtents extents)

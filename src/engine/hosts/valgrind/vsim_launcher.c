@@ -18,9 +18,10 @@
 static const char *earlier_program(const char *plan_path)
 {
 	int fd = open(plan_path, O_RDWR | O_CLOEXEC);
-	struct vsim_plan *plan = fd < 0 ? MAP_FAILED
-					: mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE,
-					       MAP_SHARED, fd, 0);
+	if (fd < 0)
+		return NULL;
+	struct vsim_plan *plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				      0);
 	if (plan == MAP_FAILED || lseek(fd, 0, SEEK_END) < (off_t)sizeof(*plan))
 		return NULL;
 	for (unsigned i = 0; i < VSIM_SELVES; i++) {

@@ -305,7 +305,7 @@ static void exec_begins(struct vsim *sim, ThreadId tid, UInt number, const UWord
 	} else if (path && is_self(path)) {
 		leave_word(sim->plan);
 	}
-	vsim_events_tell(sim);
+	vsim_events_update(sim);
 	vsim_news(sim);
 }
 
@@ -341,7 +341,9 @@ static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int
 	identity.tid = tid;
 	struct tally_engine_task *task = new_task(sim, &identity);
 	vsim_host_make_room(sim);
-	int error = task ? tally_engine_task_fork(from, task, true) : -VKI_ENOMEM;
+	int error = -VKI_ENOMEM;
+	if (task)
+		error = tally_engine_task_fork(from, task, true);
 	tl_assert2(!error, "tally: the simulated PMU can't follow a thread: error %d\n", -error);
 	thread_of(child)->task = task;
 	sim->host->thread_count++;
@@ -360,7 +362,7 @@ static void thread_ends(ThreadId tid)
 	vsim_host_make_room(sim);
 	vsim_host_switch(sim, task);
 	tally_engine_task_exit(task);
-	vsim_events_tell(sim);
+	vsim_events_update(sim);
 	vsim_host_switch(sim, NULL);
 	tally_engine_task_free(task);
 	*thread_of(tid) = (struct vsim_thread){ .left = True };
@@ -388,7 +390,7 @@ static void turn_begins(ThreadId tid, ULong blocks)
 	if (now >= host->tick_at) {
 		host->tick_at = (now / VSIM_TICK_NS + 1) * VSIM_TICK_NS;
 		tally_engine_tick(sim->engine, NULL);
-		vsim_events_tell(sim);
+		vsim_events_update(sim);
 	}
 	vsim_resume(&sim->cpu);
 }
@@ -411,7 +413,7 @@ static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
 	if (number == __NR_execve || number == __NR_execveat)
 		exec_begins(sim, tid, number, arguments);
 	else if (vsim_host_now(sim) >= sim->host->totals_at)
-		vsim_events_tell(sim);
+		vsim_events_update(sim);
 	vsim_turns_call(sim, tid, number, arguments);
 }
 
@@ -464,6 +466,6 @@ void vsim_life_finish(struct vsim *sim)
 {
 	if (!sim->engine)
 		return;
-	vsim_events_tell(sim);
+	vsim_events_update(sim);
 	vsim_ring_finish(sim);
 }

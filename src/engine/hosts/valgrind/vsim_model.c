@@ -108,14 +108,17 @@ static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, s
 				return 0;
 			}
 	uint32_t victim = first + tlb->next[set];
-	tlb->next[set] = (uint8_t)(tlb->next[set] + 1u < tlb->way_count ? tlb->next[set] + 1u : 0);
+	tlb->next[set]++;
+	if (tlb->next[set] >= tlb->way_count)
+		tlb->next[set] = 0;
 	forget_page(model, side, victim);
 	tlb->pages[victim] = page;
 	tlb->groups[victim] = 0;
 	tlb->sharing[entry]++;
 	tlb->quick[entry] = page << SLOT_BITS | victim;
-	return side->tlb_miss |
-	       (model->stlb.way_count && vsim_cache_use(&model->stlb, page) ? 0 : side->walk);
+	if (model->stlb.way_count && vsim_cache_use(&model->stlb, page))
+		return side->tlb_miss;
+	return side->tlb_miss | side->walk;
 }
 
 /* --- Caches --------------------------------------------------------------- */
@@ -221,7 +224,9 @@ unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
 	uint64_t context = vsim_long_context(ip, outcomes >> 1, predictor->opinion_bits);
 	struct vsim_tagged *tagged = &predictor->by_long_history[context >> VSIM_TAG_BITS];
 	bool known = tagged->tag == (uint8_t)context;
-	uint8_t believed = known ? tagged->counter : *by_branch;
+	uint8_t believed = *by_branch;
+	if (known)
+		believed = tagged->counter;
 	if (vsim_counter_sure(counter))
 		believed = counter;
 	bool wrong = (believed >= 2) != taken;
@@ -233,7 +238,9 @@ unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
 	vsim_counter_learn(&counter, taken);
 	pair[0] = counter;
 	pair[1] = (uint8_t)(3 - counter);
-	return wrong ? KIND(VSIM_CONDITIONAL_MISSES) : 0;
+	if (wrong)
+		return KIND(VSIM_CONDITIONAL_MISSES);
+	return 0;
 }
 
 unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool taken)
@@ -262,10 +269,15 @@ unsigned vsim_model_indirect(struct vsim_model *model, uint64_t ip, uint64_t tar
 	bool wrong = (*sure != VSIM_NONE ? *sure : *learnt) != target;
 	*learnt = target;
 	predictor->path = predictor->path << 4 ^ vsim_hash(target, 4);
-	slot->repeats = slot->last == target ? slot->repeats + 1 : 0;
+	if (slot->last == target)
+		slot->repeats++;
+	else
+		slot->repeats = 0;
 	slot->last = target;
 	*sure = slot->repeats >= VSIM_TARGET_REPEATS ? target : VSIM_NONE;
-	return wrong ? KIND(VSIM_INDIRECT_MISSES) : 0;
+	if (wrong)
+		return KIND(VSIM_INDIRECT_MISSES);
+	return 0;
 }
 
 void vsim_model_call(struct vsim_model *model, uint64_t return_address)
@@ -279,7 +291,9 @@ unsigned vsim_model_return(struct vsim_model *model, uint64_t target)
 {
 	struct vsim_returns *returns = &model->predictor.returns;
 	returns->top = (returns->top - 1) & returns->mask;
-	return returns->entry[returns->top] == target ? 0 : KIND(VSIM_RETURN_MISSES);
+	if (returns->entry[returns->top] == target)
+		return 0;
+	return KIND(VSIM_RETURN_MISSES);
 }
 
 /* --- Its life ------------------------------------------------------------- */
@@ -293,7 +307,9 @@ struct layout {
 
 static void *part(struct layout *layout, size_t bytes)
 {
-	void *at = layout->memory ? layout->memory + layout->used : NULL;
+	void *at = NULL;
+	if (layout->memory)
+		at = layout->memory + layout->used;
 	layout->used += (bytes + 63) & ~(size_t)63;
 	return at;
 }

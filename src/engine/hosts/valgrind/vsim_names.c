@@ -94,14 +94,18 @@ enum vsim_quality vsim_config_quality(uint64_t config)
 {
 	if (config & BIT(EST_CYCLES))
 		return VSIM_ESTIMATE;
-	return config >> VSIM_STATIC_KINDS ? VSIM_MODEL : VSIM_EXACT;
+	if (config >> VSIM_STATIC_KINDS)
+		return VSIM_MODEL;
+	return VSIM_EXACT;
 }
 
 const char *vsim_quality_name(enum vsim_quality quality)
 {
 	if (quality == VSIM_EXACT)
 		return "exact";
-	return quality == VSIM_MODEL ? "model" : "estimate";
+	if (quality == VSIM_MODEL)
+		return "model";
+	return "estimate";
 }
 
 static const uint64_t hardware[TALLY_HW_MAX] = { /* 0: not simulated */

@@ -116,13 +116,17 @@ static int config_of(const struct tally_attr *attr, uint64_t *config)
 	*config = attr->config;
 	if (attr->type != VSIM_PMU_TYPE)
 		return -VKI_ENOENT;
-	return vsim_config_is_valid(attr->config) ? 0 : -VKI_EINVAL;
+	if (!vsim_config_is_valid(attr->config))
+		return -VKI_EINVAL;
+	return 0;
 }
 
 uint64_t vsim_pmu_kinds(const struct tally_attr *attr)
 {
 	uint64_t config;
-	return config_of(attr, &config) ? 0 : config;
+	if (config_of(attr, &config))
+		return 0;
+	return config;
 }
 
 /* True if the group, including this event, fits on the PMU's counters. */
@@ -143,13 +147,15 @@ static int vsim_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event 
 		return error;
 	if (event->attr->flags & TALLY_ATTR_EXCLUDE_USER)
 		return -VKI_EINVAL; /* the PMU counts nothing but user mode */
-	unsigned counters = event->attr->type == VSIM_PMU_TYPE
-				    ? event->attr->config1 & VSIM_COUNTERS_MASK
-				    : 0;
+	unsigned counters = 0;
+	if (event->attr->type == VSIM_PMU_TYPE)
+		counters = event->attr->config1 & VSIM_COUNTERS_MASK;
 	if (counters && counters < own->counters)
 		own->counters = counters;
 	event->index = -1;
-	return group_fits(own, event) ? 0 : -VKI_EINVAL;
+	if (!group_fits(own, event))
+		return -VKI_EINVAL;
+	return 0;
 }
 
 static const struct tally_engine_pmu_ops ops = {
@@ -197,9 +203,17 @@ static void overflow(struct vsim *sim, struct tally_pmu_event *event,
 		vsim_stop(event, 0);
 }
 
+/* Returns NULL before the PMU is registered. */
+static struct vsim_pmu *registered_pmu(const struct vsim *sim)
+{
+	if (!sim->pmu)
+		return NULL;
+	return sim->pmu->driver;
+}
+
 void vsim_pmu_hit(struct vsim *sim, const struct vsim_place *place)
 {
-	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	struct vsim_pmu *own = registered_pmu(sim);
 	for (unsigned i = 0; own && i < own->count; i++) {
 		struct tally_pmu_event *event = own->on[i];
 		if (!event->sample_period || !counts(sim, event))
@@ -226,9 +240,9 @@ static void arm_event(struct vsim_cpu *cpu, const struct tally_pmu_event *event)
 	if (event->config == 1ull << VSIM_EST_CYCLES) {
 		/* Takes account of the hundredths already counted of the next cycle.  A period
 		 * longer than a century is not kept exactly. */
-		int64_t hundredths = may < INT64_MAX / 200
-					     ? may * 100 + 99 - (int64_t)(cpu->hundredths % 100)
-					     : INT64_MAX / 2;
+		int64_t hundredths = INT64_MAX / 2;
+		if (may < INT64_MAX / 200)
+			hundredths = may * 100 + 99 - (int64_t)(cpu->hundredths % 100);
 		share(cpu, VSIM_INSTRUCTIONS,
 		      hundredths / 2 / (cpu->weight[0] ? cpu->weight[0] : 1));
 		share(cpu, VSIM_EST_CYCLES, hundredths / 2);
@@ -241,7 +255,7 @@ static void arm_event(struct vsim_cpu *cpu, const struct tally_pmu_event *event)
 
 void vsim_pmu_arm(struct vsim *sim)
 {
-	const struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	const struct vsim_pmu *own = registered_pmu(sim);
 	if (!sim->cpu.sampled)
 		return;
 	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
@@ -253,7 +267,7 @@ void vsim_pmu_arm(struct vsim *sim)
 
 void vsim_pmu_counting(struct vsim *sim, bool counting)
 {
-	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
+	struct vsim_pmu *own = registered_pmu(sim);
 	for (unsigned i = 0; own && i < own->count; i++)
 		if (!(own->on[i]->state & TALLY_HES_STOPPED))
 			/* The end of a region counts what is pending, its beginning skips it. */

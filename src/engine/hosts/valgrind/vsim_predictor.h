@@ -86,8 +86,10 @@ static inline uint64_t vsim_long_context(uint64_t ip, uint64_t history, uint32_t
 
 static inline void vsim_counter_learn(uint8_t *counter, bool taken)
 {
-	if (taken ? *counter < 3 : *counter > 0)
-		*counter = (uint8_t)(taken ? *counter + 1 : *counter - 1);
+	if (taken && *counter < 3)
+		++*counter;
+	else if (!taken && *counter > 0)
+		--*counter;
 }
 
 static inline bool vsim_counter_sure(uint8_t counter)

@@ -192,5 +192,7 @@ const struct vsim_geometry *vsim_geometry_preset(const char *name)
 
 const char *vsim_geometry_preset_name(size_t index)
 {
-	return index < sizeof(presets) / sizeof(presets[0]) ? presets[index].name : NULL;
+	if (index < sizeof(presets) / sizeof(presets[0]))
+		return presets[index].name;
+	return NULL;
 }

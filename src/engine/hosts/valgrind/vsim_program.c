@@ -38,8 +38,10 @@ static struct bytes take(struct bytes *rest, uint64_t size)
 {
 	struct bytes taken = part(*rest, 0, size);
 	uint64_t step = size + (-size & 7);
-	*rest = taken.at && step < rest->size ? part(*rest, step, rest->size - step)
-					      : (struct bytes){ 0 };
+	if (taken.at && step < rest->size)
+		*rest = part(*rest, step, rest->size - step);
+	else
+		*rest = (struct bytes){ 0 };
 	return taken;
 }
 
@@ -102,5 +104,7 @@ enum vsim_program vsim_program_look(const uint8_t *head, size_t size)
 		return VSIM_PROGRAM_OTHER_MACHINE;
 	if (size < sizeof(Elf64_Ehdr))
 		return VSIM_PROGRAM_X86_64;
-	return needs_v4((struct bytes){ head, size }) ? VSIM_PROGRAM_AVX512 : VSIM_PROGRAM_X86_64;
+	if (needs_v4((struct bytes){ head, size }))
+		return VSIM_PROGRAM_AVX512;
+	return VSIM_PROGRAM_X86_64;
 }

@@ -173,12 +173,16 @@ enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned l
 	if (length == sizeof(mark) + 1 && !VG_(memcmp)(bytes, mark, sizeof(mark))) {
 		if (bytes[6] == 'B')
 			return VSIM_MARK_BEGIN;
-		return bytes[6] == 'E' ? VSIM_MARK_END : VSIM_MARK_NONE;
+		if (bytes[6] == 'E')
+			return VSIM_MARK_END;
+		return VSIM_MARK_NONE;
 	}
 	uint32_t functions = begins_block ? functions_at(sim->plan, address) : 0;
 	/* code is translated just before it runs for the first time */
 	note_began(sim->plan, functions);
-	return functions ? VSIM_MARK_ENTER : VSIM_MARK_NONE;
+	if (functions)
+		return VSIM_MARK_ENTER;
+	return VSIM_MARK_NONE;
 }
 
 bool vsim_region_sees_returns(const struct vsim *sim)

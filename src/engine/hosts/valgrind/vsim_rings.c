@@ -60,9 +60,9 @@ static int check_plan(const struct vsim_plan *plan, uint64_t file_size)
 	if (!is_power_of_two(plan->ring_pages) || plan->ring_pages > 1u << 20 ||
 	    plan->rings_offset % VSIM_PAGE)
 		return -VKI_EINVAL;
-	return plan->rings_offset < sizeof(*plan) || vsim_ring_offset(plan, VSIM_RINGS) > plan->size
-		       ? -VKI_EINVAL
-		       : 0;
+	if (plan->rings_offset < sizeof(*plan) || vsim_ring_offset(plan, VSIM_RINGS) > plan->size)
+		return -VKI_EINVAL;
+	return 0;
 }
 
 int vsim_plan_open(struct vsim *sim, const char *path)
@@ -146,11 +146,15 @@ static uint64_t largest_record(const struct vsim_plan *plan)
 			size += attr->sample_stack_user;
 		if (attr->sample_type & TALLY_SAMPLE_READ)
 			size += 24ull * VSIM_EVENTS;
-		most = size > most ? size : most;
+		if (size > most)
+			most = size;
 	}
 	uint64_t ring = (uint64_t)plan->ring_pages * VSIM_PAGE;
-	most = most > RECORD_MAX ? RECORD_MAX : most;
-	return most < ring ? most : ring - 8; /* a ring is never filled completely */
+	if (most > RECORD_MAX)
+		most = RECORD_MAX;
+	if (most < ring)
+		return most;
+	return ring - 8; /* a ring is never filled completely */
 }
 
 static void forget_ring(struct vsim *sim)

@@ -145,15 +145,15 @@ static void replay(struct vsim *sim, const struct vsim_run *run)
 	for (unsigned i = 0; i < run->count; i++)
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 			cpu->totals[kind] -= run->steps[i].counts[kind];
-			cpu->left[kind] += cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind]
-								    : 0;
+			if (cpu->alarmed >> kind & 1)
+				cpu->left[kind] += run->steps[i].counts[kind];
 		}
 	for (unsigned i = 0; i < run->count; i++) {
 		bool alarm = false;
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 			cpu->totals[kind] += run->steps[i].counts[kind];
-			cpu->left[kind] -= cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind]
-								    : 0;
+			if (cpu->alarmed >> kind & 1)
+				cpu->left[kind] -= run->steps[i].counts[kind];
 			alarm |= cpu->left[kind] < 0;
 		}
 		if (!alarm)
@@ -238,15 +238,16 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 	case VSIM_FLOW_CONDITIONAL: { /* the history has been updated already */
 		uint64_t index = (cpu->conditional->history & cpu->conditional->history_mask) ^
 				 batch->branch;
-		return cpu->conditional->counters[index]
-			       ? vsim_model_unsure(cpu->model, ip, outcome != 0)
-			       : 0;
+		if (cpu->conditional->counters[index])
+			return vsim_model_unsure(cpu->model, ip, outcome != 0);
+		return 0;
 	}
 	case VSIM_FLOW_INDIRECT_JUMP: case VSIM_FLOW_INDIRECT_CALL:
 		return vsim_model_indirect(cpu->model, ip, outcome);
 	case VSIM_FLOW_RETURN: /* the entry was popped already */
-		return cpu->returns->entry[cpu->returns->top] == outcome ? 0
-									 : 1u << VSIM_RETURN_MISSES;
+		if (cpu->returns->entry[cpu->returns->top] == outcome)
+			return 0;
+		return 1u << VSIM_RETURN_MISSES;
 	}
 	return 0;
 }
@@ -261,8 +262,9 @@ static inline bool passes(const struct vsim_recent *recent, uint64_t first, uint
 
 static inline void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
 {
-	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS
-						    : 0;
+	unsigned counted = 0;
+	if (batch->count_lines)
+		counted = 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS;
 	const struct vsim_recent *recent = &sim->cpu.code_recent;
 	for (unsigned i = 0; i < batch->lines; i++) {
 		uint64_t address = batch->line_address + ((uint64_t)i << recent->line_shift);

@@ -12,21 +12,25 @@ enum { PRIVATE = 2, READ = 1, WRITE = 2, EXECUTE = 4 };
 
 static bool anyone_wants(const struct vsim *sim, bool executable)
 {
-	const uint64_t code = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2;
-	for (unsigned i = 0; i < sim->plan->event_count; i++) {
-		uint64_t flags = sim->plan->events[i].attr.flags;
-		if (flags & (executable ? code | TALLY_ATTR_MMAP_DATA : TALLY_ATTR_MMAP_DATA))
+	uint64_t wanted = TALLY_ATTR_MMAP_DATA;
+	if (executable)
+		wanted |= TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2;
+	for (unsigned i = 0; i < sim->plan->event_count; i++)
+		if (sim->plan->events[i].attr.flags & wanted)
 			return true;
-	}
 	return false;
 }
 
 static const char *name_of(const NSegment *segment)
 {
-	const char *path = segment->kind == SkFileC ? VG_(am_get_filename)(segment) : NULL;
-	if (path)
-		return path;
-	return segment->isCH ? "[heap]" : "//anon";
+	if (segment->kind == SkFileC) {
+		const char *path = VG_(am_get_filename)(segment);
+		if (path)
+			return path;
+	}
+	if (segment->isCH)
+		return "[heap]";
+	return "//anon";
 }
 
 /* Sets the device from st_dev, as the kernel packs it for 64-bit user code. */
@@ -48,24 +52,30 @@ static void note_entry(struct vsim_host *host, const NSegment *segment)
 	uint64_t entry;
 	VG_(memcpy)(&entry, &image[24], sizeof(entry));
 	bool fixed = image[16] == 2; /* ET_EXEC */
-	host->entries[host->entry_count++] = entry + (fixed ? 0 : segment->start);
+	if (!fixed)
+		entry += segment->start;
+	host->entries[host->entry_count++] = entry;
 }
 
 static void record(struct vsim *sim, const NSegment *segment, Addr from, Addr to)
 {
-	bool is_file = segment->kind == SkFileC;
 	struct tally_engine_mapping mapping = {
 		.address = from,
 		.length = to - from,
-		.inode = is_file ? segment->ino : 0,
-		.file_offset = is_file ? (uint64_t)segment->offset + (from - segment->start) : 0,
-		.protection = (segment->hasR ? READ : 0) | (segment->hasW ? WRITE : 0) |
-			      (segment->hasX ? EXECUTE : 0),
 		.flags = PRIVATE,
 		.path = name_of(segment),
 	};
-	if (is_file)
+	if (segment->hasR)
+		mapping.protection |= READ;
+	if (segment->hasW)
+		mapping.protection |= WRITE;
+	if (segment->hasX)
+		mapping.protection |= EXECUTE;
+	if (segment->kind == SkFileC) {
+		mapping.inode = segment->ino;
+		mapping.file_offset = (uint64_t)segment->offset + (from - segment->start);
 		set_device(&mapping, segment->dev);
+	}
 	vsim_host_make_room(sim);
 	tally_engine_mmap_record(sim->host->current, &mapping);
 }

@@ -250,7 +250,9 @@ static void after_futex(struct vsim *sim, ThreadId tid, UWord result)
 static unsigned sleepers(UWord address, UWord flags)
 {
 	SysRes result = futex(address, REQUEUE | flags, 0, EVERYBODY, address, 0);
-	return sr_isError(result) ? EVERYBODY : (unsigned)sr_Res(result);
+	if (sr_isError(result))
+		return EVERYBODY;
+	return (unsigned)sr_Res(result);
 }
 
 /* Waits until the waker is back and all threads known to wait are asleep.  A thread that was woken,
@@ -259,8 +261,9 @@ static unsigned sleepers(UWord address, UWord flags)
 void vsim_turns_await_futex(struct vsim *sim)
 {
 	UWord address = sim->host->sleeps_on;
-	const struct vsim_thread *waker = sim->host->waker ? &sim->host->threads[sim->host->waker]
-							   : NULL;
+	const struct vsim_thread *waker = NULL;
+	if (sim->host->waker)
+		waker = &sim->host->threads[sim->host->waker];
 	sim->host->sleeps_on = sim->host->waker = 0;
 	for (uint64_t waited = 0; waited < WAIT_NS; pause_for(&waited))
 		if ((!waker || __atomic_load_n(&waker->came, __ATOMIC_SEQ_CST)) &&
