@@ -5,6 +5,7 @@
 #include "abi/abi.h"
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/reader.h"
 #include "base/error.h"
 #include "tally/perf_event.h"
 
@@ -270,20 +271,32 @@ void tally_perfdata_writer_free(struct tally_perfdata_writer *writer);
  * failed when the record is too short for the set or the set's type is unknown. */
 void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out);
 
-/* Builds the contents of feature sections. perf's tools/perf/util/header.c defines the format.
+/* Builds and reads the contents of feature sections.  perf's tools/perf/util/header.c defines the
+ * format.
  *
- * Each function appends to a buffer, which the caller then passes to
+ * Each function that builds appends to a buffer, which the caller then passes to
  * tally_perfdata_write_feature().  Failure sticks in the buffer (`failed`).
+ *
+ * Functions _read_… take a reader of the section and move it past what they read.  They return true
+ * if all of it was there; otherwise the values must not be used.  Where the section is cut short or
+ * a string is not terminated, the reader has failed.  Strings stay in the section's bytes, which
+ * live as long as the recording.
  */
+
+/* Returns a reader of a section; it has nothing to read if the recording lacks the feature. */
+struct tally_reader tally_feature_reader(const struct tally_perfdata *data, unsigned feature);
 
 /* HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID, and the strings within other features. */
 void tally_feature_string(struct tally_buffer *out, const char *text);
+const char *tally_feature_read_string(struct tally_reader *reader); /* NULL: it has failed */
 
-/* CMDLINE: a count and the strings. */
+/* CMDLINE: a count (a u32) and the strings. */
 void tally_feature_string_list(struct tally_buffer *out, const char *const *texts, size_t count);
 
 /* NRCPUS */
 void tally_feature_nrcpus(struct tally_buffer *out, uint32_t available, uint32_t online);
+/* Where only the first number is there, stores it and 0, and returns false. */
+bool tally_feature_read_nrcpus(struct tally_reader *reader, uint32_t *available, uint32_t *online);
 
 /* TOTAL_MEM (KiB), CLOCKID (resolution, ns) */
 void tally_feature_u64(struct tally_buffer *out, uint64_t value);
@@ -298,26 +311,37 @@ void tally_feature_build_id(struct tally_buffer *out,
 
 /* SAMPLE_TIME: times of the first and the last sample. */
 void tally_feature_sample_time(struct tally_buffer *out, uint64_t first_ns, uint64_t last_ns);
+bool tally_feature_read_sample_time(struct tally_reader *reader, uint64_t *first_ns,
+				    uint64_t *last_ns);
 
 /* CLOCK_DATA: the same moment on the wall clock and on `clockid`. */
 void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns,
 			      uint64_t clock_ns);
+struct tally_feature_clock {
+	uint32_t id;
+	uint64_t wall_ns, clock_ns;
+};
+/* Also returns false if the section has another version. */
+bool tally_feature_read_clock_data(struct tally_reader *reader, struct tally_feature_clock *clock);
 
-/* PMU_MAPPINGS */
+/* PMU_MAPPINGS: a count (a u32) and the PMUs. */
 struct tally_feature_pmu {
 	uint32_t type;
 	const char *name;
 };
 void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus,
 				size_t count);
+bool tally_feature_read_pmu(struct tally_reader *reader, struct tally_feature_pmu *pmu);
 
-/* GROUP_DESC: groups with more than one member.  `leader_index` counts in the list of events. */
+/* GROUP_DESC: a count (a u32) and the groups with more than one member.  `leader_index` counts in
+ * the list of events. */
 struct tally_feature_group {
 	const char *name;
 	uint32_t leader_index, member_count; /* the leader is a member */
 };
 void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups,
 			      size_t count);
+bool tally_feature_read_group(struct tally_reader *reader, struct tally_feature_group *group);
 
 /* CPU_TOPOLOGY: lists as in sysfs ("0-3"), one per distinct set; `cpus` has an entry for every
  * available CPU, by CPU number. */
@@ -336,18 +360,60 @@ struct tally_feature_topology {
 void tally_feature_cpu_topology(struct tally_buffer *out,
 				const struct tally_feature_topology *topology);
 
-/* CACHE, NUMA_TOPOLOGY, MEM_TOPOLOGY: a head, then `count` entries. */
+/* Where the parts of a CPU_TOPOLOGY section begin.  Lists are counts (u32) and strings. */
+struct tally_feature_topology_parts {
+	struct tally_reader packages, threads, dies; /* lists */
+	struct tally_reader cpus, cpu_dies;
+	bool has_cpus; /* the section has the core and package of each CPU */
+	bool has_dies; /* … and the lists of dies and each CPU's die, as newer files do */
+};
+/* `cpu_count`: available CPUs (NRCPUS).  The reader doesn't move. */
+void tally_feature_read_cpu_topology(struct tally_reader *reader, uint32_t cpu_count,
+				     struct tally_feature_topology_parts *parts);
+/* Reads the next CPU, of those that `has_cpus` announces. */
+void tally_feature_read_cpu(struct tally_feature_topology_parts *parts,
+			    struct tally_feature_cpu *cpu);
+
+/* CACHE, NUMA_TOPOLOGY, MEM_TOPOLOGY: a head, then `count` entries.  Readers of heads also return
+ * false if the section has another version. */
 void tally_feature_cache_head(struct tally_buffer *out, uint32_t count);
+bool tally_feature_read_cache_head(struct tally_reader *reader, uint32_t *count);
 /* `words`: level, bytes per line, sets, ways; `size` as in sysfs ("32K"). */
 void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type,
 			 const char *size, const char *cpus);
+struct tally_feature_cache_text {
+	uint32_t level;
+	const char *type, *size, *cpus;
+};
+bool tally_feature_read_cache(struct tally_reader *reader, struct tally_feature_cache_text *cache);
 void tally_feature_numa_head(struct tally_buffer *out, uint32_t count);
 void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib,
 			uint64_t free_kib, const char *cpus);
+struct tally_feature_numa_node {
+	uint32_t number;
+	uint64_t total_kib, free_kib;
+	const char *cpus;
+};
+bool tally_feature_read_numa(struct tally_reader *reader, struct tally_feature_numa_node *node);
 void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, uint64_t count);
+bool tally_feature_read_memory_head(struct tally_reader *reader, uint64_t *block_bytes,
+				    uint64_t *count);
 /* `blocks`: bitmap of `bits` bits; a set bit is a memory block of this node. */
 void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks,
 			  size_t bits);
+struct tally_feature_memory_node {
+	uint64_t number, bits;
+	struct tally_reader words; /* the bitmap: (bits + 63) / 64 u64 */
+};
+bool tally_feature_read_memory(struct tally_reader *reader, struct tally_feature_memory_node *node);
+
+/* BPF_BTF, which only perf writes: a count (a u32) and the types of BPF programs. */
+struct tally_feature_bpf_types {
+	uint32_t id, size;
+	const uint8_t *bytes;
+};
+bool tally_feature_read_bpf_types(struct tally_reader *reader,
+				  struct tally_feature_bpf_types *types);
 
 /* COMPRESSED: the writer itself writes it. */
 void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio,

@@ -418,16 +418,12 @@ const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsig
 
 bool tally_perfdata_has_pmu(const struct tally_perfdata *data, const char *name, uint32_t type)
 {
-	struct tally_feature_bytes bytes = tally_perfdata_feature(data,
-								  TALLY_FEATURE_PMU_MAPPINGS);
-	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes, bytes.bytes ? bytes.size : 0, false);
-	for (uint32_t left = tally_reader_u32(&reader); left-- && !reader.failed;) {
-		uint32_t its = tally_reader_u32(&reader), room = tally_reader_u32(&reader);
-		const char *text = tally_reader_padded_string(&reader, room);
-		if (text && !strcmp(text, name) && (type == UINT32_MAX || type == its))
+	struct tally_reader reader = tally_feature_reader(data, TALLY_FEATURE_PMU_MAPPINGS);
+	struct tally_feature_pmu pmu;
+	for (uint32_t left = tally_reader_u32(&reader);
+	     left && tally_feature_read_pmu(&reader, &pmu); left--)
+		if (!strcmp(pmu.name, name) && (type == UINT32_MAX || type == pmu.type))
 			return true;
-	}
 	return false;
 }
 

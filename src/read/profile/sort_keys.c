@@ -2,7 +2,6 @@
  * data that keys need, then the table, which sample_fields.h fills. */
 #include "profile/profile.h"
 
-#include "base/reader.h"
 
 #include "tally/perf_event.h"
 
@@ -73,37 +72,25 @@ static void time_text(uint64_t time, struct tally_buffer *out)
 	tally_buffer_printf(out, "%" PRIu64 ".%06" PRIu64, time / second, time % second / 1000);
 }
 
-static void pass_strings(struct tally_reader *bytes)
-{
-	for (uint32_t left = tally_reader_u32(bytes); left && !bytes->failed; left--)
-		tally_reader_skip(bytes, tally_reader_u32(bytes));
-}
-
-/* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that
- * NRCPUS counts. */
 static int read_packages(struct tally_fact_reader *reader)
 {
 	const struct tally_perfdata *data = reader->recording->data;
-	struct tally_feature_bytes cpus = tally_perfdata_feature(data, TALLY_FEATURE_NRCPUS);
-	struct tally_feature_bytes topology = tally_perfdata_feature(data,
-								     TALLY_FEATURE_CPU_TOPOLOGY);
-	struct tally_reader bytes;
+	struct tally_reader cpus = tally_feature_reader(data, TALLY_FEATURE_NRCPUS);
+	struct tally_reader topology = tally_feature_reader(data, TALLY_FEATURE_CPU_TOPOLOGY);
+	struct tally_feature_topology_parts parts;
+	uint32_t count, online;
 	reader->packages_read = true;
-	if (!cpus.bytes || !topology.bytes)
+	tally_feature_read_nrcpus(&cpus, &count, &online);
+	tally_feature_read_cpu_topology(&topology, count, &parts);
+	if (!count || !parts.has_cpus)
 		return 0;
-	tally_reader_init(&bytes, cpus.bytes, cpus.size, false);
-	uint32_t count = tally_reader_u32(&bytes);
-	tally_reader_init(&bytes, topology.bytes, topology.size, false);
-	pass_strings(&bytes);
-	pass_strings(&bytes);
-	if (bytes.failed || tally_reader_left(&bytes) / 8 < count)
-		return 0;
-	reader->packages = malloc((count + 1) * sizeof(*reader->packages));
+	reader->packages = malloc(count * sizeof(*reader->packages));
 	if (!reader->packages)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		tally_reader_u32(&bytes);
-		reader->packages[i] = tally_reader_u32(&bytes);
+		struct tally_feature_cpu cpu;
+		tally_feature_read_cpu(&parts, &cpu);
+		reader->packages[i] = cpu.package;
 	}
 	reader->package_count = count;
 	return 0;

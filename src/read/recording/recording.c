@@ -8,6 +8,7 @@
 #include "base/reader.h"
 #include "base/vector.h"
 #include "naming/packed.h"
+#include "perfdata/perfdata.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -143,19 +144,17 @@ static uint64_t last_written_ns(const char *path)
 /* Finds out when files were mapped, to compare it with the times of files. */
 static void find_times(struct tally_recording *recording)
 {
-	const struct tally_feature_bytes feature = tally_perfdata_feature(recording->data,
-									  TALLY_FEATURE_CLOCK_DATA);
+	struct tally_reader reader = tally_feature_reader(recording->data,
+							  TALLY_FEATURE_CLOCK_DATA);
 	struct tally_file_times *times = &recording->names.objects.times;
-	struct tally_reader reader;
-	tally_reader_init(&reader, feature.bytes, feature.size,
-			  tally_perfdata_is_swapped(recording->data));
-	uint32_t version = tally_reader_u32(&reader);
-	tally_reader_u32(&reader); /* the clock's number */
-	uint64_t wall_ns = tally_reader_u64(&reader), clock_ns = tally_reader_u64(&reader);
+	struct tally_feature_clock clock;
 	times->until_ns = last_written_ns(recording->path);
 	times->wall_offset_ns = 0;
-	if (!reader.failed && version == 1)
-		times->wall_offset_ns = tally_saturating_sub_u64(wall_ns, clock_ns);
+	/* Files of a machine of the other byte order are not on this one. */
+	if (tally_perfdata_is_swapped(recording->data))
+		return;
+	if (tally_feature_read_clock_data(&reader, &clock) && clock.wall_ns > clock.clock_ns)
+		times->wall_offset_ns = clock.wall_ns - clock.clock_ns;
 }
 
 int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err)
@@ -678,20 +677,16 @@ bool tally_recording_tells_time(const struct tally_recording *recording,
 
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out)
 {
-	struct tally_feature_bytes feature = tally_perfdata_feature(recording->data,
-								    TALLY_FEATURE_CMDLINE);
-	struct tally_reader reader;
-	bool ours = false;
-	if (!feature.bytes)
-		return;
+	struct tally_reader reader = tally_feature_reader(recording->data, TALLY_FEATURE_CMDLINE);
 	size_t start = out->length;
-	tally_reader_init(&reader, feature.bytes, feature.size, false);
-	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
-		uint32_t length = tally_reader_u32(&reader);
-		const char *text = tally_reader_bytes(&reader, length);
-		if (text && memchr(text, 0, length) && ours)
+	bool ours = false;
+	for (uint32_t left = tally_reader_u32(&reader); left; left--) {
+		const char *text = tally_feature_read_string(&reader);
+		if (!text)
+			break;
+		if (ours)
 			tally_buffer_printf(out, "%s%s", out->length ? " " : "", text);
-		ours |= text && length > 2 && !memcmp(text, "--", 3);
+		ours |= !strcmp(text, "--");
 	}
 	for (size_t i = start; i < out->length; i++)
 		if (strchr("\n\r\t", out->bytes[i]))

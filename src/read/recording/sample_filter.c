@@ -5,10 +5,10 @@
 
 #include "base/buffer.h"
 #include "base/characters.h"
-#include "base/reader.h"
 #include "base/vector.h"
 #include "machine/machine.h"
 #include "naming/naming.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -197,14 +197,9 @@ static bool is_event(struct tally_sample_filter *filter, const struct tally_perf
 
 bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
 {
-	struct tally_feature_bytes told = tally_perfdata_feature(data, TALLY_FEATURE_SAMPLE_TIME);
-	struct tally_reader reader;
-	if (!told.bytes)
-		return false;
-	tally_reader_init(&reader, told.bytes, told.size, false);
-	*first_ns = tally_reader_u64(&reader);
-	*last_ns = tally_reader_u64(&reader);
-	return !reader.failed && *last_ns && *first_ns <= *last_ns;
+	struct tally_reader reader = tally_feature_reader(data, TALLY_FEATURE_SAMPLE_TIME);
+	return tally_feature_read_sample_time(&reader, first_ns, last_ns) && *last_ns &&
+	       *first_ns <= *last_ns;
 }
 
 static uint64_t later(uint64_t time_ns, uint64_t by_ns)

@@ -43,9 +43,10 @@ static const char *clean_name(struct header_part *part, const char *name)
  * malformed, returns "" and marks the reader as failed. */
 static const char *header_string(struct header_part *part)
 {
-	uint32_t room = tally_reader_u32(&part->reader);
-	const char *text = tally_reader_padded_string(&part->reader, room);
-	return text ? clean_name(part, text) : "";
+	const char *text = tally_feature_read_string(&part->reader);
+	if (!text)
+		return "";
+	return clean_name(part, text);
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -152,14 +153,15 @@ static void header_groups(struct header_part *part)
 	const struct tally_recorded_event *events = tally_perfdata_events(part->data, &event_count);
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		const char *name = header_string(part);
-		uint32_t leader = tally_reader_u32(&part->reader),
-			 members = tally_reader_u32(&part->reader);
-		if (part->reader.failed || members < 2)
+		struct tally_feature_group group;
+		if (!tally_feature_read_group(&part->reader, &group) || group.member_count < 2)
 			continue;
-		tally_buffer_printf(part->out, "# group: %s{",
-				    strcmp(name, "{anon_group}") ? name : "");
-		for (uint64_t k = leader; k < (uint64_t)leader + members && k < event_count; k++)
+		tally_buffer_text(part->out, "# group: ");
+		if (strcmp(group.name, "{anon_group}"))
+			tally_buffer_text(part->out, clean_name(part, group.name));
+		tally_buffer_char(part->out, '{');
+		uint64_t leader = group.leader_index, end = leader + group.member_count;
+		for (uint64_t k = leader; k < end && k < event_count; k++)
 			tally_buffer_printf(part->out, "%s%s", k > leader ? "," : "",
 					    clean_name(part, events[k].name));
 		tally_buffer_text(part->out, "}\n");
@@ -185,16 +187,15 @@ static const char *clock_name(uint32_t clock)
 
 static void header_clock_data(struct header_part *part)
 {
-	uint32_t version = tally_reader_u32(&part->reader), clock = tally_reader_u32(&part->reader);
-	uint64_t wall = tally_reader_u64(&part->reader),
-		 monotonic = tally_reader_u64(&part->reader);
+	struct tally_feature_clock clock;
 	const uint64_t second = 1000000000;
 	char text[64] = "";
 	struct tm local;
-	time_t time = (time_t)(wall / second);
-	if (part->reader.failed || version != 1)
+	if (!tally_feature_read_clock_data(&part->reader, &clock))
 		return;
-	tally_buffer_printf(part->out, "# clockid: %s (%u)\n", clock_name(clock), clock);
+	uint64_t wall = clock.wall_ns, monotonic = clock.clock_ns;
+	time_t time = (time_t)(wall / second);
+	tally_buffer_printf(part->out, "# clockid: %s (%u)\n", clock_name(clock.id), clock.id);
 	if (localtime_r(&time, &local))
 		strftime(text, sizeof(text), "%F %T", &local);
 	tally_buffer_printf(part->out,
@@ -202,14 +203,14 @@ static void header_clock_data(struct header_part *part)
 			    ".%09u (%s)\n",
 			    text, (unsigned)(wall % second / 1000), wall / second,
 			    (unsigned)(wall % second / 1000), monotonic / second,
-			    (unsigned)(monotonic % second), clock_name(clock));
+			    (unsigned)(monotonic % second), clock_name(clock.id));
 }
 
 static void header_sample_time(struct header_part *part)
 {
-	uint64_t first = tally_reader_u64(&part->reader), last = tally_reader_u64(&part->reader);
 	const uint64_t second = 1000000000;
-	if (part->reader.failed)
+	uint64_t first, last;
+	if (!tally_feature_read_sample_time(&part->reader, &first, &last))
 		return;
 	tally_buffer_printf(part->out, "# time of first sample : %" PRIu64 ".%06u\n",
 			    first / second, (unsigned)(first % second / 1000));
@@ -219,90 +220,68 @@ static void header_sample_time(struct header_part *part)
 			    (double)(last - first) / 1e6);
 }
 
-static void put_list(struct header_part *part, const char *name)
+static void put_list(struct header_part *part, const struct tally_reader *list, const char *name)
 {
+	part->reader = *list;
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		const char *list = header_string(part);
+		const char *text = header_string(part);
 		if (!part->reader.failed)
-			tally_buffer_printf(part->out, "# sibling %s : %s\n", name, list);
+			tally_buffer_printf(part->out, "# sibling %s : %s\n", name, text);
 	}
 }
 
-static uint32_t available_cpus(const struct header_part *part)
-{
-	struct tally_feature_bytes bytes = tally_perfdata_feature(part->data, TALLY_FEATURE_NRCPUS);
-	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
-			  bytes.bytes ? bytes.size : 0, part->reader.swap);
-	return tally_reader_u32(&reader);
-}
-
-/* Lists of packages and threads, then core and package of each CPU; newer files add lists of dies
- * and the die of each CPU. perf prints the dies between packages and threads, so read ahead. */
 static void header_cpu_topology(struct header_part *part)
 {
-	struct tally_reader *reader = &part->reader, cpus, threads;
+	struct tally_reader nrcpus = tally_feature_reader(part->data, TALLY_FEATURE_NRCPUS);
+	struct tally_feature_topology_parts parts;
 	struct tally_buffer *out = part->out;
-	struct tally_buffer unseen = { 0 };
-	uint32_t count = available_cpus(part);
-	put_list(part, "sockets");
-	threads = *reader;
-	part->out = &unseen; /* read over the lists without printing */
-	put_list(part, "threads");
-	cpus = *reader;
-	tally_reader_skip(reader, (size_t)count * 8);
-	part->out = out;
-	bool has_cpus = !reader->failed, has_dies = has_cpus && tally_reader_left(reader);
-	if (has_dies)
-		put_list(part, "dies   ");
-	struct tally_reader dies = *reader;
-	*reader = threads;
-	put_list(part, "threads");
-	for (uint32_t i = 0; i < count && has_cpus; i++) {
-		int core = (int)tally_reader_u32(&cpus), package = (int)tally_reader_u32(&cpus);
-		if (has_dies)
-			tally_buffer_printf(out, "# CPU %u: Core ID %d, Die ID %d, Socket ID %d\n",
-					    i, core, (int)tally_reader_u32(&dies), package);
-		else
-			tally_buffer_printf(out, "# CPU %u: Core ID %d, Socket ID %d\n", i, core,
-					    package);
+	uint32_t count, online;
+	tally_feature_read_nrcpus(&nrcpus, &count, &online);
+	tally_feature_read_cpu_topology(&part->reader, count, &parts);
+	put_list(part, &parts.packages, "sockets");
+	if (parts.has_dies)
+		put_list(part, &parts.dies, "dies   ");
+	put_list(part, &parts.threads, "threads");
+	for (uint32_t i = 0; i < count && parts.has_cpus; i++) {
+		struct tally_feature_cpu cpu;
+		tally_feature_read_cpu(&parts, &cpu);
+		tally_buffer_printf(out, "# CPU %u: Core ID %d, ", i, (int)cpu.core);
+		if (parts.has_dies)
+			tally_buffer_printf(out, "Die ID %d, ", (int)cpu.die);
+		tally_buffer_printf(out, "Socket ID %d\n", (int)cpu.package);
 	}
-	if (!has_cpus)
+	if (!parts.has_cpus)
 		tally_buffer_text(out, "# Core ID and Socket ID information is not available\n");
-	tally_buffer_release(&unseen);
 }
 
 static void header_numa(struct header_part *part)
 {
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		uint32_t node = tally_reader_u32(&part->reader);
-		uint64_t total = tally_reader_u64(&part->reader),
-			 unused = tally_reader_u64(&part->reader);
-		const char *cpus = header_string(part);
-		if (!part->reader.failed)
+		struct tally_feature_numa_node node;
+		if (tally_feature_read_numa(&part->reader, &node))
 			tally_buffer_printf(part->out,
 					    "# node%u meminfo  : total = %" PRIu64
 					    " kB, free = %" PRIu64 " kB\n# node%u cpu list : %s\n",
-					    node, total, unused, node, cpus);
+					    node.number, node.total_kib, node.free_kib,
+					    node.number, clean_name(part, node.cpus));
 	}
 }
 
 static void header_cache(struct header_part *part)
 {
-	uint32_t version = tally_reader_u32(&part->reader), count = tally_reader_u32(&part->reader);
-	if (part->reader.failed || version != 1)
+	uint32_t count;
+	if (!tally_feature_read_cache_head(&part->reader, &count))
 		return;
 	tally_buffer_text(part->out, "# CPU cache info:\n");
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		uint32_t level = tally_reader_u32(&part->reader);
-		tally_reader_skip(&part->reader, 12); /* line size, sets, ways */
-		const char *type = header_string(part), *size = header_string(part);
-		const char *cpus = header_string(part);
-		if (!part->reader.failed)
-			tally_buffer_printf(part->out, "#  L%u %-15s %8s [%s]\n", level, type, size,
-					    cpus);
+		struct tally_feature_cache_text cache;
+		if (tally_feature_read_cache(&part->reader, &cache))
+			tally_buffer_printf(part->out, "#  L%u %-15s %8s [%s]\n", cache.level,
+					    clean_name(part, cache.type),
+					    clean_name(part, cache.size),
+					    clean_name(part, cache.cpus));
 	}
 }
 
@@ -341,31 +320,22 @@ static uint64_t count_bits(const struct tally_reader *words, uint64_t bits)
 static void header_memory(struct header_part *part)
 {
 	static const char units[] = "BKMG";
-	struct tally_reader *reader = &part->reader;
-	uint64_t version = tally_reader_u64(reader), block = tally_reader_u64(reader),
-		 count = tally_reader_u64(reader);
-	if (reader->failed || version != 1)
+	uint64_t block, count;
+	if (!tally_feature_read_memory_head(&part->reader, &block, &count))
 		return;
 	tally_buffer_printf(part->out, "# memory nodes (nr %d, block size 0x%" PRIx64 "):\n",
 			    (int)count, block);
-	for (uint64_t i = 0; i < count && !reader->failed; i++) {
-		uint64_t node = tally_reader_u64(reader);
-		/* the number of possible bits; the bitmap repeats it */
-		tally_reader_u64(reader);
-		uint64_t bits = tally_reader_u64(reader);
-		struct tally_reader words = *reader;
-		if (bits > tally_reader_left(reader) * 8 ||
-		    !tally_reader_bytes(reader, (bits + 63) / 64 * 8)) {
-			tally_reader_fail(reader);
+	for (uint64_t i = 0; i < count; i++) {
+		struct tally_feature_memory_node node;
+		if (!tally_feature_read_memory(&part->reader, &node))
 			return;
-		}
-		uint64_t size = block * count_bits(&words, bits);
+		uint64_t size = block * count_bits(&node.words, node.bits);
 		unsigned unit = 0;
 		for (; size / 1024 > 1 && unit < 3; unit++)
 			size /= 1024;
-		tally_buffer_printf(part->out, "#  %3" PRIu64 " [%" PRIu64 "%c]: ", node, size,
-				    units[unit]);
-		put_ranges(part, &words, bits);
+		tally_buffer_printf(part->out, "#  %3" PRIu64 " [%" PRIu64 "%c]: ", node.number,
+				    size, units[unit]);
+		put_ranges(part, &node.words, node.bits);
 		tally_buffer_char(part->out, '\n');
 	}
 }
@@ -415,10 +385,10 @@ static void header_pmus(struct header_part *part)
 	uint32_t count = tally_reader_u32(&part->reader);
 	tally_buffer_text(part->out, count ? "# pmu mappings: " : "# pmu mappings: not available");
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		uint32_t type = tally_reader_u32(&part->reader);
-		const char *name = header_string(part);
-		if (!part->reader.failed)
-			tally_buffer_printf(part->out, "%s%s = %u", i ? ", " : "", name, type);
+		struct tally_feature_pmu pmu;
+		if (tally_feature_read_pmu(&part->reader, &pmu))
+			tally_buffer_printf(part->out, "%s%s = %u", i ? ", " : "",
+					    clean_name(part, pmu.name), pmu.type);
 	}
 	tally_buffer_char(part->out, '\n');
 }
@@ -486,22 +456,18 @@ static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset
 	return data && offset <= size && bytes <= size - offset ? data + offset : NULL;
 }
 
-/* Returns the BTF with this id, from the section of BPF types. */
-static struct tally_feature_bytes types_of(const struct header_part *part, uint32_t wanted)
+/* Finds the BTF with this id, from the section of BPF types. */
+static bool find_types(const struct header_part *part, uint32_t wanted,
+		       struct tally_feature_bpf_types *types)
 {
-	struct tally_feature_bytes section = tally_perfdata_feature(part->data,
-								    TALLY_FEATURE_BPF_BTF);
-	struct tally_reader reader;
-	if (!section.bytes || !wanted)
-		return (struct tally_feature_bytes){ 0 };
-	tally_reader_init(&reader, section.bytes, section.size, false);
-	for (uint32_t left = tally_reader_u32(&reader); left && !reader.failed; left--) {
-		uint32_t id = tally_reader_u32(&reader), size = tally_reader_u32(&reader);
-		const uint8_t *bytes = tally_reader_bytes(&reader, size);
-		if (bytes && id == wanted)
-			return (struct tally_feature_bytes){ .bytes = bytes, .size = size };
-	}
-	return (struct tally_feature_bytes){ 0 };
+	struct tally_reader reader = tally_feature_reader(part->data, TALLY_FEATURE_BPF_BTF);
+	if (!wanted)
+		return false;
+	for (uint32_t left = tally_reader_u32(&reader);
+	     left && tally_feature_read_bpf_types(&reader, types); left--)
+		if (types->id == wanted)
+			return true;
+	return false;
 }
 
 /* Returns the functions' names from the BTF; a name may be NULL. The caller frees the array. NULL:
@@ -510,14 +476,14 @@ static const char **function_names(const struct header_part *part,
 				   const struct bpf_program *program, const uint8_t *data,
 				   size_t size)
 {
-	struct tally_feature_bytes types = types_of(part, program->types_id);
+	struct tally_feature_bpf_types types;
 	uint64_t count = program->function_count, stride = program->signature_size;
 	bool is_told = count <= NAMED_MAX && count <= program->signature_count &&
 		       stride >= SIGNATURE_BYTES_MIN;
-	const uint8_t *signatures = is_told ? array_at(data, size, program->signatures,
-						       count * stride)
-					    : NULL;
-	if (!types.bytes || !signatures)
+	const uint8_t *signatures = NULL;
+	if (is_told)
+		signatures = array_at(data, size, program->signatures, count * stride);
+	if (!signatures || !find_types(part, program->types_id, &types))
 		return NULL;
 	uint32_t *ids = calloc(count, sizeof(*ids));
 	const char **names = calloc(count, sizeof(*names));
@@ -593,10 +559,9 @@ static void header_bpf_types(struct header_part *part)
 {
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		uint32_t id = tally_reader_u32(&part->reader),
-			 size = tally_reader_u32(&part->reader);
-		if (tally_reader_bytes(&part->reader, size))
-			tally_buffer_printf(part->out, "# btf info of id %u\n", id);
+		struct tally_feature_bpf_types types;
+		if (tally_feature_read_bpf_types(&part->reader, &types))
+			tally_buffer_printf(part->out, "# btf info of id %u\n", types.id);
 	}
 }
 
@@ -607,41 +572,10 @@ static void put_text(struct header_part *part, const char *name)
 		tally_buffer_printf(part->out, "# %s : %s\n", name, text);
 }
 
-static void put_hostname(struct header_part *part)
-{
-	put_text(part, "hostname");
-}
-
-static void put_release(struct header_part *part)
-{
-	put_text(part, "os release");
-}
-
-static void put_version(struct header_part *part)
-{
-	put_text(part, "perf version");
-}
-
-static void put_arch(struct header_part *part)
-{
-	put_text(part, "arch");
-}
-
-static void put_cpu(struct header_part *part)
-{
-	put_text(part, "cpudesc");
-}
-
-static void put_cpuid(struct header_part *part)
-{
-	put_text(part, "cpuid");
-}
-
 static void put_cpu_counts(struct header_part *part)
 {
-	uint32_t available = tally_reader_u32(&part->reader),
-		 online = tally_reader_u32(&part->reader);
-	if (!part->reader.failed)
+	uint32_t available, online;
+	if (tally_feature_read_nrcpus(&part->reader, &available, &online))
 		tally_buffer_printf(part->out, "# nrcpus online : %u\n# nrcpus avail : %u\n",
 				    online, available);
 }
@@ -708,21 +642,6 @@ static void put_cache_line(struct header_part *part)
 		tally_buffer_printf(part->out, "# cacheline size: %u\n", bytes);
 }
 
-static void put_branches(struct header_part *part)
-{
-	tally_buffer_text(part->out, "# contains samples with branch stack\n");
-}
-
-static void put_auxtrace(struct header_part *part)
-{
-	tally_buffer_text(part->out, "# contains AUX area data (e.g. instruction trace)\n");
-}
-
-static void put_stat(struct header_part *part)
-{
-	tally_buffer_text(part->out, "# contains stat data\n");
-}
-
 /* simpleperf's metadata: keys and values; each line of a longer value gets a line. */
 static void put_meta_info(struct header_part *part)
 {
@@ -745,45 +664,53 @@ static void put_meta_info(struct header_part *part)
 	}
 }
 
+/* How a feature is printed: not at all if it has neither text, note nor function. */
 static const struct {
 	const char *name;
-	header_printer *print; /* NULL: not printed */
+	const char *text; /* the section is a string, printed after this word */
+	const char *note; /* printed in place of the section */
+	header_printer *print;
 	bool is_long; /* printed only on request */
 } features[] = {
-	[TALLY_FEATURE_TRACING_DATA] = { "TRACING_DATA", NULL, false },
-	[TALLY_FEATURE_BUILD_ID] = { "BUILD_ID", NULL, false },
-	[TALLY_FEATURE_HOSTNAME] = { "HOSTNAME", put_hostname, false },
-	[TALLY_FEATURE_OSRELEASE] = { "OSRELEASE", put_release, false },
-	[TALLY_FEATURE_VERSION] = { "VERSION", put_version, false },
-	[TALLY_FEATURE_ARCH] = { "ARCH", put_arch, false },
-	[TALLY_FEATURE_NRCPUS] = { "NRCPUS", put_cpu_counts, false },
-	[TALLY_FEATURE_CPUDESC] = { "CPUDESC", put_cpu, false },
-	[TALLY_FEATURE_CPUID] = { "CPUID", put_cpuid, false },
-	[TALLY_FEATURE_TOTAL_MEM] = { "TOTAL_MEM", put_memory, false },
-	[TALLY_FEATURE_CMDLINE] = { "CMDLINE", put_command, false },
-	[TALLY_FEATURE_EVENT_DESC] = { "EVENT_DESC", header_event_desc, false },
-	[TALLY_FEATURE_CPU_TOPOLOGY] = { "CPU_TOPOLOGY", header_cpu_topology, true },
-	[TALLY_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", header_numa, true },
-	[TALLY_FEATURE_BRANCH_STACK] = { "BRANCH_STACK", put_branches, false },
-	[TALLY_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", header_pmus, false },
-	[TALLY_FEATURE_GROUP_DESC] = { "GROUP_DESC", header_groups, false },
-	[TALLY_FEATURE_AUXTRACE] = { "AUXTRACE", put_auxtrace, false },
-	[TALLY_FEATURE_STAT] = { "STAT", put_stat, false },
-	[TALLY_FEATURE_CACHE] = { "CACHE", header_cache, true },
-	[TALLY_FEATURE_SAMPLE_TIME] = { "SAMPLE_TIME", header_sample_time, false },
-	[TALLY_FEATURE_MEM_TOPOLOGY] = { "MEM_TOPOLOGY", header_memory, true },
-	[TALLY_FEATURE_CLOCKID] = { "CLOCKID", put_clock_resolution, false },
-	[TALLY_FEATURE_DIR_FORMAT] = { "DIR_FORMAT", put_directory_version, false },
-	[TALLY_FEATURE_BPF_PROG_INFO] = { "BPF_PROG_INFO", header_bpf_programs, false },
-	[TALLY_FEATURE_BPF_BTF] = { "BPF_BTF", header_bpf_types, false },
-	[TALLY_FEATURE_COMPRESSED] = { "COMPRESSED", put_compressed, false },
-	[TALLY_FEATURE_CPU_PMU_CAPS] = { "CPU_PMU_CAPS", header_cpu_caps, false },
-	[TALLY_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", header_clock_data, false },
-	[TALLY_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", header_hybrid, true },
-	[TALLY_FEATURE_PMU_CAPS] = { "PMU_CAPS", header_pmu_caps, false },
-	[TALLY_FEATURE_CPU_DOMAIN_INFO] = { "CPU_DOMAIN_INFO", header_cpu_domains, true },
-	[TALLY_FEATURE_E_MACHINE] = { "E_MACHINE", put_elf_machine, false },
-	[TALLY_FEATURE_CLN_SIZE] = { "CLN_SIZE", put_cache_line, false },
+	[TALLY_FEATURE_TRACING_DATA] = { "TRACING_DATA" },
+	[TALLY_FEATURE_BUILD_ID] = { "BUILD_ID" },
+	[TALLY_FEATURE_HOSTNAME] = { "HOSTNAME", .text = "hostname" },
+	[TALLY_FEATURE_OSRELEASE] = { "OSRELEASE", .text = "os release" },
+	[TALLY_FEATURE_VERSION] = { "VERSION", .text = "perf version" },
+	[TALLY_FEATURE_ARCH] = { "ARCH", .text = "arch" },
+	[TALLY_FEATURE_NRCPUS] = { "NRCPUS", .print = put_cpu_counts },
+	[TALLY_FEATURE_CPUDESC] = { "CPUDESC", .text = "cpudesc" },
+	[TALLY_FEATURE_CPUID] = { "CPUID", .text = "cpuid" },
+	[TALLY_FEATURE_TOTAL_MEM] = { "TOTAL_MEM", .print = put_memory },
+	[TALLY_FEATURE_CMDLINE] = { "CMDLINE", .print = put_command },
+	[TALLY_FEATURE_EVENT_DESC] = { "EVENT_DESC", .print = header_event_desc },
+	[TALLY_FEATURE_CPU_TOPOLOGY] = { "CPU_TOPOLOGY", .print = header_cpu_topology,
+				     .is_long = true },
+	[TALLY_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", .print = header_numa, .is_long = true },
+	[TALLY_FEATURE_BRANCH_STACK] = { "BRANCH_STACK",
+				     .note = "contains samples with branch stack" },
+	[TALLY_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", .print = header_pmus },
+	[TALLY_FEATURE_GROUP_DESC] = { "GROUP_DESC", .print = header_groups },
+	[TALLY_FEATURE_AUXTRACE] = { "AUXTRACE",
+				     .note = "contains AUX area data (e.g. instruction trace)" },
+	[TALLY_FEATURE_STAT] = { "STAT", .note = "contains stat data" },
+	[TALLY_FEATURE_CACHE] = { "CACHE", .print = header_cache, .is_long = true },
+	[TALLY_FEATURE_SAMPLE_TIME] = { "SAMPLE_TIME", .print = header_sample_time },
+	[TALLY_FEATURE_MEM_TOPOLOGY] = { "MEM_TOPOLOGY", .print = header_memory, .is_long = true },
+	[TALLY_FEATURE_CLOCKID] = { "CLOCKID", .print = put_clock_resolution },
+	[TALLY_FEATURE_DIR_FORMAT] = { "DIR_FORMAT", .print = put_directory_version },
+	[TALLY_FEATURE_BPF_PROG_INFO] = { "BPF_PROG_INFO", .print = header_bpf_programs },
+	[TALLY_FEATURE_BPF_BTF] = { "BPF_BTF", .print = header_bpf_types },
+	[TALLY_FEATURE_COMPRESSED] = { "COMPRESSED", .print = put_compressed },
+	[TALLY_FEATURE_CPU_PMU_CAPS] = { "CPU_PMU_CAPS", .print = header_cpu_caps },
+	[TALLY_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", .print = header_clock_data },
+	[TALLY_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", .print = header_hybrid,
+				     .is_long = true },
+	[TALLY_FEATURE_PMU_CAPS] = { "PMU_CAPS", .print = header_pmu_caps },
+	[TALLY_FEATURE_CPU_DOMAIN_INFO] = { "CPU_DOMAIN_INFO", .print = header_cpu_domains,
+				     .is_long = true },
+	[TALLY_FEATURE_E_MACHINE] = { "E_MACHINE", .print = put_elf_machine },
+	[TALLY_FEATURE_CLN_SIZE] = { "CLN_SIZE", .print = put_cache_line },
 };
 
 void tally_recording_header_feature(const struct tally_perfdata *data, unsigned feature, bool full,
@@ -807,14 +734,17 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		tally_arena_release(&part.arena);
 		return;
 	}
-	if (!features[feature].print)
-		return;
 	if (features[feature].is_long && !full) {
 		tally_buffer_printf(out, "# %s info available, use -I to display\n",
 				    features[feature].name);
 		return;
 	}
-	features[feature].print(&part);
+	if (features[feature].text)
+		put_text(&part, features[feature].text);
+	if (features[feature].note)
+		tally_buffer_printf(out, "# %s\n", features[feature].note);
+	if (features[feature].print)
+		features[feature].print(&part);
 	tally_arena_release(&part.arena);
 	if (part.reader.failed)
 		tally_buffer_printf(out, "# %s: cut short\n", features[feature].name);

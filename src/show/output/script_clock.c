@@ -2,7 +2,7 @@
  * that the recorder took from both clocks at once. */
 #include "output/output.h"
 
-#include "base/reader.h"
+#include "perfdata/perfdata.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,16 +30,12 @@ char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t tim
 int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns,
 			     struct tally_error *err)
 {
-	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data,
-								  TALLY_FEATURE_CLOCK_DATA);
-	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
-			  bytes.bytes ? bytes.size : 0, false);
-	uint32_t version = tally_reader_u32(&reader);
-	tally_reader_u32(&reader); /* skip the id of the samples' clock */
-	uint64_t wall = tally_reader_u64(&reader);
-	*offset_ns = wall - tally_reader_u64(&reader);
-	if (!reader.failed && version == 1)
+	struct tally_reader reader = tally_feature_reader(recording->data,
+							  TALLY_FEATURE_CLOCK_DATA);
+	struct tally_feature_clock clock;
+	bool is_there = tally_feature_read_clock_data(&reader, &clock);
+	*offset_ns = clock.wall_ns - clock.clock_ns;
+	if (is_there)
 		return 0;
 	tally_error_set(err, -ENODATA,
 			"the recording lacks the time of day: the field 'tod' can't be shown");
