@@ -23,11 +23,15 @@ static long read_task(void *context, uint32_t tid, uint64_t address, void *out, 
 	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
 	(void)context;
 	ssize_t got = process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0);
-	/* a main thread that ended before others of its process has no memory of its own */
-	pid_t other = got < 0 && errno == ESRCH ? tally_proc_living_thread((pid_t)tid) : 0;
-	if (other && other != (pid_t)tid)
-		got = process_vm_readv(other, &local, 1, &remote, 1, 0);
-	return got < 0 ? -errno : got;
+	if (got < 0 && errno == ESRCH) {
+		/* a main thread that ended before others of its process has no memory of its own */
+		pid_t other = tally_proc_living_thread((pid_t)tid);
+		if (other && other != (pid_t)tid)
+			got = process_vm_readv(other, &local, 1, &remote, 1, 0);
+	}
+	if (got < 0)
+		return -errno;
+	return got;
 }
 
 static uint64_t sample_clock_ns(void *context)
@@ -84,7 +88,8 @@ static int open_recorder(struct tally_recorder *recorder, const struct tally_eve
 	result = tally_recorder_begin_file(output, output_fd, err);
 	if (result < 0)
 		return result;
-	result = session->is_pipe ? tally_recorder_features(tasks, output, err) : 0;
+	if (session->is_pipe)
+		result = tally_recorder_features(tasks, output, err);
 	if (result < 0)
 		return result;
 	if (options->keeps_excerpt && !session->is_pipe && !options->next_output &&
@@ -166,14 +171,16 @@ int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *
 	bool is_late;
 	if (ready > 0 && waits[0].revents)
 		return 1;
-	return ready > 0 && tally_recorder_take_signals(&recorder->session, signals, &is_late)
-		       ? -EINTR
-		       : 0;
+	if (ready > 0 && tally_recorder_take_signals(&recorder->session, signals, &is_late))
+		return -EINTR;
+	return 0;
 }
 
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
 {
-	return recorder->events.call_graph_text[0] ? recorder->events.call_graph_text : NULL;
+	if (!recorder->events.call_graph_text[0])
+		return NULL;
+	return recorder->events.call_graph_text;
 }
 
 uint32_t tally_recorder_copy_bytes(const struct tally_recorder *recorder)
@@ -208,9 +215,12 @@ static double clock_period_s(const struct tally_attr *attr)
 	    !attr->sample_period)
 		return 0;
 	const double in_time_s = 4e-5;
-	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period
-							: (double)attr->sample_period / 1e9;
-	return period_s >= in_time_s ? period_s : 0;
+	double period_s = (double)attr->sample_period / 1e9;
+	if (attr->flags & TALLY_ATTR_FREQ)
+		period_s = 1 / (double)attr->sample_period;
+	if (period_s < in_time_s)
+		return 0;
+	return period_s;
 }
 
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
@@ -322,7 +332,9 @@ void tally_recorder_close_apart(struct tally_recorder *recorder)
 	int *descriptors = malloc(count * sizeof(*descriptors));
 	for (size_t i = 0; descriptors && i < count; i++)
 		descriptors[i] = recorder->events.handles.items[i].handle;
-	int gate = descriptors ? tally_close_apart(descriptors, count) : -1;
+	int gate = -1;
+	if (descriptors)
+		gate = tally_close_apart(descriptors, count);
 	close_recorder(recorder);
 	if (gate >= 0)
 		close(gate);

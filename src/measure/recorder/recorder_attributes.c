@@ -34,11 +34,13 @@ static void choose_call_graph(struct tally_recorder_events *events)
 	enum tally_call_graph asked = events->session->options.call_graph;
 	bool can_unwind = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
 	events->call_graph = asked;
-	if (asked == TALLY_CALL_GRAPH_AUTO)
-		events->call_graph = can_unwind ? TALLY_CALL_GRAPH_STACK : TALLY_CALL_GRAPH_FP;
-	if (asked == TALLY_CALL_GRAPH_AUTO && !can_unwind)
+	if (asked == TALLY_CALL_GRAPH_AUTO && can_unwind) {
+		events->call_graph = TALLY_CALL_GRAPH_STACK;
+	} else if (asked == TALLY_CALL_GRAPH_AUTO) {
+		events->call_graph = TALLY_CALL_GRAPH_FP;
 		snprintf(events->call_graph_text, sizeof(events->call_graph_text),
 			 "call graphs by frame pointers: tally can't unwind this machine's stacks");
+	}
 	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
 	events->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes complete chains */
@@ -48,9 +50,9 @@ static void choose_call_graph(struct tally_recorder_events *events)
 
 static uint32_t stack_bytes(const struct tally_recorder_events *events)
 {
-	uint32_t wanted = events->session->options.stack_bytes
-				  ? events->session->options.stack_bytes
-				  : STACK_BYTES;
+	uint32_t wanted = events->session->options.stack_bytes;
+	if (!wanted)
+		wanted = STACK_BYTES;
 	if (wanted > MAX_STACK_BYTES)
 		wanted = MAX_STACK_BYTES;
 	return wanted & ~7u; /* the kernel accepts multiples of 8 */
@@ -65,9 +67,11 @@ static void set_rate(const struct tally_recorder_options *options, const struct 
 			event->kind == TALLY_EVENT_BREAKPOINT;
 	if (event->has_period || event->has_frequency)
 		return;
-	if (options->period || (each_hit && !options->rate_given)) {
-		attr->sample_period = options->period ? options->period : 1;
-		attr->flags &= ~TALLY_ATTR_FREQ;
+	attr->flags &= ~TALLY_ATTR_FREQ;
+	if (options->period) {
+		attr->sample_period = options->period;
+	} else if (each_hit && !options->rate_given) {
+		attr->sample_period = 1;
 	} else {
 		attr->sample_period = (uint64_t)options->frequency;
 		attr->flags |= TALLY_ATTR_FREQ;
@@ -109,10 +113,10 @@ static uint16_t max_stack(const struct tally_recorder_events *events, bool copie
 	/* The kernel makes no longer chains.  From a copy, as many frames come as requested. */
 	if (asked && (!copies || setting <= 0 || asked <= setting))
 		return asked;
-	return setting > 0 && setting <= UINT16_MAX &&
-			       (uint32_t)setting != tally_chain_limit(&usual)
-		       ? (uint16_t)setting
-		       : 0;
+	if (setting <= 0 || setting > UINT16_MAX ||
+	    (uint32_t)setting == tally_chain_limit(&usual))
+		return 0;
+	return (uint16_t)setting;
 }
 
 /* True if samples are written as the kernel made them. */
@@ -190,8 +194,9 @@ static void make_source(struct tally_recorder_events *events, const struct tally
 		.attr = event->attr, .event = event, .name = event->name, .cgroup_fd = -1
 	};
 	attr->size = sizeof(*attr);
-	attr->sample_type |= ALWAYS_SAMPLED |
-			     (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
+	attr->sample_type |= ALWAYS_SAMPLED;
+	if (event->kind == TALLY_EVENT_TRACEPOINT)
+		attr->sample_type |= TALLY_SAMPLE_RAW;
 	attr->read_format = TALLY_FORMAT_ID;
 	attr->flags |= TALLY_ATTR_DISABLED;
 	if (inherits(events))
@@ -368,9 +373,12 @@ void tally_recorder_set_wakeups(struct tally_recorder_events *events,
 	for (size_t i = 0; i < events->source_count; i++) {
 		struct tally_recorder_source *source = &events->sources[i];
 		source->attr.flags |= TALLY_ATTR_WATERMARK;
-		size_t half = source->event ? sample / 2 : side / 2;
-		bool is_late = source->unwinds && half > WAKEUP_BYTES_MAX;
-		source->attr.wakeup_events = (uint32_t)(is_late ? WAKEUP_BYTES_MAX : half);
+		size_t wakeup_bytes = side / 2;
+		if (source->event)
+			wakeup_bytes = sample / 2;
+		if (source->unwinds && wakeup_bytes > WAKEUP_BYTES_MAX)
+			wakeup_bytes = WAKEUP_BYTES_MAX;
+		source->attr.wakeup_events = (uint32_t)wakeup_bytes;
 		source->written.flags |= TALLY_ATTR_WATERMARK;
 		source->written.wakeup_events = source->attr.wakeup_events;
 		/* In small rings, one stack copy must leave room for others. */

@@ -93,6 +93,14 @@ static void read_id(const struct tally_tasks *tasks, const struct tally_record_m
 	tally_live_file_release(&found);
 }
 
+/* True if the file's build-id must be read: at first, and when the file was written anew. */
+static bool must_read(struct tally_recorder_build_id *known, const char *path)
+{
+	if (known->size)
+		return is_written_anew(known, path);
+	return known->tries++ < TRIES_MAX;
+}
+
 bool tally_recorder_build_id(struct tally_recorder_build_ids *ids, const struct tally_tasks *tasks,
 			     const struct tally_record_mmap *mmap, struct tally_build_id *id)
 {
@@ -103,7 +111,7 @@ bool tally_recorder_build_id(struct tally_recorder_build_ids *ids, const struct 
 	struct tally_recorder_build_id *known = entry_of(ids, mmap, &added);
 	if (!known)
 		return false;
-	if (known->size ? is_written_anew(known, mmap->filename) : known->tries++ < TRIES_MAX)
+	if (must_read(known, mmap->filename))
 		read_id(tasks, mmap, known);
 	*id = known->id;
 	return id->size;

@@ -56,13 +56,15 @@ static uint64_t highest_rate(const struct tally_recorder_events *events)
  * known rate. */
 size_t tally_recorder_copies_ring_bytes(const struct tally_recorder_events *events)
 {
-	uint64_t rate = highest_rate(events), copy = events->session->options.stack_bytes
-							     ? events->session->options.stack_bytes
-							     : LARGEST;
+	uint64_t rate = highest_rate(events), copy = events->session->options.stack_bytes;
+	if (!copy)
+		copy = LARGEST;
 	if (rate >= UINT64_MAX / LARGEST)
 		return 0;
 	uint64_t samples = rate * ROOM_MS / 1000;
-	return samples < RING_BYTES_MAX / copy ? (size_t)(samples * copy) : RING_BYTES_MAX;
+	if (samples >= RING_BYTES_MAX / copy)
+		return RING_BYTES_MAX;
+	return (size_t)(samples * copy);
 }
 
 static void set_size(struct tally_recorder_events *events, uint32_t bytes)
@@ -85,11 +87,14 @@ void tally_recorder_copies_init(struct tally_recorder_events *events, size_t rin
 		copies->count++;
 	}
 	uint32_t largest = copies->sizes[copies->count - 1];
-	bool few = highest_rate(events) * ROOM_MS / 1000 <= ring_bytes / largest;
-	if (few)
+	bool is_few = highest_rate(events) * ROOM_MS / 1000 <= ring_bytes / largest;
+	if (is_few) {
 		copies->count = 0;
-	copies->highest = copies->count ? copies->count - 1 : 0;
-	set_size(events, few ? largest : copies->sizes[0]);
+		set_size(events, largest);
+		return;
+	}
+	copies->highest = copies->count - 1;
+	set_size(events, copies->sizes[0]);
 }
 
 void tally_recorder_copies_note(struct tally_recorder_copies *copies,

@@ -24,7 +24,23 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 	if (recorder->session.options.overwrite)
 		return tally_recorder_keep(recorder, bytes, size, err);
 	int result = tally_recorder_see_task(&recorder->tasks, record, err);
-	return result ? result : tally_recorder_put(&recorder->output, bytes, size, err);
+	if (result)
+		return result;
+	return tally_recorder_put(&recorder->output, bytes, size, err);
+}
+
+/* Skips what is not a record of the kernel's.  Returns the ring's next record, decoded as well, or
+ * NULL. */
+static const void *peek_record(struct tally_ring *ring, const struct tally_attr *attr, size_t *size,
+			       struct tally_record *record)
+{
+	const void *peeked;
+	if (!ring->page)
+		return NULL;
+	while ((peeked = tally_ring_peek(ring, size)) &&
+	       tally_record_decode(attr, peeked, *size, record) < 0)
+		tally_ring_advance(ring, *size);
+	return peeked;
 }
 
 /* Finds the ring whose next record is the oldest; returns NULL when all are read. */
@@ -41,15 +57,13 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 		struct tally_ring *ring = &recorder->rings.sides[i];
 		struct tally_record candidate;
 		size_t candidate_size;
-		const void *peeked;
-		while ((peeked = ring->page ? tally_ring_peek(ring, &candidate_size) : NULL) &&
-		       tally_record_decode(&attr, peeked, candidate_size, &candidate) < 0)
-			tally_ring_advance(ring, candidate_size); /* not a record of the kernel's */
-		if (peeked && candidate.sample_id.time > now_ns + FUTURE_NS)
-			/* An impossible time: a record that is never due would block all behind
-			 * it. */
+		const void *peeked = peek_record(ring, &attr, &candidate_size, &candidate);
+		if (!peeked)
+			continue;
+		/* An impossible time: a record that is never due would block all behind it. */
+		if (candidate.sample_id.time > now_ns + FUTURE_NS)
 			candidate.sample_id.time = 0;
-		if (!peeked || (oldest && candidate.sample_id.time >= record->sample_id.time))
+		if (oldest && candidate.sample_id.time >= record->sample_id.time)
 			continue;
 		oldest = ring;
 		*bytes = peeked;
@@ -120,11 +134,12 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, boo
 static const struct tally_recorder_source *rewriting_source(
 	const struct tally_recorder_events *events, const void *bytes, size_t size)
 {
-	const struct tally_recorder_source *source = events->unwinds || events->completes
-							     ? tally_recorder_source_of(events,
-											bytes, size)
-							     : NULL;
-	return source && (source->unwinds || source->completes) ? source : NULL;
+	if (!events->unwinds && !events->completes)
+		return NULL;
+	const struct tally_recorder_source *source = tally_recorder_source_of(events, bytes, size);
+	if (source && (source->unwinds || source->completes))
+		return source;
+	return NULL;
 }
 
 /* Counts the whole records at the start of a piece that go to the file unchanged.  Returns their
@@ -184,10 +199,14 @@ static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring
 		fetch_next(ring, size);
 	if (header->type == TALLY_RECORD_SAMPLE && size >= TALLY_RECORDER_SAMPLE_BYTES_MIN)
 		source = rewriting_source(&recorder->events, bytes, size);
-	int result = source ? tally_recorder_write_stack(&recorder->stacks, source, bytes, size,
-							 err)
-			    : tally_recorder_write(&recorder->output, bytes, err);
-	return result < 0 ? result : 1;
+	int result;
+	if (source)
+		result = tally_recorder_write_stack(&recorder->stacks, source, bytes, size, err);
+	else
+		result = tally_recorder_write(&recorder->output, bytes, err);
+	if (result < 0)
+		return result;
+	return 1;
 }
 
 static int drain_samples(struct tally_recorder *recorder, struct tally_ring *ring,
@@ -197,21 +216,26 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 	struct tally_perfdata_writer *writer = recorder->output.writer;
 	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(writer), size;
 	uint64_t given_back = ring->tail;
+	bool goes_on;
 	int result;
+	if (wanted > step)
+		wanted = step;
 	do {
 		const void *piece = tally_ring_piece(ring, &size);
-		size_t whole = walk(&recorder->output, piece, size, wanted < step ? wanted : step);
+		size_t whole = walk(&recorder->output, piece, size, wanted);
 		tally_ring_advance(ring, whole);
-		result = whole ? tally_perfdata_write_walked(writer, piece, whole, err) : 0;
-		if (!whole || result < 0)
-			result = result < 0 ? result : drain_record(recorder, ring, err);
-		else
-			result = 1;
+		if (whole) {
+			result = tally_perfdata_write_walked(writer, piece, whole, err);
+			goes_on = result >= 0;
+		} else {
+			result = drain_record(recorder, ring, err);
+			goes_on = result > 0;
+		}
 		if (whole || ring->tail - given_back > step) {
 			tally_ring_release_read(ring);
 			given_back = ring->tail;
 		}
-	} while (result > 0);
+	} while (goes_on);
 	tally_ring_release_read(ring);
 	return result;
 }
@@ -241,10 +265,14 @@ int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tall
 	/* After an error as well: the names need it. */
 	int ended = tally_recorder_tasks_end_pass(&recorder->tasks, now_ns, last,
 						  result < 0 ? NULL : err);
-	if (result < 0 || ended < 0)
-		return result < 0 ? result : ended;
+	if (result < 0)
+		return result;
+	if (ended < 0)
+		return ended;
 	if (before != tally_recorder_bytes_read(rings) && !recorder->session.options.overwrite &&
 	    !tally_recorder_holds_on(stacks))
 		result = tally_recorder_finish_round(&recorder->output, err);
-	return !result && !last ? tally_recorder_copies_adapt(&recorder->events, err) : result;
+	if (result || last)
+		return result;
+	return tally_recorder_copies_adapt(&recorder->events, err);
 }
