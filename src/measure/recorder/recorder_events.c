@@ -60,7 +60,8 @@ static bool fall_back_to_user(struct tally_recorder_events *events)
 		source->written.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		const char *name = tally_arena_printf(&events->session->arena, "%s%s", source->name,
 						      strchr(source->name, ':') ? "u" : ":u");
-		source->name = name ? name : source->name;
+		if (name)
+			source->name = name;
 		changed = true;
 	}
 	if (changed)
@@ -77,9 +78,9 @@ static int note_id(struct tally_recorder_events *events, size_t source_index, in
 	uint64_t id = 0;
 	int result = events->session->provider->ops->ioctl(events->session->provider, handle,
 							   TALLY_IOCTL_ID, &id, 0);
-	uint64_t *slot = result < 0 ? NULL : tally_map_put(&events->source_of_id, id, NULL);
 	if (result < 0)
 		return result;
+	uint64_t *slot = tally_map_put(&events->source_of_id, id, NULL);
 	if (!slot || tally_vector_push(&source->ids, id) < 0)
 		return -ENOMEM;
 	*slot = source_index;
@@ -137,7 +138,13 @@ static int open_one(struct tally_recorder_events *events, size_t source_index,
 	struct tally_recorder_handle opened = { .ring = (uint32_t)place->ring,
 						.source = (uint32_t)source_index,
 						.copy_bytes = copy_bytes };
+	pid_t pid = place->tid;
+	unsigned long flags = 0;
 	int handle;
+	if (source->cgroup_fd >= 0) {
+		pid = source->cgroup_fd;
+		flags = TALLY_FLAG_PID_CGROUP;
+	}
 	do {
 		struct tally_attr attr = source->attr;
 		attr.flags &= ~TALLY_ATTR_BUILD_ID; /* recorder_build_ids.c */
@@ -145,10 +152,7 @@ static int open_one(struct tally_recorder_events *events, size_t source_index,
 			attr.sample_stack_user = copy_bytes;
 		if (copy_bytes && copy_bytes != events->copies.sizes[events->copies.now])
 			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
-		bool of_cgroup = source->cgroup_fd >= 0;
-		handle = provider->ops->open(provider, &attr,
-					     of_cgroup ? source->cgroup_fd : place->tid, place->cpu,
-					     leader, of_cgroup ? TALLY_FLAG_PID_CGROUP : 0);
+		handle = provider->ops->open(provider, &attr, pid, place->cpu, leader, flags);
 	} while (handle < 0 && relax(source, handle));
 	if (handle < 0)
 		return handle;
@@ -176,7 +180,9 @@ static uint64_t lost_by(const struct tally_recorder_events *events,
 	if (format != (TALLY_FORMAT_ID | TALLY_FORMAT_LOST))
 		return 0;
 	ssize_t got = provider->ops->read(provider, opened->handle, words, sizeof(words));
-	return got >= (ssize_t)(3 * sizeof(*words)) ? words[2] : 0; /* value, id, lost */
+	if (got < (ssize_t)(3 * sizeof(*words))) /* value, id, lost */
+		return 0;
+	return words[2];
 }
 
 static bool is_refused(int result)
@@ -212,13 +218,30 @@ static int explain_refusal(const struct tally_recorder_session *session,
 	return code;
 }
 
+/* Explains why an event could not be opened.  If this user may not open it and waits are recorded,
+ * the message is about the event of the waits. */
+static int explain_refused_source(const struct tally_recorder_events *events,
+				  const struct tally_recorder_source *source, int code,
+				  const struct place *place, struct tally_error *err)
+{
+	const struct tally_recorder_source *off_cpu = NULL;
+	if (is_refused(code))
+		off_cpu = tally_recorder_off_cpu(events);
+	if (off_cpu)
+		source = off_cpu;
+	struct tally_event asked = *source->event;
+	asked.attr = source->attr;
+	return explain_refusal(events->session, &asked, code, place, err);
+}
+
+/* Returns the handle of the leader of the source's group; -1 if the source leads or has no group. */
 static int leader_of(const struct tally_recorder_events *events, size_t source, int last_leader)
 {
-	int group = events->sources[source].event ? events->sources[source].event->group
-						  : TALLY_EVENT_NO_GROUP;
-	bool member = source && group != TALLY_EVENT_NO_GROUP &&
-		      events->sources[source - 1].event->group == group;
-	return member ? last_leader : -1;
+	const struct tally_event *event = events->sources[source].event;
+	if (!source || !event || event->group == TALLY_EVENT_NO_GROUP ||
+	    events->sources[source - 1].event->group != event->group)
+		return -1;
+	return last_leader;
 }
 
 /* Opens an event, or one event for each size of copies.  Sets *handle to the first. */
@@ -229,18 +252,15 @@ static int open_source(struct opening *opening, size_t index, const struct place
 	struct tally_recorder_rings *rings = opening->rings;
 	const struct tally_recorder_source *source = &events->sources[index];
 	const struct tally_recorder_copies *copies = &events->copies;
-	unsigned count = tally_recorder_has_copies(events, source) ? copies->count : 1;
-	int result = 0;
-	for (unsigned i = 0; !result && i < count; i++) {
+	unsigned count = 1;
+	if (tally_recorder_has_copies(events, source))
+		count = copies->count;
+	for (unsigned i = 0; i < count; i++) {
+		int result = 0;
 		int opened = open_one(events, index, place, group,
 				      count > 1 ? copies->sizes[i] : 0);
-		if (opened < 0) {
-			const struct tally_recorder_source *off_cpu =
-				is_refused(opened) ? tally_recorder_off_cpu(events) : NULL;
-			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
-			asked.attr = off_cpu ? off_cpu->attr : source->attr;
-			return explain_refusal(events->session, &asked, opened, place, err);
-		}
+		if (opened < 0)
+			return explain_refused_source(events, source, opened, place, err);
 		if (!i)
 			*handle = opened;
 		if (source->event->filter)
@@ -250,8 +270,10 @@ static int open_source(struct opening *opening, size_t index, const struct place
 			return tally_event_filter_explain(source->event, result, err);
 		result = tally_recorder_join_ring(rings, &rings->samples[place->ring], opened,
 						  place->cpu, &opening->sizes.sample_pages, err);
+		if (result)
+			return result;
 	}
-	return result;
+	return 0;
 }
 
 static int open_side_band(struct opening *opening, const struct place *place,
@@ -272,21 +294,25 @@ static int open_side_band(struct opening *opening, const struct place *place,
 
 static int open_samples(struct opening *opening, const struct place *place, struct tally_error *err)
 {
-	int leader = -1, result = 0;
-	for (size_t i = 0; !result && i + 1 < opening->events->source_count; i++) {
+	int leader = -1;
+	for (size_t i = 0; i + 1 < opening->events->source_count; i++) {
 		int group = leader_of(opening->events, i, leader), handle = -1;
-		result = open_source(opening, i, place, group, &handle, err);
+		int result = open_source(opening, i, place, group, &handle, err);
+		if (result)
+			return result;
 		if (group < 0)
 			leader = handle;
 	}
-	return result;
+	return 0;
 }
 
 /* Opens all events on one task and CPU; the side-band first, so that no mapping is missed. */
 static int open_place(struct opening *opening, const struct place *place, struct tally_error *err)
 {
 	int result = open_side_band(opening, place, err);
-	return result ? result : open_samples(opening, place, err);
+	if (result)
+		return result;
+	return open_samples(opening, place, err);
 }
 
 /* Opens a thread's events on whichever CPU it runs, with a ring of its own. */
@@ -300,7 +326,9 @@ static int open_thread(struct opening *opening, pid_t tid, bool may_end, struct 
 	int result = open_place(opening, &place, err);
 	if (result == -ESRCH && may_end)
 		return 0;
-	return result < 0 ? result : 1;
+	if (result < 0)
+		return result;
+	return 1;
 }
 
 /* Opens a task's events on all CPUs.  Returns 1, 0 when the task has ended, or -errno.  The
@@ -372,9 +400,9 @@ static int open_all_listed(struct opening *opening, struct tally_error *err)
 		    tally_recorder_look_for_inherited(&opening->inherited, side_band) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	} while (listed > 0);
-	return opened ? 0
-		      : tally_error_set(err, -ESRCH,
-					"none of the tasks to record exists (any more)");
+	if (!opened)
+		return tally_error_set(err, -ESRCH, "none of the tasks to record exists (any more)");
+	return 0;
 }
 
 static int open_everywhere(struct opening *opening, struct tally_error *err)
@@ -385,12 +413,14 @@ static int open_everywhere(struct opening *opening, struct tally_error *err)
 	if (session->options.per_thread)
 		opening->rings->count = 0; /* each thread adds its own */
 	opening->inherited = (struct tally_recorder_inherited){ .rings = opening->rings };
-	if (target->all || tally_recorder_follows_command(session))
-		result = open_task(opening, target->all ? -1 : session->spawn->pid, false, err);
+	if (target->all)
+		result = open_task(opening, -1, false, err);
+	else if (tally_recorder_follows_command(session))
+		result = open_task(opening, session->spawn->pid, false, err);
 	else
 		result = open_all_listed(opening, err);
 	tally_recorder_inherited_release(&opening->inherited);
-	return result < 0 ? result : 0;
+	return tally_error_of(result);
 }
 
 static void close_all(struct tally_recorder_events *events, struct tally_recorder_rings *rings)
@@ -409,7 +439,7 @@ static void close_all(struct tally_recorder_events *events, struct tally_recorde
 
 /* Tells the user which events can have no samples: switches and migrations happen in the kernel,
  * which gives 0 for user mode instead of an error. */
-static void tell_of_emptied(struct tally_recorder_events *events)
+static void report_emptied(struct tally_recorder_events *events)
 {
 	struct tally_buffer *notes = events->session->notes;
 	size_t count = 0;
@@ -422,7 +452,7 @@ static void tell_of_emptied(struct tally_recorder_events *events)
 				    count > 1 ? "they occur" : "it occurs");
 }
 
-static void tell_of_group_reads(struct tally_recorder_events *events)
+static void report_group_reads(struct tally_recorder_events *events)
 {
 	bool any = false;
 	for (size_t i = 0; i + 1 < events->source_count; i++)
@@ -437,16 +467,16 @@ static void tell_of_group_reads(struct tally_recorder_events *events)
 			can_take_all ? "; -a samples them all" : "");
 }
 
-static void tell_of_descendants(struct tally_recorder_events *events)
+static void report_descendants(struct tally_recorder_events *events)
 {
+	const char *fate = "not recorded";
 	char text[1024];
 	tally_target_descendants_text(events->session->target, text, sizeof(text));
 	if (!*text)
 		return;
-	tally_buffer_printf(events->session->notes, "%s %s\n", text,
-			    events->session->target->takes_descendants
-				    ? "recorded as well; --no-descendants leaves them out"
-				    : "not recorded");
+	if (events->session->target->takes_descendants)
+		fate = "recorded as well; --no-descendants leaves them out";
+	tally_buffer_printf(events->session->notes, "%s %s\n", text, fate);
 	if (events->refused_descendants)
 		tally_buffer_printf(events->session->notes,
 				    "this user may not record %zu of their threads\n",
@@ -461,7 +491,8 @@ static int open_cgroups(struct tally_recorder_events *events, struct tally_error
 			continue;
 		const char *named = tally_arena_printf(&events->session->arena, "%s,%s",
 						       source->name, source->event->cgroup);
-		source->name = named ? named : source->name;
+		if (named)
+			source->name = named;
 		source->cgroup_fd = tally_cgroup_open(source->event->cgroup, err);
 		if (source->cgroup_fd < 0)
 			return source->cgroup_fd;
@@ -478,14 +509,20 @@ int tally_recorder_open_cpu(struct tally_recorder_events *events,
 	return open_place(&opening, &place, err);
 }
 
+static int list_cpus(const struct tally_recorder_session *session, struct tally_error *err)
+{
+	struct tally_cpu_list *cpus = &session->target->cpus;
+	if (tally_provider_can(session->provider, TALLY_PROVIDER_ONE_CPU))
+		return tally_cpu_list_parse("0", cpus, err);
+	return tally_cpu_list_read(TALLY_CPU_ONLINE, cpus, err);
+}
+
 int tally_recorder_open(struct tally_recorder_events *events, struct tally_recorder_rings *rings,
 			struct tally_error *err)
 {
 	struct tally_target *target = events->session->target;
 	if (!target->cpus.count) {
-		int listed = tally_provider_can(events->session->provider, TALLY_PROVIDER_ONE_CPU)
-				     ? tally_cpu_list_parse("0", &target->cpus, err)
-				     : tally_cpu_list_read(TALLY_CPU_ONLINE, &target->cpus, err);
+		int listed = list_cpus(events->session, err);
 		if (listed < 0)
 			return listed;
 	}
@@ -517,9 +554,9 @@ int tally_recorder_open(struct tally_recorder_events *events, struct tally_recor
 	if (result < 0)
 		return result;
 	tally_recorder_tell_of_small_rings(rings);
-	tell_of_emptied(events);
-	tell_of_group_reads(events);
-	tell_of_descendants(events);
+	report_emptied(events);
+	report_group_reads(events);
+	report_descendants(events);
 	return 0;
 }
 

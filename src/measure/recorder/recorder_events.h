@@ -122,10 +122,12 @@ static inline struct tally_recorder_source *tally_recorder_source_of(
 	const struct tally_recorder_events *events, const void *bytes, size_t size)
 {
 	uint64_t id;
-	uint64_t *slot = NULL;
-	if (tally_record_id(&events->sources[0].attr, bytes, size, &id))
-		slot = tally_map_get(&events->source_of_id, id);
-	return slot ? &events->sources[*slot] : NULL;
+	if (!tally_record_id(&events->sources[0].attr, bytes, size, &id))
+		return NULL;
+	const uint64_t *slot = tally_map_get(&events->source_of_id, id);
+	if (!slot)
+		return NULL;
+	return &events->sources[*slot];
 }
 
 static inline struct tally_recorder_source *tally_recorder_side_band(

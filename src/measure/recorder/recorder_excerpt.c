@@ -11,6 +11,7 @@
  */
 #include "recorder/recorder_excerpt.h"
 
+#include "base/extremes.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "base/weight_sum.h"
@@ -43,14 +44,16 @@ static struct map_era *era_of(struct map_eras *eras, uint32_t pid)
 {
 	bool added;
 	uint64_t *slot = tally_map_put(&eras->processes, pid, &added);
-	if (slot && added) {
+	if (!slot)
+		return NULL;
+	if (added) {
 		*slot = eras->items.count;
 		if (tally_vector_push(&eras->items, (struct map_era){ 0 }) < 0) {
 			tally_map_remove(&eras->processes, pid);
 			return NULL;
 		}
 	}
-	return slot ? &eras->items.items[*slot] : NULL;
+	return &eras->items.items[*slot];
 }
 
 static int change(struct map_eras *eras, struct map_era *era,
@@ -68,22 +71,23 @@ static int change(struct map_eras *eras, struct map_era *era,
 static int change_process(struct map_eras *eras, uint32_t pid,
 			  const struct tally_record *record)
 {
-	bool is_kernel = pid == UINT32_MAX;
-	return change(eras, is_kernel ? &eras->kernel : era_of(eras, pid), record);
+	if (pid == UINT32_MAX)
+		return change(eras, &eras->kernel, record);
+	return change(eras, era_of(eras, pid), record);
 }
 
 /* Applies a record.  Returns 1 if it is about tasks and their mappings, otherwise 0; -ENOMEM;
  * -ENOTSUP for a record with unknown effects. */
-static int see_change(struct map_eras *eras, const struct tally_record *record)
+static int apply_record(struct map_eras *eras, const struct tally_record *record)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:
 		return change_process(eras, record->mmap.pid, record);
 	case TALLY_RECORD_FORK:
-		return record->task.pid == record->task.parent_pid
-			       ? 1
-			       : change_process(eras, record->task.pid, record);
+		if (record->task.pid == record->task.parent_pid)
+			return 1;
+		return change_process(eras, record->task.pid, record);
 	case TALLY_RECORD_COMM: /* an exec changes mappings only by the MMAPs that follow */
 	case TALLY_RECORD_EXIT:
 	case TALLY_RECORD_NAMESPACES:
@@ -108,7 +112,9 @@ static int see_change(struct map_eras *eras, const struct tally_record *record)
 static struct map_era era_now(const struct map_eras *eras, uint32_t pid)
 {
 	const uint64_t *slot = tally_map_get(&eras->processes, pid);
-	return slot ? eras->items.items[*slot] : (struct map_era){ 0 };
+	if (!slot)
+		return (struct map_era){ 0 };
+	return eras->items.items[*slot];
 }
 
 static void eras_release(struct map_eras *eras)
@@ -242,29 +248,35 @@ static uint64_t word_at(const uint8_t *record, size_t index)
 
 static const struct kind *kind_of(struct tally_recorder_excerpt *excerpt, uint64_t id)
 {
-	if (!excerpt->kind || excerpt->id != id) {
-		const uint64_t *number = tally_map_get(excerpt->event_of_id, id);
-		excerpt->kind = number && *number < excerpt->kind_count ? &excerpt->kinds[*number]
-									: NULL;
-		excerpt->id = id;
-	}
+	if (excerpt->kind && excerpt->id == id)
+		return excerpt->kind;
+	const uint64_t *number = tally_map_get(excerpt->event_of_id, id);
+	excerpt->kind = NULL;
+	if (number && *number < excerpt->kind_count)
+		excerpt->kind = &excerpt->kinds[*number];
+	excerpt->id = id;
 	return excerpt->kind;
 }
 
-/* Returns the first address of a chain. */
+/* Returns the first address of a chain; 0 if the chain is empty. */
 static uint64_t leaf_of(const struct sample *sample)
 {
 	size_t at = 0;
+	if (!sample->count)
+		return 0;
 	while (at + 1 < sample->count && sample->words[at] >= TALLY_CONTEXT_MAX)
 		at++;
-	return sample->count ? sample->words[at] : 0;
+	return sample->words[at];
 }
 
 static uint64_t aim_of(const struct sample *sample)
 {
-	bool is_leaf = word_at(sample->record, sample->kind->layout.ip) == leaf_of(sample);
-	return (sample->header.misc & TALLY_MISC_EXACT_IP ? AIM_EXACT : 0) +
-	       (is_leaf ? AIM_LEAF : 0);
+	uint64_t aim = 0;
+	if (sample->header.misc & TALLY_MISC_EXACT_IP)
+		aim |= AIM_EXACT;
+	if (word_at(sample->record, sample->kind->layout.ip) == leaf_of(sample))
+		aim |= AIM_LEAF;
+	return aim;
 }
 
 static bool has_address(const uint64_t *words, size_t count)
@@ -281,14 +293,20 @@ static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *r
 {
 	struct tally_record_header header;
 	memcpy(&header, record, sizeof(header));
-	const struct kind *kind = header.size >= 16 ? kind_of(excerpt, word_at(record, 1)) : NULL;
-	const struct tally_sample_layout *layout = kind ? &kind->layout : NULL;
-	size_t least = layout ? 8 * ((size_t)layout->words + layout->has_chain) : SIZE_MAX;
+	if (header.size < 16)
+		return false;
+	const struct kind *kind = kind_of(excerpt, word_at(record, 1));
+	if (!kind)
+		return false;
+	const struct tally_sample_layout *layout = &kind->layout;
+	size_t least = 8 * ((size_t)layout->words + layout->has_chain);
 	if (header.size < least)
 		return false;
 	const struct tally_space space = tally_space_of(
 		header.misc, (uint32_t)word_at(record, layout->tid));
-	uint64_t count = layout->has_chain ? word_at(record, layout->words) : 0;
+	uint64_t count = 0;
+	if (layout->has_chain)
+		count = word_at(record, layout->words);
 	if (count > (header.size - least) / 8)
 		return false;
 	*out = (struct sample){
@@ -309,7 +327,7 @@ static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *r
 /* ---- the last sample of its process -------------------------------------- */
 
 /* Updates the eras.  In a new era the meaning of the last chain's words is unknown. */
-static void look_at_eras(const struct map_eras *eras, struct last *last)
+static void update_eras(const struct map_eras *eras, struct last *last)
 {
 	const struct map_era user = era_now(eras, last->pid), kernel = eras->kernel;
 	if (last->eras[0] != user.number || last->eras[1] != kernel.number)
@@ -318,7 +336,7 @@ static void look_at_eras(const struct map_eras *eras, struct last *last)
 	last->eras[1] = kernel.number;
 	last->salts[0] = tally_hash64(((uint64_t)last->pid << 32 ^ user.number) * 2);
 	last->salts[1] = tally_hash64(kernel.number * 2 + 1);
-	last->since_ns = user.since_ns > kernel.since_ns ? user.since_ns : kernel.since_ns;
+	last->since_ns = tally_max_u64(user.since_ns, kernel.since_ns);
 	last->changes = eras->changes;
 }
 
@@ -335,7 +353,7 @@ static struct last *last_of(struct tally_recorder_excerpt *excerpt, const struct
 		last->chain.words.count = 0;
 	}
 	if (!is_its || last->changes != excerpt->eras.changes)
-		look_at_eras(&excerpt->eras, last);
+		update_eras(&excerpt->eras, last);
 	return last;
 }
 
@@ -353,7 +371,9 @@ static bool add_address(struct tally_recorder_excerpt *excerpt, const struct las
 	uint64_t key = key_of(last, sample->is_kernel, false, *sample->words);
 	int added = tally_key_set_put(&excerpt->places, key);
 	*leaf_key = tally_hash64(key ^ sample->kind->salt);
-	return added < 0 ? give_up(excerpt) : added;
+	if (added < 0)
+		return give_up(excerpt);
+	return added;
 }
 
 /* Gathers the part of a chain to keep: its new places, and the innermost address of each context,
@@ -424,9 +444,12 @@ static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 {
 	uint64_t leaf_key = 0;
 	uint64_t aim = aim_of(sample);
-	bool is_kept = sample->has_chain ? gather_news(excerpt, last, sample, news, &leaf_key) :
-					   add_address(excerpt, last, sample, &leaf_key);
+	bool is_kept;
 	uint64_t *leaf = NULL;
+	if (sample->has_chain)
+		is_kept = gather_news(excerpt, last, sample, news, &leaf_key);
+	else
+		is_kept = add_address(excerpt, last, sample, &leaf_key);
 	if (!excerpt->is_given_up)
 		leaf = tally_map_put(&excerpt->leaves, tally_hash64(leaf_key ^ aim), NULL);
 	if (!leaf || tally_last_chain_set(&last->chain, news, sample->words, sample->count) < 0) {
@@ -434,10 +457,10 @@ static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 		return;
 	}
 	is_kept |= *leaf <= LEAF_ONE;
-	if (*leaf <= LEAF_ONE)
-		*leaf = *leaf == LEAF_NONE
-				? LEAF_ONE
-				: excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
+	if (*leaf == LEAF_ONE)
+		*leaf = excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
+	else if (*leaf == LEAF_NONE)
+		*leaf = LEAF_ONE;
 	last->period_at = *leaf;
 	last->leaf = leaf_of(sample);
 	last->aim = aim;
@@ -563,12 +586,14 @@ static bool is_needed(struct tally_recorder_excerpt *excerpt, const void *bytes,
 		return give_up(excerpt);
 	bool is_map = header->type == TALLY_RECORD_MMAP || header->type == TALLY_RECORD_MMAP2;
 	uint64_t changes = excerpt->eras.changes;
-	int told = is_map && tally_jits_is_dump(record.mmap.filename)
-			   ? -1
-			   : see_change(&excerpt->eras, &record);
+	if (is_map && tally_jits_is_dump(record.mmap.filename))
+		return give_up(excerpt);
+	int applied = apply_record(&excerpt->eras, &record);
 	bool is_late = excerpt->eras.changes != changes &&
 		       record.sample_id.time < excerpt->youngest_ns;
-	return told < 0 || is_late ? give_up(excerpt) : told;
+	if (applied < 0 || is_late)
+		return give_up(excerpt);
+	return applied;
 }
 
 void tally_recorder_excerpt_add(struct tally_recorder_excerpt *excerpt, const void *records,
