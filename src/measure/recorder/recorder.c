@@ -16,8 +16,8 @@
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Reads a task's memory.  Fails with -errno for processes that have ended and for other users' tasks; their stacks
- * end where their copies do. */
+/* Reads a task's memory.  Fails with -errno for processes that have ended and for other users'
+ * tasks; their stacks end where their copies do. */
 static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };

@@ -153,7 +153,7 @@ static void set_call_graph(const struct tally_recorder_events *events, const cha
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
 	attr->sample_regs_user = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
 	attr->sample_stack_user = stack_bytes(events);
-	/* Where a stack was switched, the kernel's chain leads on (tally_user_stack_cross). */
+	/* The kernel's chain continues across a switch of stacks (tally_user_stack_cross). */
 	if (keeps_stacks(events))
 		attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 }

@@ -73,8 +73,8 @@ static struct tally_ring *oldest_side_band(const struct tally_recorder *recorder
 	return oldest;
 }
 
-/* Takes a side-band record, with its true size in the header, by which perf finds the trailer, and
- * with the mapped file's build-id. */
+/* Takes a side-band record.  Puts its true size into the header, by which perf finds the trailer.
+ * Adds the mapped file's build-id. */
 static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
 		       struct tally_record *record, struct tally_error *err)
 {
@@ -216,7 +216,7 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 	struct tally_perfdata_writer *writer = recorder->output.writer;
 	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(writer), size;
 	uint64_t given_back = ring->tail;
-	bool goes_on;
+	bool has_more;
 	int result;
 	if (wanted > step)
 		wanted = step;
@@ -226,16 +226,16 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 		tally_ring_advance(ring, whole);
 		if (whole) {
 			result = tally_perfdata_write_walked(writer, piece, whole, err);
-			goes_on = result >= 0;
+			has_more = result >= 0;
 		} else {
 			result = drain_record(recorder, ring, err);
-			goes_on = result > 0;
+			has_more = result > 0;
 		}
 		if (whole || ring->tail - given_back > step) {
 			tally_ring_release_read(ring);
 			given_back = ring->tail;
 		}
-	} while (goes_on);
+	} while (has_more);
 	tally_ring_release_read(ring);
 	return result;
 }

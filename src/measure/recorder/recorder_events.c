@@ -7,6 +7,7 @@
 #include "recorder/recorder_events.h"
 #include "recorder/recorder_inherited.h"
 
+#include "base/error.h"
 #include "base/vector.h"
 #include "counting/counting.h"
 #include "machine/machine.h"
@@ -234,7 +235,7 @@ static int explain_refused_source(const struct tally_recorder_events *events,
 	return explain_refusal(events->session, &asked, code, place, err);
 }
 
-/* Returns the handle of the leader of the source's group; -1 if the source leads or has no group. */
+/* Returns the handle of the leader of the source's group; -1 if it leads itself or has no group. */
 static int leader_of(const struct tally_recorder_events *events, size_t source, int last_leader)
 {
 	const struct tally_event *event = events->sources[source].event;
@@ -401,7 +402,8 @@ static int open_all_listed(struct opening *opening, struct tally_error *err)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	} while (listed > 0);
 	if (!opened)
-		return tally_error_set(err, -ESRCH, "none of the tasks to record exists (any more)");
+		return tally_error_set(err, -ESRCH,
+				       "none of the tasks to record exists (any more)");
 	return 0;
 }
 

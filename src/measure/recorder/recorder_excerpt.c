@@ -154,7 +154,7 @@ struct sample {
 	bool has_chain;
 };
 
-/* Whether a leaf's place is late depends on these (recording.h), so an address may be two places.
+/* A leaf's place is late or not, depending on these (recording.h), so an address may be two places.
  * AIM_LEAF: the sample's own address is its chain's first one. */
 enum { AIM_LEAF = 1, AIM_EXACT = 2 };
 

@@ -6,6 +6,7 @@
  */
 #include "recorder/recorder_state.h"
 
+#include "base/text.h"
 #include "machine/machine.h"
 #include "perfdata/perfdata.h"
 
@@ -38,10 +39,11 @@ static int machine_features(struct tally_recorder_output *output, struct tally_b
 			    struct tally_error *err)
 {
 	const struct tally_provider_ops *ops = output->session->provider->ops;
-	const char *simulated = ops->machine ? ops->machine(output->session->provider, false)
-					     : NULL;
+	const char *simulated = NULL;
 	struct utsname here = { 0 };
 	struct tally_cpu_model cpu;
+	if (ops->machine)
+		simulated = ops->machine(output->session->provider, false);
 	uname(&here);
 	tally_cpu_model_read(&cpu);
 	const struct {
@@ -52,24 +54,27 @@ static int machine_features(struct tally_recorder_output *output, struct tally_b
 		{ TALLY_FEATURE_OSRELEASE, here.release },
 		{ TALLY_FEATURE_ARCH, here.machine },
 		{ TALLY_FEATURE_VERSION, "tally " TALLY_VERSION },
-		{ TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name },
+		{ TALLY_FEATURE_CPUDESC, tally_text_or(simulated, cpu.name) },
 		{ TALLY_FEATURE_CPUID, simulated ? "" : cpu.id },
 	};
-	int result = 0;
-	for (size_t i = 0; !result && i < sizeof(texts) / sizeof(*texts); i++) {
+	int result;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if (texts[i].text[0])
 			tally_feature_string(bytes, texts[i].text);
 		result = put_feature(output, texts[i].feature, bytes, err);
+		if (result)
+			return result;
 	}
 	if (simulated)
 		tally_feature_nrcpus(bytes, 1, 1);
 	else
 		tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
-	if (!result)
-		result = put_feature(output, TALLY_FEATURE_NRCPUS, bytes, err);
+	result = put_feature(output, TALLY_FEATURE_NRCPUS, bytes, err);
+	if (result)
+		return result;
 	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) *
 					 (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
-	return result ? result : put_feature(output, TALLY_FEATURE_TOTAL_MEM, bytes, err);
+	return put_feature(output, TALLY_FEATURE_TOTAL_MEM, bytes, err);
 }
 
 /* ---- the layout of the machine ------------------------------------------- */
@@ -131,7 +136,9 @@ static int cpu_features(struct tally_recorder_output *output, struct tally_buffe
 		}
 		result = put_feature(output, TALLY_FEATURE_CACHE, bytes, err);
 	}
-	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+	if (bytes->failed)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return result;
 }
 
 static int memory_features(struct tally_recorder_output *output, struct tally_buffer *bytes,
@@ -193,9 +200,12 @@ static int layout_features(struct tally_recorder_output *output, struct tally_bu
 			   struct tally_error *err)
 {
 	int result = cpu_features(output, bytes, err);
-	if (!result)
-		result = memory_features(output, bytes, err);
-	return result ? result : known_pmu_features(output, bytes, err);
+	if (result)
+		return result;
+	result = memory_features(output, bytes, err);
+	if (result)
+		return result;
+	return known_pmu_features(output, bytes, err);
 }
 
 /* ---- the recording ------------------------------------------------------- */
@@ -213,8 +223,10 @@ static int command_features(struct tally_recorder_output *output, struct tally_b
 		words[i + 1] = options->argv[i];
 	tally_feature_string_list(bytes, words, (size_t)options->argc + 1);
 	int result = put_feature(output, TALLY_FEATURE_CMDLINE, bytes, err);
+	if (result)
+		return result;
 	tally_feature_event_desc(bytes, output->events->recorded, output->events->source_count);
-	return result ? result : put_feature(output, TALLY_FEATURE_EVENT_DESC, bytes, err);
+	return put_feature(output, TALLY_FEATURE_EVENT_DESC, bytes, err);
 }
 
 /* The number belongs to the provider; readers must not look it up on their own machine. */
@@ -223,8 +235,10 @@ static int pmu_features(struct tally_recorder_output *output, struct tally_buffe
 {
 	const struct tally_provider_ops *ops = output->session->provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
+	if (!ops->pmu_name && ops->machine)
+		return 0;
 	if (!ops->pmu_name)
-		return ops->machine ? 0 : layout_features(output, bytes, err);
+		return layout_features(output, bytes, err);
 	tally_feature_pmu_mappings(bytes, &pmu, 1);
 	return put_feature(output, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
@@ -263,20 +277,22 @@ static int time_features(struct tally_recorder_output *output, struct tally_buff
 			 struct tally_error *err)
 {
 	struct timespec resolution = { 0 };
-	int result = 0;
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	tally_feature_u64(bytes, (uint64_t)resolution.tv_nsec);
-	result = put_feature(output, TALLY_FEATURE_CLOCKID, bytes, err);
+	int result = put_feature(output, TALLY_FEATURE_CLOCKID, bytes, err);
+	if (result)
+		return result;
 	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME),
 				 clock_ns(CLOCK_MONOTONIC));
-	if (!result)
-		result = put_feature(output, TALLY_FEATURE_CLOCK_DATA, bytes, err);
-	/* waiting tasks still wait at this time */
-	uint64_t last_ns = tally_recorder_off_cpu(output->events) ? clock_ns(CLOCK_MONOTONIC)
-								  : output->last_sample_ns;
+	result = put_feature(output, TALLY_FEATURE_CLOCK_DATA, bytes, err);
+	if (result)
+		return result;
+	uint64_t last_ns = output->last_sample_ns;
+	if (tally_recorder_off_cpu(output->events))
+		last_ns = clock_ns(CLOCK_MONOTONIC); /* waiting tasks still wait at this time */
 	if (!output->session->is_pipe && output->last_sample_ns)
 		tally_feature_sample_time(bytes, output->first_sample_ns, last_ns);
-	return result ? result : put_feature(output, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
+	return put_feature(output, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 
 /* ---- tracepoints --------------------------------------------------------- */
@@ -333,11 +349,13 @@ static int tracing_features(struct tally_recorder_output *output, struct tally_b
 	bool any = false;
 	for (size_t i = 0; i + 1 < output->events->source_count; i++)
 		any |= output->events->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	struct tally_tracing_format *formats = any ? tally_arena_array(&output->session->arena,
-								       output->events->source_count,
-								       sizeof(*formats))
-						   : NULL;
-	int tracefs = formats ? tally_tracefs_open(NULL) : -1;
+	if (!any)
+		return 0;
+	struct tally_tracing_format *formats = tally_arena_array(
+		&output->session->arena, output->events->source_count, sizeof(*formats));
+	if (!formats)
+		return 0;
+	int tracefs = tally_tracefs_open(NULL);
 	if (tracefs < 0)
 		return 0;
 	data.format_count = read_formats(output, tracefs, formats);
@@ -364,7 +382,9 @@ static int build_id_features(struct tally_recorder_tasks *tasks,
 	if (output->session->is_pipe)
 		return 0;
 	int result = tally_recorder_build_ids(tasks, bytes, err);
-	return result ? result : put_feature(output, TALLY_FEATURE_BUILD_ID, bytes, err);
+	if (result)
+		return result;
+	return put_feature(output, TALLY_FEATURE_BUILD_ID, bytes, err);
 }
 
 int tally_recorder_features(struct tally_recorder_tasks *tasks,

@@ -26,7 +26,8 @@
 
 enum { HISTORY_BYTES_MAX = 64 << 20 };
 
-static int let_go(struct tally_recorder *recorder, struct tally_error *err)
+/* Applies the older half of the history to the tasks, and drops it. */
+static int drop_older_half(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_attr *attr = &tally_recorder_side_band(&recorder->events)->attr;
 	struct tally_buffer *history = &recorder->history;
@@ -50,12 +51,15 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
 			struct tally_error *err)
 {
-	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
-									 : 0;
+	int result = 0;
+	if (recorder->history.length + size > HISTORY_BYTES_MAX)
+		result = drop_older_half(recorder, err);
 	if (result < 0)
 		return result;
 	tally_buffer_append(&recorder->history, bytes, size);
-	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+	if (recorder->history.failed)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
 /* The starts of the records that are in no dump yet, the youngest first. */
@@ -89,8 +93,10 @@ static int write_ring(struct tally_recorder_output *output, struct tally_ring *r
 		tally_error_set(err, result, "out of memory");
 	for (size_t i = offsets.at.count; !result && i-- > 0;) {
 		const void *record = tally_ring_at(ring, offsets.at.items[i]);
-		result = record ? tally_recorder_write(output, record, err)
-				: tally_error_set(err, -ENOMEM, "out of memory");
+		if (record)
+			result = tally_recorder_write(output, record, err);
+		else
+			result = tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_vector_release(&offsets.at);
 	ring->tail = ring->noted;
@@ -125,7 +131,9 @@ int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_erro
 	for (size_t i = 0; !result && i < rings->count; i++)
 		if (rings->samples[i].page)
 			result = dump_ring(&recorder->output, &rings->samples[i], err);
-	return result ? result : tally_perfdata_write(writer, &round, sizeof(round), err);
+	if (result)
+		return result;
+	return tally_perfdata_write(writer, &round, sizeof(round), err);
 }
 
 /* ---- the next file ------------------------------------------------------- */
@@ -134,15 +142,17 @@ int tally_recorder_end_file(struct tally_recorder *recorder, struct tally_record
 			    struct tally_error *err)
 {
 	struct tally_recorder_output *output = &recorder->output;
-	int result = recorder->session.is_pipe
-			     ? 0
-			     : tally_recorder_features(&recorder->tasks, output, err);
+	int result = 0;
+	if (!recorder->session.is_pipe)
+		result = tally_recorder_features(&recorder->tasks, output, err);
 	int finished = tally_perfdata_finish(output->writer, result < 0 ? NULL : err);
 	double seconds = recorder->session.status.seconds;
 	tally_recorder_fill_status(output);
 	recorder->session.status.seconds = seconds;
 	*status = recorder->session.status;
-	return result < 0 ? result : finished;
+	if (result < 0)
+		return result;
+	return finished;
 }
 
 int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err)
@@ -152,7 +162,8 @@ int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error
 	int fd, result = tally_recorder_write_held(&recorder->stacks, true, err);
 	if (result < 0)
 		return result;
-	result = options->overwrite ? tally_recorder_dump_rings(recorder, err) : 0;
+	if (options->overwrite)
+		result = tally_recorder_dump_rings(recorder, err);
 	if (result < 0)
 		return result;
 	result = tally_recorder_end_file(recorder, &status, err);
@@ -166,7 +177,7 @@ int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error
 		return result;
 	/* No process of the next file has mapped them. */
 	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
-	return options->overwrite
-		       ? 0
-		       : tally_recorder_write_tasks(&recorder->tasks, &recorder->output, err);
+	if (options->overwrite)
+		return 0;
+	return tally_recorder_write_tasks(&recorder->tasks, &recorder->output, err);
 }

@@ -38,13 +38,15 @@ static void come_online(const struct cpus *cpus, size_t ring)
 		why = "a flight recorder's rings are fixed";
 	else if (open_again(cpus, ring, &err) < 0)
 		why = err.message;
-	cpu->state = why ? TALLY_RECORDER_CPU_GIVEN_UP : TALLY_RECORDER_CPU_ONLINE;
-	if (why)
+	if (why) {
+		cpu->state = TALLY_RECORDER_CPU_GIVEN_UP;
 		tally_recorder_say(cpus->rings->session,
 				   "CPU %u came online but is not recorded: %s", cpu->number, why);
-	else
+	} else {
+		cpu->state = TALLY_RECORDER_CPU_ONLINE;
 		tally_recorder_say(cpus->rings->session,
 				   "CPU %u came online: it is sampled from now on", cpu->number);
+	}
 }
 
 /* Adds a ring for a CPU that had none. */
@@ -92,8 +94,8 @@ bool tally_recorder_check_online(struct tally_recorder_events *events,
 	const struct cpus cpus = { events, rings };
 	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;
-	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
-	if (!tally_recorder_follows_cpus(rings->session) || (!is_told && now < rings->online_at))
+	bool has_news = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
+	if (!tally_recorder_follows_cpus(rings->session) || (!has_news && now < rings->online_at))
 		return false;
 	rings->online_at = now + LOOK_NS;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)

@@ -78,7 +78,7 @@ static int take_fork(struct tally_recorder_inherited *inherited,
 int tally_recorder_look_for_inherited(struct tally_recorder_inherited *inherited,
 				      const struct tally_attr *side_band)
 {
-	int result = 0, found_more = 1;
+	int found_more = 1;
 	if (!(side_band->flags & TALLY_ATTR_INHERIT))
 		return 0;
 	if (!inherited->read_to)
@@ -87,19 +87,23 @@ int tally_recorder_look_for_inherited(struct tally_recorder_inherited *inherited
 						       sizeof(*inherited->read_to));
 	if (!inherited->read_to)
 		return -ENOMEM;
-	for (size_t i = 0; !result && i < inherited->rings->count; i++)
-		result = read_forks(inherited, i, side_band);
+	for (size_t i = 0; i < inherited->rings->count; i++) {
+		int result = read_forks(inherited, i, side_band);
+		if (result < 0)
+			return result;
+	}
 	/* Each CPU's ring is in order, but a grandchild's record may be in a ring that was read
 	 * before. */
-	while (!result && found_more) {
+	while (found_more) {
 		found_more = 0;
-		for (size_t i = 0; !result && i < inherited->forks.count; i++) {
+		for (size_t i = 0; i < inherited->forks.count; i++) {
 			int taken = take_fork(inherited, &inherited->forks.items[i]);
-			result = taken < 0 ? taken : 0;
+			if (taken < 0)
+				return taken;
 			found_more |= taken;
 		}
 	}
-	return result;
+	return 0;
 }
 
 bool tally_recorder_has_inherited(const struct tally_recorder_inherited *inherited, pid_t tid,
