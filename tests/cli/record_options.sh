@@ -172,4 +172,15 @@ if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; 
 else
 	skip "-u and -G" "need root"
 fi
+
+# --- commands on a descriptor --------------------------------------------------------------------------------------
+# A loop that wakes for a pipe without a writer would take a CPU.  Other work can only hide that.
+echo ping | (
+	exec 3<&0 </dev/null
+	TIMEFORMAT='%U %S'
+	{ time ./tally record -q --control fd:3 -e cpu-clock -o piped -- sleep 2 2>>out; } 2>spent
+)
+cat spent >>out
+awk '{ exit !($1 + $2 < 0.8) }' spent
+check "--control waits without work when the other side of the pipe has gone"
 echo "1..$number"

@@ -1,7 +1,8 @@
 /* Runs `stat`: starts the command or attaches, lets it run, reads, reports.
  *
- * One poll(2) waits for everything: signals (including the child's end) by a signalfd, the ends of
- * attached processes by their pidfds, intervals and the timeout by its timeout.  The terminal sends
+ * One poll(2) waits for everything: signals (including the child's end), commands and CPUs through
+ * the session's inputs, the ends of attached processes by their pidfds, intervals and the timeout by
+ * its timeout.  The terminal sends
  * Ctrl-C to the command directly; a signal that was sent to tally alone (kill, timeout(1)) is
  * passed on.
  */
@@ -29,13 +30,13 @@
 
 /* The descriptors that poll(2) waits for. */
 struct waits {
-	TALLY_VECTOR(struct pollfd) polls; /* WAIT_SIGNALS, …, then the tasks' */
-	int hotplug_fd;                    /* −1: none */
+	TALLY_VECTOR(struct pollfd) polls; /* WAIT_INPUTS, then the tasks' */
+	struct tally_session_inputs inputs;
 	size_t unwatched;                  /* attached threads without a pidfd */
 	size_t tasks_left;                 /* attached tasks that are watched and have not ended */
 };
 
-enum { WAIT_SIGNALS, WAIT_CONTROL, WAIT_HOTPLUG, WAIT_TASKS };
+enum { WAIT_INPUTS, WAIT_TASKS };
 
 /* Resource usage at the start of counting, and at the last reading. */
 struct usage_span {
@@ -278,8 +279,9 @@ static void say(struct run *run, const char *format, const char *argument)
 		run->options->on_message(run->options->context, text);
 }
 
-static void take_signal(struct run *run, const struct tally_signal *signal)
+static void take_signal(void *context, const struct tally_signal *signal)
 {
+	struct run *run = context;
 	if (signal->number == SIGCHLD) {
 		if (run->spawn.pid && !run->has_ended &&
 		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) ==
@@ -310,8 +312,11 @@ static void switch_events(struct run *run, const char *name, bool enable)
 		report_interval(run);
 }
 
-static void obey(struct run *run, const struct tally_control_command *command)
+static int run_command(void *context, const struct tally_control_command *command,
+		       struct tally_error *err)
 {
+	(void)err;
+	struct run *run = context;
 	switch (command->verb) {
 	case TALLY_CONTROL_ENABLE:
 	case TALLY_CONTROL_DISABLE:
@@ -334,16 +339,7 @@ static void obey(struct run *run, const struct tally_control_command *command)
 	default:
 		break;
 	}
-}
-
-static void take_commands(struct run *run)
-{
-	struct tally_control *control = run->options->control;
-	struct tally_control_command command;
-	while (control && !run->should_stop && tally_control_next(control, &command)) {
-		obey(run, &command);
-		tally_control_acknowledge(control, &command);
-	}
+	return run->should_stop;
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -384,11 +380,9 @@ static bool unwatched_are_gone(const struct run *run)
 
 static void take_events(struct run *run)
 {
-	struct tally_signal signal;
-	while (tally_signals_next(&run->signals, &signal))
-		take_signal(run, &signal);
-	take_commands(run);
-	if (run->waits.hotplug_fd >= 0 && tally_hotplug_has_news(run->waits.hotplug_fd))
+	static const struct tally_session_handlers handlers = { take_signal, run_command };
+	tally_session_inputs_take(&run->waits.inputs, &handlers, run, NULL);
+	if (tally_session_inputs_cpus_changed(&run->waits.inputs))
 		check_online(run);
 	for (size_t i = WAIT_TASKS; i < run->waits.polls.count; i++) {
 		struct pollfd *wait = &run->waits.polls.items[i];
@@ -413,8 +407,6 @@ static void wait_until(struct run *run, int64_t deadline_ns)
 		left = ASK_NS;
 	if (left < 0)
 		left = 0;
-	if (run->options->control) /* the other side may have closed it for good */
-		run->waits.polls.items[WAIT_CONTROL].fd = run->options->control->fd;
 	struct timespec time = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
 	if (ppoll(run->waits.polls.items, run->waits.polls.count, left == INT64_MAX ? NULL : &time,
 		  NULL) < 0)
@@ -423,22 +415,18 @@ static void wait_until(struct run *run, int64_t deadline_ns)
 	take_events(run);
 }
 
-static int open_waits(struct run *run)
+static int open_waits(struct run *run, struct tally_error *err)
 {
 	const struct tally_target *target = run->options->target;
-	const struct tally_control *control = run->options->control;
-	tally_vector_release(&run->waits.polls);
-	if (target->all &&
-	    tally_provider_can(run->options->counting.provider, TALLY_PROVIDER_HOTPLUG) &&
-	    run->waits.hotplug_fd < 0)
-		run->waits.hotplug_fd = tally_hotplug_open();
-	int fds[] = { [WAIT_SIGNALS] = run->signals.fd,
-		      [WAIT_CONTROL] = control ? control->fd : -1,
-		      [WAIT_HOTPLUG] = run->waits.hotplug_fd };
-	for (size_t i = 0; i < WAIT_TASKS; i++)
-		if (tally_vector_push(&run->waits.polls,
-				      (struct pollfd){ .fd = fds[i], .events = POLLIN }) < 0)
-			return -ENOMEM;
+	bool follows_cpus = target->all && tally_provider_can(run->options->counting.provider,
+							      TALLY_PROVIDER_HOTPLUG);
+	int result = tally_session_inputs_open(&run->waits.inputs, &run->signals,
+					       run->options->control, follows_cpus, err);
+	if (result < 0)
+		return result;
+	struct pollfd inputs = { .fd = run->waits.inputs.fd, .events = POLLIN };
+	if (tally_vector_push(&run->waits.polls, inputs) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!target->command && !target->every_thread)
 		watch_tasks(&run->waits, target);
 	return 0;
@@ -450,6 +438,7 @@ static void close_waits(struct waits *waits)
 		if (waits->polls.items[i].fd >= 0)
 			close(waits->polls.items[i].fd);
 	tally_vector_release(&waits->polls);
+	tally_session_inputs_close(&waits->inputs);
 	waits->tasks_left = waits->unwatched = 0;
 }
 
@@ -607,7 +596,7 @@ static int run_once(struct run *run, struct tally_error *err)
 	run->enable_at_ns = INT64_MAX;
 	int result = start(run, err);
 	if (result >= 0)
-		result = open_waits(run);
+		result = open_waits(run, err);
 	if (result < 0)
 		return result;
 	if (run->options->on_start)
@@ -792,7 +781,9 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 		   struct tally_error *err)
 {
-	struct run run = { .options = options, .spawn = TALLY_SPAWN_INIT, .waits.hotplug_fd = -1 };
+	struct run run = { .options = options,
+			   .spawn = TALLY_SPAWN_INIT,
+			   .waits.inputs = TALLY_SESSION_INPUTS_INIT };
 	struct merged merged = { 0 };
 	int result = tally_signals_open(&run.signals, err);
 	if (result < 0)
@@ -818,8 +809,6 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	tally_spawn_release(&run.spawn);
 	tally_counting_release_last(&run.counting);
 	tally_signals_release(&run.signals);
-	if (run.waits.hotplug_fd >= 0)
-		close(run.waits.hotplug_fd);
 	free(merged.rows);
 	return result;
 }

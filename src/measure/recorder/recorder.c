@@ -168,10 +168,9 @@ int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *
 	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN },
 				   { .fd = signals->fd, .events = POLLIN } };
 	int ready = poll(waits, 2, timeout_ms);
-	bool is_late;
 	if (ready > 0 && waits[0].revents)
 		return 1;
-	if (ready > 0 && tally_recorder_take_signals(&recorder->session, signals, &is_late))
+	if (ready > 0 && tally_recorder_take_signals(&recorder->session, signals))
 		return -EINTR;
 	return 0;
 }

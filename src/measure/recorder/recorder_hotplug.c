@@ -88,14 +88,14 @@ static bool set_online(const struct cpus *cpus, const struct tally_cpu_list *onl
 }
 
 bool tally_recorder_check_online(struct tally_recorder_events *events,
-				 struct tally_recorder_rings *rings, int hotplug_fd)
+				 struct tally_recorder_rings *rings, bool have_changed)
 {
 	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see machine.h */
 	const struct cpus cpus = { events, rings };
 	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;
-	bool has_news = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
-	if (!tally_recorder_follows_cpus(rings->session) || (!has_news && now < rings->online_at))
+	if (!tally_recorder_follows_cpus(rings->session) ||
+	    (!have_changed && now < rings->online_at))
 		return false;
 	rings->online_at = now + LOOK_NS;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)

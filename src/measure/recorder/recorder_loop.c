@@ -6,23 +6,18 @@
 #include "machine/machine.h"
 
 #include <errno.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORDER_PACE_MS_MAX, FLUSH_MS = 1000 };
 
 struct loop {
 	struct tally_recorder *recorder;
-	struct tally_signals *signals;
 	void (*progress)(void *context, const struct tally_recorder_status *status); /* or NULL */
 	void *context;
 	struct tally_recorder_waits waits;
 	/* ns; 0: never; enable_at: the next switch, on or off */
 	uint64_t enable_at, stop_at, progress_at, next_file_at;
 	size_t switched; /* number of switches so far; if even, the next one switches on */
-	int extra_fd;    /* readable when there is a signal or a command */
-	int epoll_fd;    /* −1: extra_fd is the signals' descriptor */
-	int hotplug_fd;  /* −1: none */
+	struct tally_session_inputs inputs;
 	uint64_t flush_at;
 	struct tally_recorder_pace pace;
 	/* stacks longer than their copies at the last pass; until deep_until, passes follow each
@@ -44,14 +39,12 @@ static void end_loop(struct loop *loop, enum tally_recorder_end end)
 
 /* ---- signals and commands ------------------------------------------------ */
 
-static void take_signals(struct loop *loop)
+static void take_signal(void *context, const struct tally_signal *signal)
 {
-	struct tally_recorder *recorder = loop->recorder;
-	loop->asks_next = false;
-	if (tally_recorder_take_signals(&recorder->session, loop->signals, &loop->asks_next))
+	struct loop *loop = context;
+	if (tally_recorder_take_signal(&loop->recorder->session, signal, &loop->asks_next))
 		end_loop(loop, TALLY_RECORDER_END_SIGNAL);
-	loop->asks_next |= tally_recorder_triggered(&recorder->triggers);
-	if (recorder->session.command_ended)
+	if (loop->recorder->session.command_ended)
 		end_loop(loop, TALLY_RECORDER_END_COMMAND);
 }
 
@@ -89,9 +82,10 @@ static int take_snapshot(struct loop *loop, struct tally_error *err)
 	return result ? result : tally_recorder_next_file(recorder, err);
 }
 
-static int obey(struct loop *loop, const struct tally_control_command *command,
-		struct tally_error *err)
+static int run_command(void *context, const struct tally_control_command *command,
+		       struct tally_error *err)
 {
+	struct loop *loop = context;
 	struct tally_recorder *recorder = loop->recorder;
 	switch (command->verb) {
 	case TALLY_CONTROL_ENABLE: return switch_events(recorder, command->argument, true, err);
@@ -117,15 +111,14 @@ static int obey(struct loop *loop, const struct tally_control_command *command,
 	return 0;
 }
 
-static int take_commands(struct loop *loop, struct tally_error *err)
+static int take_inputs(struct loop *loop, struct tally_error *err)
 {
-	struct tally_control *control = loop->recorder->session.options.control;
-	struct tally_control_command command;
-	int result = 0;
-	while (control && !result && tally_control_next(control, &command)) {
-		result = obey(loop, &command, err);
-		tally_control_acknowledge(control, &command);
-	}
+	static const struct tally_session_handlers handlers = { take_signal, run_command };
+	loop->asks_next = tally_recorder_triggered(&loop->recorder->triggers);
+	int result = tally_session_inputs_take(&loop->inputs, &handlers, loop, err);
+	/* it may have ended before the loop began */
+	if (loop->recorder->session.command_ended)
+		end_loop(loop, TALLY_RECORDER_END_COMMAND);
 	return result;
 }
 
@@ -248,33 +241,6 @@ static int flush(struct loop *loop, struct tally_error *err)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* Watches a descriptor.  A regular file (fd:3 3<commands) can't be waited for (EPERM); it is read
- * at each pass. */
-static bool watch(const struct loop *loop, int fd)
-{
-	struct epoll_event readable = { .events = EPOLLIN };
-	return fd < 0 || !epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &readable) || errno == EPERM;
-}
-
-/* Opens one descriptor that waits for signals, commands and CPUs' changes. */
-static int open_extra(struct loop *loop, struct tally_error *err)
-{
-	const struct tally_control *control = loop->recorder->session.options.control;
-	loop->extra_fd = loop->signals->fd;
-	loop->epoll_fd = loop->hotplug_fd = -1;
-	if (tally_recorder_follows_cpus(&loop->recorder->session))
-		loop->hotplug_fd = tally_hotplug_open();
-	if (!control && loop->hotplug_fd < 0)
-		return 0;
-	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epoll_fd < 0 || !watch(loop, loop->signals->fd) ||
-	    !watch(loop, control ? control->fd : -1) || !watch(loop, loop->hotplug_fd))
-		return tally_error_set(err, -errno, "waiting for commands failed: %s",
-				       tally_errno_text(errno));
-	loop->extra_fd = loop->epoll_fd;
-	return 0;
-}
-
 static int init_waits(struct loop *loop, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
@@ -289,7 +255,7 @@ static int wait_for_records(struct loop *loop, struct tally_error *err)
 	struct tally_provider *provider = loop->recorder->session.provider;
 	struct tally_recorder_waits *waits = &loop->waits;
 	int ready = provider->ops->wait(provider, waits->items, waits->count + waits->triggers,
-					loop->extra_fd, earliest_ms(loop));
+					loop->inputs.fd, earliest_ms(loop));
 	if (ready < 0 && ready != -EINTR)
 		return tally_error_set(err, ready, "waiting for events failed: %s",
 				       tally_errno_text(ready));
@@ -301,8 +267,7 @@ static int wait_for_records(struct loop *loop, struct tally_error *err)
 static int make_pass(struct loop *loop, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	take_signals(loop);
-	int result = take_commands(loop, err);
+	int result = take_inputs(loop, err);
 	if (result < 0)
 		return result;
 	result = take_times(loop, err);
@@ -311,7 +276,7 @@ static int make_pass(struct loop *loop, struct tally_error *err)
 	result = tally_recorder_drain(recorder, false, err);
 	if (result < 0)
 		return result;
-	if (tally_recorder_check_online(&recorder->events, &recorder->rings, loop->hotplug_fd))
+	if (tally_recorder_check_online(&recorder->events, &recorder->rings, tally_session_inputs_cpus_changed(&loop->inputs)))
 		result = init_waits(loop, err);
 	if (result < 0)
 		return result;
@@ -379,10 +344,7 @@ static void loop_init(struct loop *loop, struct tally_recorder *recorder)
 static void loop_release(struct loop *loop)
 {
 	tally_recorder_waits_release(&loop->waits);
-	if (loop->epoll_fd >= 0)
-		close(loop->epoll_fd);
-	if (loop->hotplug_fd >= 0)
-		close(loop->hotplug_fd);
+	tally_session_inputs_close(&loop->inputs);
 }
 
 /* Switches the events on, and lets the command begin. */
@@ -402,10 +364,12 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		       void (*progress)(void *context, const struct tally_recorder_status *status),
 		       void *context, enum tally_recorder_end *end, struct tally_error *err)
 {
-	struct loop loop = { .signals = signals, .progress = progress, .context = context };
+	struct loop loop = { .progress = progress, .context = context };
 	struct tally_latency before;
 	loop_init(&loop, recorder);
-	int result = open_extra(&loop, err);
+	int result = tally_session_inputs_open(&loop.inputs, signals,
+					       recorder->session.options.control,
+					       tally_recorder_follows_cpus(&recorder->session), err);
 	if (result < 0)
 		goto out;
 	result = init_waits(&loop, err);

@@ -41,7 +41,7 @@ static void reap(struct tally_recorder_session *session)
 }
 
 /* Signals the command; a stopped command is continued, so that it can end. */
-static void tell_command(const struct tally_recorder_session *session, int number)
+static void signal_command(const struct tally_recorder_session *session, int number)
 {
 	if (!command_runs(session))
 		return;
@@ -61,31 +61,38 @@ static void take_user_signal(const struct tally_recorder_session *session, int n
 		tally_recorder_say(session, "SIGUSR1 is ignored");
 }
 
+bool tally_recorder_take_signal(struct tally_recorder_session *session,
+				const struct tally_signal *signal, bool *asked_next)
+{
+	if (signal->number == SIGCHLD) {
+		reap(session);
+		return false;
+	}
+	if (signal->number == SIGUSR1 || signal->number == SIGUSR2) {
+		take_user_signal(session, signal->number, asked_next);
+		return false;
+	}
+	if (!signal->ends)
+		return false;
+	if (signal->number == SIGXCPU)
+		tally_recorder_say(session, "the limit of CPU time (ulimit -t) is reached: the "
+					    "recording ends");
+	/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is passed on as
+	 * SIGTERM: shells start background jobs with SIGINT ignored. */
+	if (!signal->from_terminal)
+		signal_command(session,
+			       signal->number == SIGINT ? SIGTERM : signal->passed_on);
+	return true;
+}
+
 unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
-				     struct tally_signals *signals, bool *asked_next)
+				     struct tally_signals *signals)
 {
 	struct tally_signal signal;
+	bool asked_next; /* no file is written here */
 	unsigned asked = 0;
-	while (tally_signals_next(signals, &signal)) {
-		if (signal.number == SIGCHLD) {
-			reap(session);
-			continue;
-		}
-		if (signal.number == SIGUSR1 || signal.number == SIGUSR2) {
-			take_user_signal(session, signal.number, asked_next);
-			continue;
-		}
-		if (!signal.ends)
-			continue;
-		if (signal.number == SIGXCPU)
-			tally_recorder_say(session, "the limit of CPU time (ulimit -t) is reached: "
-						    "the recording ends");
-		/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is
-		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
-		if (!signal.from_terminal)
-			tell_command(session, signal.number == SIGINT ? SIGTERM : signal.passed_on);
-		asked++;
-	}
+	while (tally_signals_next(signals, &signal))
+		asked += tally_recorder_take_signal(session, &signal, &asked_next);
 	return asked;
 }
 
@@ -117,15 +124,14 @@ int tally_recorder_await_command(struct tally_recorder_session *session,
 				 struct tally_signals *signals, enum tally_recorder_end end)
 {
 	if (end == TALLY_RECORDER_END_DURATION)
-		tell_command(session, SIGTERM);
+		signal_command(session, SIGTERM);
 	if (end == TALLY_RECORDER_END_SIGNAL && !ends_soon(session))
 		say_that_it_runs(session);
 	for (reap(session); command_runs(session);) {
 		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
-		bool is_late;
 		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
 			return -errno;
-		if (tally_recorder_take_signals(session, signals, &is_late))
+		if (tally_recorder_take_signals(session, signals))
 			return ends_soon(session) ? 0 : -EINTR;
 	}
 	return 0;

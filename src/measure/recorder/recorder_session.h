@@ -28,10 +28,13 @@ uint64_t tally_recorder_now_ns(void);
 void tally_recorder_say(const struct tally_recorder_session *session, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Takes all pending signals.  Returns how many asked for the end; sets *asked_next if one asked for
- * the next file. */
+/* Takes a signal.  Returns true if it asks for the end; sets *asked_next if it asks for the next
+ * file. */
+bool tally_recorder_take_signal(struct tally_recorder_session *session,
+				const struct tally_signal *signal, bool *asked_next);
+/* Takes all pending signals.  Returns how many asked for the end. */
 unsigned tally_recorder_take_signals(struct tally_recorder_session *session,
-				     struct tally_signals *signals, bool *asked_next);
+				     struct tally_signals *signals);
 /* Does the work of tally_recorder_wait(). */
 int tally_recorder_await_command(struct tally_recorder_session *session,
 				 struct tally_signals *signals, enum tally_recorder_end end);

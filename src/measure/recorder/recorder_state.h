@@ -37,9 +37,10 @@ void tally_recorder_init(struct tally_recorder *recorder);
 int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
 
 /* recorder_hotplug.c: handles CPUs that go offline and come online, when the whole machine is
- * recorded.  Call it after a pass.  Returns true when the handles to wait for have changed. */
+ * recorded.  Call it after a pass.  Without a notice that they have changed, it looks once a
+ * second.  Returns true when the handles to wait for have changed. */
 bool tally_recorder_check_online(struct tally_recorder_events *events,
-				 struct tally_recorder_rings *rings, int hotplug_fd);
+				 struct tally_recorder_rings *rings, bool have_changed);
 
 /* recorder_synthesis.c: writes records of the state before the first event: kernel, processes,
  * threads, mappings. */

@@ -259,6 +259,43 @@ void tally_control_acknowledge(struct tally_control *control,
 /* Closes the descriptors that were opened here. */
 void tally_control_release(struct tally_control *control);
 
+/* What a session waits for besides its events: signals, the commands of --control, and CPUs that come
+ * and go.  `fd` is readable while there is any, also if a control's regular file is not. */
+struct tally_session_inputs {
+	struct tally_signals *signals;
+	struct tally_control *control; /* NULL: none */
+	int fd;
+	int hotplug_fd; /* −1: CPUs are not followed */
+};
+
+#define TALLY_SESSION_INPUTS_INIT ((struct tally_session_inputs){ .fd = -1, .hotplug_fd = -1 })
+
+struct tally_session_handlers {
+	void (*on_signal)(void *context, const struct tally_signal *signal);
+	/* Returns 0, or a positive number to take no more commands now, or -errno with `err` set.
+	 * The command is answered in each case. */
+	int (*on_command)(void *context, const struct tally_control_command *command,
+			  struct tally_error *err);
+};
+
+/* Opens the descriptors.  `signals` and `control` (or NULL) are open, and outlive the inputs.  Returns
+ * 0 or -errno. */
+int tally_session_inputs_open(struct tally_session_inputs *inputs, struct tally_signals *signals,
+			      struct tally_control *control, bool follows_cpus,
+			      struct tally_error *err);
+
+/* Passes all signals that have arrived to the handlers, then the commands; never waits.  Returns 0 or
+ * the error of a command. */
+int tally_session_inputs_take(struct tally_session_inputs *inputs,
+			      const struct tally_session_handlers *handlers, void *context,
+			      struct tally_error *err);
+
+/* True if CPUs came or went since the last call. */
+bool tally_session_inputs_cpus_changed(const struct tally_session_inputs *inputs);
+
+/* Closes the descriptors that were opened here.  May be called again. */
+void tally_session_inputs_close(struct tally_session_inputs *inputs);
+
 /* Filters on tracepoints' fields: --filter's conditions for the events of an -e, set on the open
  * events. */
 
