@@ -42,6 +42,16 @@ void tally_json_double(struct tally_json *json, const char *name, double value);
 void tally_json_bool(struct tally_json *json, const char *name, bool value);
 void tally_json_null(struct tally_json *json, const char *name);
 
+/* Writes the text, or null if it is empty: for arrays of char, where empty means unknown. */
+static inline void tally_json_text_or_null(struct tally_json *json, const char *name,
+					   const char *text)
+{
+	if (*text)
+		tally_json_text(json, name, text);
+	else
+		tally_json_null(json, name);
+}
+
 /* Reads JSON (RFC 8259) by libjansson, which is loaded on first use, so that commands that only
  * count or sample don't pay for it.
  *

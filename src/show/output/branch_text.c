@@ -18,18 +18,28 @@ static const char *type_name(uint64_t flags)
 					      "",           "",           "",           "" };
 	unsigned type = flags >> TALLY_BRANCH_KIND_SHIFT & 15,
 		 extended = flags >> (TALLY_BRANCH_KIND_SHIFT + 6) & 15;
-	return type == 15 ? more[extended] : names[type];
+	if (type == 15)
+		return more[extended];
+	return names[type];
+}
+
+static char letter_or_dash(bool is_set, char letter)
+{
+	if (is_set)
+		return letter;
+	return '-';
 }
 
 static void put_flags(uint64_t flags, struct tally_buffer *out)
 {
-	char prediction = flags & TALLY_BRANCH_PREDICTED ? 'P' : '-';
+	char prediction = letter_or_dash(flags & TALLY_BRANCH_PREDICTED, 'P');
 	if (flags & TALLY_BRANCH_MISPREDICTED)
 		prediction = 'M';
-	tally_buffer_printf(
-		out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
-		flags & TALLY_BRANCH_ABORTED ? 'A' : '-',
-		(unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
+	tally_buffer_printf(out, "/%c/%c/%c/%u/%s ", prediction,
+			    letter_or_dash(flags & TALLY_BRANCH_TRANSACTION, 'X'),
+			    letter_or_dash(flags & TALLY_BRANCH_ABORTED, 'A'),
+			    (unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff),
+			    type_name(flags));
 }
 
 /* A branch record does not say whether an address is the kernel's; the kernel has the upper
@@ -41,9 +51,9 @@ static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t add
 	struct tally_place place = tally_place_of(&recording->tasks, pid, address >> 63, address);
 	uint64_t offset = 0;
 	char map[TALLY_PERF_MAP_PATH_BYTES];
-	uint32_t function = field == TALLY_BRANCH_FIELD_SYMBOLS || objects
-				    ? tally_names_function(names, &place, &offset)
-				    : 0;
+	uint32_t function = 0;
+	if (field == TALLY_BRANCH_FIELD_SYMBOLS || objects)
+		function = tally_names_function(names, &place, &offset);
 	if (function == UINT32_MAX)
 		return -ENOMEM;
 	if (field == TALLY_BRANCH_FIELD_ADDRESSES)
@@ -72,5 +82,7 @@ int tally_branch_text(struct tally_recording *recording, const struct tally_samp
 			return -ENOMEM;
 		put_flags(branch->flags, out);
 	}
-	return out->failed ? -ENOMEM : 0;
+	if (out->failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -16,7 +16,9 @@ static size_t operator_length(const char *text, const char *at)
 	bool is_behind = (size_t)(at - text) >= length && !memcmp(at - length, word, length);
 	if (!is_behind)
 		return 0;
-	return !strncmp(at, "()", 2) ? 2 : strspn(at, "<>=-");
+	if (!strncmp(at, "()", 2))
+		return 2;
+	return strspn(at, "<>=-");
 }
 
 /* Appends the text with `dots` in place of its outermost template arguments; stores where the first
@@ -41,8 +43,10 @@ static bool fold_arguments(const char *text, const char *dots, struct tally_buff
 			size_t length = (size_t)(at - opened - 1);
 			if (!depth && length >= ARGUMENTS_MAX) {
 				tally_buffer_text(out, dots);
-				*first_length = *first ? *first_length : length;
-				*first = *first ? *first : opened + 1;
+				if (!*first) {
+					*first = opened + 1;
+					*first_length = length;
+				}
 			} else if (!depth) {
 				tally_buffer_append(out, opened + 1, length);
 			}
@@ -110,7 +114,7 @@ static void put_filled(struct tally_buffer *out, const char *brief, const char *
 		return;
 	}
 	size_t kept = (size_t)room;
-	while (kept && (arguments[kept] & 0xc0) == 0x80)
+	while (kept && !tally_begins_character(arguments[kept]))
 		kept--;
 	tally_buffer_append(out, brief, (size_t)(at - brief));
 	tally_buffer_append(out, arguments, kept);

@@ -10,8 +10,8 @@ static void put_side(struct tally_json *json, const char *name, const struct tal
 	for (size_t i = 0; i < side->runs; i++)
 		tally_json_text(json, NULL, paths[i]);
 	tally_json_end(json);
-	tally_json_text(json, "title", side->title[0] ? side->title : NULL);
-	tally_json_text(json, "event", side->event[0] ? side->event : NULL);
+	tally_json_text_or_null(json, "title", side->title);
+	tally_json_text_or_null(json, "event", side->event);
 	tally_json_text(json, "unit", side->unit);
 	tally_json_u64(json, "samples", side->samples);
 	tally_json_u64(json, "weight", side->weight);
@@ -23,10 +23,10 @@ static void put_side(struct tally_json *json, const char *name, const struct tal
 static void put_name(struct tally_json *json, const char *name, const struct tally_diff_view *view,
 		     uint32_t string)
 {
-	tally_json_text(json, name,
-			string == TALLY_STRING_NONE
-				? NULL
-				: tally_strings_text(&view->match->names.strings, string));
+	if (string == TALLY_STRING_NONE)
+		tally_json_null(json, name);
+	else
+		tally_json_text(json, name, tally_strings_text(&view->match->names.strings, string));
 }
 
 static void put_difference(struct tally_json *json, const char *name,

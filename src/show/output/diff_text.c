@@ -49,11 +49,17 @@ static void put_weight(struct tally_buffer *out, double weight, const struct tal
 static void put_figure(struct tally_buffer *out, const struct tally_diff *diff,
 		       const struct tally_diff_view *view, double value, bool has_sign)
 {
-	if (view->options->measure == TALLY_MEASURE_WEIGHT)
+	if (view->options->measure == TALLY_MEASURE_WEIGHT) {
 		put_weight(out, value, diff, has_sign);
+		return;
+	}
+	int decimals = 0;
+	if (view->options->measure == TALLY_MEASURE_SHARE)
+		decimals = 2;
+	if (has_sign && value != 0)
+		tally_buffer_printf(out, "%+.*f", decimals, value);
 	else
-		tally_buffer_printf(out, has_sign && value != 0 ? "%+.*f" : "%.*f",
-				    view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
+		tally_buffer_printf(out, "%.*f", decimals, value);
 }
 
 static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
@@ -99,32 +105,43 @@ static const char *name_of(const struct tally_diff_view *view, uint32_t string)
 	return tally_strings_text(&view->match->names.strings, string);
 }
 
+static const char *name_or(const struct tally_diff_view *view, uint32_t string,
+			   const char *fallback)
+{
+	if (string == TALLY_STRING_NONE)
+		return fallback;
+	return name_of(view, string);
+}
+
 /* "f (was f.isra.0 of ./old)" */
 static void put_names(const struct tally_diff_view *view, const struct tally_diff_entry *entry,
 		      struct diff_cells *out)
 {
 	struct tally_buffer text = { 0 };
-	tally_buffer_text(&text,
-			  entry->comm != TALLY_STRING_NONE ? name_of(view, entry->comm) : "");
+	tally_buffer_text(&text, name_or(view, entry->comm, ""));
 	keep(&text, out->text[TALLY_DIFF_COMM]);
-	tally_buffer_text(&text, entry->object != TALLY_STRING_NONE ? name_of(view, entry->object)
-								    : "[unknown]");
+	tally_buffer_text(&text, name_or(view, entry->object, "[unknown]"));
 	if (entry->was_object != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_object));
 	keep(&text, out->text[TALLY_DIFF_OBJECT]);
-	tally_buffer_text(&text, entry->symbol != TALLY_STRING_NONE ? name_of(view, entry->symbol)
-								    : "[no stack]");
+	tally_buffer_text(&text, name_or(view, entry->symbol, "[no stack]"));
 	if (entry->was_symbol != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_symbol));
 	keep(&text, out->text[TALLY_DIFF_SYMBOL]);
 	tally_buffer_release(&text);
 }
 
-static const char *const remarks[] = {
-	[TALLY_DIFF_BOTH] = "",
-	[TALLY_DIFF_ONLY_OLD] = "removed",
-	[TALLY_DIFF_ONLY_NEW] = "added",
-};
+static const char *remark(const struct tally_diff_entry *entry)
+{
+	static const char *const remarks[] = {
+		[TALLY_DIFF_BOTH] = "",
+		[TALLY_DIFF_ONLY_OLD] = "removed",
+		[TALLY_DIFF_ONLY_NEW] = "added",
+	};
+	if (!entry->is_change)
+		return "noise";
+	return remarks[entry->presence];
+}
 
 static void diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
 		       const struct tally_diff_entry *entry, struct diff_cells *out)
@@ -143,7 +160,7 @@ static void diff_cells(const struct tally_diff *diff, const struct tally_diff_vi
 	keep(&text, out->text[TALLY_DIFF_INTERVAL]);
 	put_weight(&text, entry->weight.difference, diff, true);
 	keep(&text, out->text[TALLY_DIFF_WEIGHT]);
-	tally_buffer_text(&text, entry->is_change ? remarks[entry->presence] : "noise");
+	tally_buffer_text(&text, remark(entry));
 	keep(&text, out->text[TALLY_DIFF_REMARK]);
 	tally_buffer_release(&text);
 	put_names(view, entry, out);
@@ -154,12 +171,17 @@ static void diff_side_text(const struct tally_diff_side *side, const char *const
 			   struct tally_buffer *out)
 {
 	struct tally_buffer text = { 0 };
-	for (size_t i = 0; i < side->runs; i++)
-		tally_buffer_printf(&text, "%s%s", i ? ", " : "", paths[i]);
+	for (size_t i = 0; i < side->runs; i++) {
+		if (i)
+			tally_buffer_text(&text, ", ");
+		tally_buffer_text(&text, paths[i]);
+	}
 	tally_buffer_text(&text, ": ");
 	tally_flame_weight(&text, (double)side->samples, "samples", "");
 	if (strcmp(side->unit, "samples")) {
-		tally_buffer_text(&text, side->is_saturated ? ", at least " : ", ");
+		tally_buffer_text(&text, ", ");
+		if (side->is_saturated)
+			tally_buffer_text(&text, "at least ");
 		tally_flame_weight(&text, (double)side->weight, side->unit, side->event);
 	}
 	if (side->event[0] && strcmp(side->unit, "events"))
@@ -195,13 +217,12 @@ static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_b
 	tally_buffer_printf(out, "%s  %s", words[verdict->result], condition);
 	if (verdict->name) {
 		tally_terminal_clean_name(verdict->name, name, sizeof(name));
-		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s",
-				    strcmp(verdict->condition.name, "*") ? "" : name,
-				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old,
-				    verdict->new,
-				    verdict->result == TALLY_CONDITION_NOISE
-					    ? ", which is within the noise"
-					    : "");
+		tally_buffer_text(out, ": ");
+		if (!strcmp(verdict->condition.name, "*"))
+			tally_buffer_printf(out, "%s, ", name);
+		tally_buffer_printf(out, "%.6g became %.6g", verdict->old, verdict->new);
+		if (verdict->result == TALLY_CONDITION_NOISE)
+			tally_buffer_text(out, ", which is within the noise");
 	}
 	tally_buffer_char(out, '\n');
 }
@@ -228,7 +249,9 @@ static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 static void diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
 		       struct tally_buffer *out)
 {
-	const char *what = view->options->by_symbol ? "function" : "row";
+	const char *what = "row";
+	if (view->options->by_symbol)
+		what = "function";
 	tally_buffer_printf(out, "%s of %s %ss changed by more than chance\n",
 			    tally_number(diff->changes), tally_number(diff->compared), what);
 	if (diff->noise || diff->below || diff->beyond) {
@@ -307,28 +330,34 @@ static void put_line(const struct diff_table *table, const struct diff_cells *ce
 		     const char *ink)
 {
 	int last = last_column(table);
-	tally_buffer_text(table->out, table->view->colours ? ink : "");
+	if (table->view->colours)
+		tally_buffer_text(table->out, ink);
 	for (int i = 0; i <= last; i++) {
 		int gap = table->widths[i] - tally_text_width(cells->text[i]);
-		if (!table->widths[i])
+		int width = table->widths[i];
+		if (!width)
 			continue;
-		tally_buffer_text(table->out, i ? "  " : "");
+		if (i)
+			tally_buffer_text(table->out, "  ");
 		for (; !is_name(i) && gap > 0; gap--)
 			tally_buffer_char(table->out, ' ');
-		int used = tally_fit_text(table->out, cells->text[i],
-					  i == last && !table->view->columns ? 0 : table->widths[i],
-					  table->view->ascii);
-		for (; is_name(i) && i < last && used < table->widths[i]; used++)
+		if (i == last && !table->view->columns)
+			width = 0;
+		int used = tally_fit_text(table->out, cells->text[i], width, table->view->ascii);
+		for (; is_name(i) && i < last && used < width; used++)
 			tally_buffer_char(table->out, ' ');
 	}
-	tally_buffer_text(table->out, table->view->colours && ink[0] ? "\033[0m\n" : "\n");
+	if (table->view->colours && ink[0])
+		tally_buffer_text(table->out, "\033[0m");
+	tally_buffer_char(table->out, '\n');
 }
 
 static int left_for_last(const struct diff_table *table)
 {
 	int last = last_column(table), left = (int)table->view->columns;
 	for (int i = 0; i < last; i++)
-		left -= table->widths[i] ? table->widths[i] + 2 : 0;
+		if (table->widths[i])
+			left -= table->widths[i] + 2;
 	return left;
 }
 
@@ -338,21 +367,27 @@ static void fit(struct diff_table *table)
 	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT,
 							TALLY_DIFF_COMM, TALLY_DIFF_INTERVAL,
 							TALLY_DIFF_REMARK };
-	int last = last_column(table),
-	    wanted = table->widths[last] < NAME_LEAST ? table->widths[last] : NAME_LEAST;
+	int last = last_column(table), wanted = NAME_LEAST;
 	if (!table->view->columns)
 		return;
+	if (table->widths[last] < wanted)
+		wanted = table->widths[last];
 	for (size_t i = 0; i < sizeof(ORDER) / sizeof(ORDER[0]) && left_for_last(table) < wanted;
 	     i++) {
 		int *width = &table->widths[ORDER[i]], missing = wanted - left_for_last(table);
-		if ((int)ORDER[i] != last)
-			*width = ORDER[i] == TALLY_DIFF_OBJECT && *width - missing >= OBJECT_LEAST
-					 ? *width - missing
-					 : 0;
+		if ((int)ORDER[i] == last)
+			continue;
+		if (ORDER[i] == TALLY_DIFF_OBJECT && *width - missing >= OBJECT_LEAST)
+			*width -= missing;
+		else
+			*width = 0;
 	}
 	int left = left_for_last(table);
-	if (table->widths[last] > left)
-		table->widths[last] = left > NAME_LEAST ? left : wanted;
+	if (table->widths[last] <= left)
+		return;
+	table->widths[last] = wanted;
+	if (left > NAME_LEAST)
+		table->widths[last] = left;
 }
 
 static void measure(struct diff_table *table, struct diff_cells *cells)
@@ -384,21 +419,36 @@ static void put_sides(const struct diff_table *table)
 	diff_side_text(&diff->new, table->view->new_paths, table->out);
 	double old = (double)diff->old.weight / (double)diff->old.runs,
 	       new = (double)diff->new.weight / (double)diff->new.runs;
-	if (diff->has_weight && old > 0)
-		tally_buffer_printf(table->out, " (%+.1f %%%s)", 100 * (new - old) / old,
-				    diff->old.runs > 1 || diff->new.runs > 1 ? " a run" : "");
+	if (diff->has_weight && old > 0) {
+		tally_buffer_printf(table->out, " (%+.1f %%", 100 * (new - old) / old);
+		if (diff->old.runs > 1 || diff->new.runs > 1)
+			tally_buffer_text(table->out, " a run");
+		tally_buffer_char(table->out, ')');
+	}
 	tally_buffer_text(table->out, "\n\n");
 }
 
 static void put_notes(const struct diff_table *table, struct tally_buffer *notes)
 {
 	char *line = notes->bytes, *end;
+	int columns = INT_MAX;
+	if (table->view->columns)
+		columns = (int)table->view->columns;
 	for (; line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		tally_wrap_text(table->out, line,
-				table->view->columns ? (int)table->view->columns : INT_MAX);
+		tally_wrap_text(table->out, line, columns);
 		tally_buffer_char(table->out, '\n');
 	}
+}
+
+/* Returns red for a share that grew, blue for one that shrank, faint for noise. */
+static const char *ink_of(const struct tally_diff_entry *entry)
+{
+	if (!entry->is_change)
+		return "\033[2m";
+	if (entry->change.difference > 0)
+		return "\033[31m";
+	return "\033[34m";
 }
 
 void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view,
@@ -418,8 +468,7 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
 		diff_cells(diff, view, entry, cells);
-		const char *colour = entry->change.difference > 0 ? "\033[31m" : "\033[34m";
-		put_line(&table, cells, entry->is_change ? colour : "\033[2m");
+		put_line(&table, cells, ink_of(entry));
 	}
 	diff_notes(diff, view, &notes);
 	tally_buffer_char(out, '\n');
@@ -437,7 +486,10 @@ static void put_code(struct tally_buffer *out, const char *text)
 	for (; *text; text++) {
 		if (*text == '|')
 			tally_buffer_char(out, '\\');
-		tally_buffer_char(out, *text == '`' || *text == '\n' ? '\'' : *text);
+		if (*text == '`' || *text == '\n')
+			tally_buffer_char(out, '\'');
+		else
+			tally_buffer_char(out, *text);
 	}
 	tally_buffer_char(out, '`');
 }
@@ -463,12 +515,10 @@ static void put_row(const struct tally_diff *diff, const struct tally_diff_view 
 		tally_buffer_text(out, "| ");
 		if (entry && i >= TALLY_DIFF_COMM)
 			put_code(out, cells->text[i]);
+		else if (entry && entry->is_change && i == TALLY_DIFF_CHANGE)
+			tally_buffer_printf(out, "**%s**", cells->text[i]);
 		else
-			tally_buffer_printf(out,
-					    entry && entry->is_change && i == TALLY_DIFF_CHANGE
-						    ? "**%s**"
-						    : "%s",
-					    cells->text[i]);
+			tally_buffer_text(out, cells->text[i]);
 		tally_buffer_char(out, ' ');
 	}
 	tally_buffer_text(out, "|\n");

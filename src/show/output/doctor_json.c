@@ -31,7 +31,7 @@ static void put_finding(struct tally_json *json, const struct tally_finding *fin
 	tally_json_text(json, "state", tally_finding_state_text(finding->state));
 	tally_json_text(json, "title", finding->title);
 	tally_json_text(json, "detail", finding->detail);
-	tally_json_text(json, "cause", finding->cause[0] ? finding->cause : NULL);
+	tally_json_text_or_null(json, "cause", finding->cause);
 	put_lines(json, "cure", finding->cure);
 	tally_json_end(json);
 }
@@ -59,16 +59,21 @@ static void put_probe(struct tally_json *json, const char *name, int result)
 		tally_json_null(json, name);
 	else if (result == TALLY_PROBE_KILLED)
 		tally_json_text(json, name, "killed");
+	else if (result)
+		tally_json_text(json, name, strerrorname_np(result));
 	else
-		tally_json_text(json, name, result ? strerrorname_np(result) : "ok");
+		tally_json_text(json, name, "ok");
 }
 
 static void put_overflow(struct tally_json *json, const char *name,
 			 const struct tally_overflow_probe *probe)
 {
+	int map_errno = probe->map_errno;
+	if (probe->open_errno)
+		map_errno = TALLY_PROBE_NOT_TRIED;
 	tally_json_object(json, name);
 	put_probe(json, "open", probe->open_errno);
-	put_probe(json, "map", probe->open_errno ? TALLY_PROBE_NOT_TRIED : probe->map_errno);
+	put_probe(json, "map", map_errno);
 	tally_json_u64(json, "count", probe->count);
 	tally_json_u64(json, "running_ns", probe->running_ns);
 	tally_json_u64(json, "samples", probe->samples);
@@ -110,7 +115,10 @@ static void put_ring_budget(struct tally_json *json, const struct tally_machine_
 	struct tally_ring_budget budget = tally_ring_budget_make(
 		&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
 		facts->page_bytes);
-	put_limit(json, "ring_bytes", budget.unlimited ? TALLY_LIMIT_NONE : budget.bytes);
+	uint64_t bytes = budget.bytes;
+	if (budget.unlimited)
+		bytes = TALLY_LIMIT_NONE;
+	put_limit(json, "ring_bytes", bytes);
 }
 
 static void put_facts(struct tally_json *json, const struct tally_machine_facts *facts)
@@ -129,7 +137,7 @@ static void put_facts(struct tally_json *json, const struct tally_machine_facts 
 	tally_json_bool(json, "lockdown", facts->lockdown);
 	put_settings(json, facts);
 	put_ring_budget(json, facts);
-	tally_json_text(json, "tracefs", facts->tracefs.path[0] ? facts->tracefs.path : NULL);
+	tally_json_text_or_null(json, "tracefs", facts->tracefs.path);
 	if (facts->kallsyms < 0)
 		tally_json_null(json, "kallsyms_addresses");
 	else

@@ -3,12 +3,20 @@
 #include "output/output.h"
 
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <string.h>
 
 struct mark {
 	const char *utf8, *ascii, *colour;
 };
+
+static const char *paint(const struct tally_doctor_style *style, const char *code)
+{
+	if (style->colours)
+		return code;
+	return "";
+}
 
 /* Texts of cures contain "…"; they are ASCII otherwise. */
 static void put_text(struct tally_buffer *out, const struct tally_doctor_style *style,
@@ -17,16 +25,13 @@ static void put_text(struct tally_buffer *out, const struct tally_doctor_style *
 	static const char dots[] = "…";
 	char clean[1024];
 	tally_terminal_clean_name(text, clean, sizeof(clean));
-	for (const char *at = clean; *at;) {
-		const char *next = style->utf8 ? NULL : strstr(at, dots);
-		size_t length = next ? (size_t)(next - at) : strlen(at);
-		tally_buffer_append(out, at, length);
-		at += length;
-		if (next) {
-			tally_buffer_text(out, "...");
-			at += sizeof(dots) - 1;
-		}
+	const char *at = clean;
+	for (const char *found; !style->utf8 && (found = strstr(at, dots));) {
+		tally_buffer_append(out, at, (size_t)(found - at));
+		tally_buffer_text(out, "...");
+		at = found + sizeof(dots) - 1;
 	}
+	tally_buffer_text(out, at);
 }
 
 static void put_lines(struct tally_buffer *out, const struct tally_doctor_style *style,
@@ -37,7 +42,8 @@ static void put_lines(struct tally_buffer *out, const struct tally_doctor_style 
 		char one[1024];
 		memcpy(one, line, length);
 		one[length] = 0;
-		tally_buffer_printf(out, "      %-6s ", line == text ? label : "");
+		tally_buffer_printf(out, "      %-6s ", label);
+		label = ""; /* only the first line has it */
 		put_text(out, style, one);
 		tally_buffer_char(out, '\n');
 		line += length + (line[length] == '\n');
@@ -53,9 +59,8 @@ static void put_finding(struct tally_buffer *out, const struct tally_doctor_styl
 		[TALLY_FINDING_MISSING] = { "✗", "x ", "\033[31m" },
 	};
 	const struct mark *mark = &marks[finding->state];
-	tally_buffer_printf(out, "  %s%s%s ", style->colours ? mark->colour : "",
-			    style->utf8 ? mark->utf8 : mark->ascii,
-			    style->colours ? "\033[0m" : "");
+	tally_buffer_printf(out, "  %s%s%s ", paint(style, mark->colour),
+			    style->utf8 ? mark->utf8 : mark->ascii, paint(style, "\033[0m"));
 	tally_buffer_printf(out, finding->detail[0] ? "%-21s " : "%s", finding->title);
 	put_text(out, style, finding->detail);
 	tally_buffer_char(out, '\n');
@@ -75,7 +80,7 @@ static void put_machine(const struct tally_machine_facts *facts, struct tally_bu
 	if (clean[0])
 		tally_buffer_printf(out, "%s, ", clean);
 	tally_buffer_printf(out, "%zu CPU%s, user %u\n", facts->online_cpus,
-			    facts->online_cpus == 1 ? "" : "s", facts->user);
+			    tally_plural(facts->online_cpus), facts->user);
 }
 
 void tally_doctor_text(const struct tally_machine_facts *facts,
@@ -96,9 +101,8 @@ void tally_doctor_text(const struct tally_machine_facts *facts,
 			if (findings->items[i].group != group)
 				continue;
 			if (first)
-				tally_buffer_printf(
-					out, "\n%s%s%s\n", style->colours ? "\033[1m" : "",
-					headings[group], style->colours ? "\033[0m" : "");
+				tally_buffer_printf(out, "\n%s%s%s\n", paint(style, "\033[1m"),
+						    headings[group], paint(style, "\033[0m"));
 			first = false;
 			put_finding(out, style, &findings->items[i]);
 		}

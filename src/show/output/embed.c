@@ -35,15 +35,23 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[3], argv[3]);
+	const char *key = "";
+	if (argc == 5)
+		key = argv[4];
 	char line[4096];
 	bool is_left_out = false;
 	unsigned long i = 0;
 	while (fgets(line, sizeof(line), in)) {
-		if (is_mark(line, argc == 5 ? argv[4] : "", &is_left_out) || is_left_out)
+		if (is_mark(line, key, &is_left_out) || is_left_out)
 			continue;
-		for (const char *c = line; *c; c++, i++)
-			fprintf(out, (unsigned char)*c < 128 ? "%s%u," : "%s'\\x%x',",
-				i % 24 ? "" : "\n", (unsigned char)*c);
+		for (const char *c = line; *c; c++, i++) {
+			if (i % 24 == 0)
+				fputc('\n', out);
+			if ((unsigned char)*c < 128)
+				fprintf(out, "%u,", (unsigned char)*c);
+			else
+				fprintf(out, "'\\x%x',", (unsigned char)*c);
+		}
 	}
 	fprintf(out, "\n0};\n");
 	int failed = ferror(in) | ferror(out);

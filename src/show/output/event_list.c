@@ -12,7 +12,9 @@ enum { NAME_COLUMNS = 50, NAME_COLUMNS_MIN = 24, GAP = 2 };
 
 static const char *paint(const struct tally_event_list_style *style, const char *code)
 {
-	return style->colours ? code : "";
+	if (style->colours)
+		return code;
+	return "";
 }
 
 #define BOLD "\033[1m"
@@ -38,7 +40,10 @@ static void put_spaces(struct tally_buffer *out, size_t count)
 
 static size_t name_length(const struct tally_listed_event *event)
 {
-	return strlen(event->name) + (event->alias ? strlen(" OR ") + strlen(event->alias) : 0);
+	size_t length = strlen(event->name);
+	if (event->alias)
+		length += strlen(" OR ") + strlen(event->alias);
+	return length;
 }
 
 static void put_name(struct tally_buffer *out, const struct tally_listed_event *event)
@@ -59,7 +64,9 @@ void tally_event_list_bits(uint64_t mask, struct tally_buffer *out)
 			continue;
 		while (last < 63 && mask >> (last + 1) & 1)
 			last++;
-		tally_buffer_printf(out, last > bit ? "%s%u-%u" : "%s%u", comma, bit, last);
+		tally_buffer_printf(out, "%s%u", comma, bit);
+		if (last > bit)
+			tally_buffer_printf(out, "-%u", last);
 		bit = last;
 		comma = ",";
 	}
@@ -70,7 +77,8 @@ static void put_terms(struct tally_buffer *out, const struct tally_pmu *pmu)
 	tally_buffer_text(out, "terms: ");
 	for (size_t i = 0; i < pmu->term_count; i++) {
 		const struct tally_format_term *term = &pmu->terms[i];
-		tally_buffer_text(out, i ? ", " : "");
+		if (i)
+			tally_buffer_text(out, ", ");
 		put_clean(out, term->name);
 		tally_buffer_text(out, " (config");
 		if (term->field)
@@ -94,7 +102,8 @@ static void put_description(struct tally_buffer *out, const struct tally_listed_
 	if (event->pmu && !event->pmu_event) {
 		put_terms(out, event->pmu);
 	} else if (event->pmu_event) {
-		tally_buffer_text(out, event->description ? "; " : "");
+		if (event->description)
+			tally_buffer_text(out, "; ");
 		put_clean(out, event->pmu_event->terms);
 		if (event->pmu_event->unit[0]) {
 			tally_buffer_text(out, ", in ");
@@ -106,20 +115,26 @@ static void put_description(struct tally_buffer *out, const struct tally_listed_
 /* `said`: the previous line gave the same reason. */
 static void put_line(struct tally_buffer *out, const struct tally_listed_event *event, bool said)
 {
-	size_t length = name_length(event);
+	size_t length = name_length(event), gap = 1;
+	if (length < NAME_COLUMNS)
+		gap = NAME_COLUMNS - length;
 	put_name(out, event);
-	put_spaces(out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
+	put_spaces(out, gap);
 	tally_buffer_printf(out, " [%s event] ", tally_event_kind_text(event->kind));
 	put_description(out, event);
 	for (size_t i = 0; i < event->field_count; i++) {
-		tally_buffer_text(out, i ? ", " : "");
+		if (i)
+			tally_buffer_text(out, ", ");
 		put_clean(out, event->fields[i].type);
 		tally_buffer_char(out, ' ');
 		put_clean(out, event->fields[i].name);
 	}
 	if (event->unavailable) {
-		tally_buffer_text(out, said ? " (not here" : " (not here: ");
-		put_clean(out, said ? "" : event->unavailable);
+		tally_buffer_text(out, " (not here");
+		if (!said) {
+			tally_buffer_text(out, ": ");
+			put_clean(out, event->unavailable);
+		}
 		tally_buffer_char(out, ')');
 	}
 	while (out->length && out->bytes[out->length - 1] == ' ')
@@ -135,18 +150,20 @@ static bool have_one_reason(const struct tally_listed_event *a, const struct tal
 /* Returns the reason that all events share, so that it is printed once; NULL: they differ. */
 static const char *shared_reason(const struct tally_listed_event *events, size_t count)
 {
-	const char *reason = count > 1 ? events[0].unavailable : NULL;
-	for (size_t i = 1; reason && i < count; i++)
+	if (count < 2)
+		return NULL;
+	for (size_t i = 1; i < count; i++)
 		if (!have_one_reason(&events[0], &events[i]))
-			reason = NULL;
-	return reason;
+			return NULL;
+	return events[0].unavailable;
 }
 
 static void put_heading(struct tally_buffer *out, const struct tally_event_list_style *style,
 			const char *title, size_t count, const char *note)
 {
-	tally_buffer_printf(out, "%s%s%s%s", out->length ? "\n" : "", paint(style, BOLD), title,
-			    paint(style, PLAIN));
+	if (out->length)
+		tally_buffer_char(out, '\n');
+	tally_buffer_printf(out, "%s%s%s", paint(style, BOLD), title, paint(style, PLAIN));
 	if (count)
 		tally_buffer_printf(out, " (%s)", tally_number(count));
 	if (note) {
@@ -162,7 +179,9 @@ static void put_words(struct tally_buffer *out, const char *words, size_t column
 		      size_t columns)
 {
 	enum { STRIP_MIN = 24 };
-	size_t end = columns >= indent + STRIP_MIN ? columns : SIZE_MAX;
+	size_t end = SIZE_MAX;
+	if (columns >= indent + STRIP_MIN)
+		end = columns;
 	for (size_t length; *words; words += length) {
 		length = strcspn(words, " ");
 		if (length && column + length > end && column > indent) {
@@ -172,7 +191,8 @@ static void put_words(struct tally_buffer *out, const char *words, size_t column
 			put_spaces(out, indent);
 			column = indent;
 		}
-		length = length ? length : 1;
+		if (!length)
+			length = 1;
 		tally_buffer_append(out, words, length);
 		column += length;
 	}
@@ -182,20 +202,28 @@ static void put_row(struct tally_buffer *out, const struct tally_event_list_styl
 		    const struct tally_listed_event *event, size_t width, bool say_reason)
 {
 	struct tally_buffer words = { 0 };
-	size_t length = name_length(event), gap = length < width ? width - length + GAP : GAP;
-	tally_buffer_printf(out, "  %s", event->unavailable ? paint(style, DIM) : "");
+	size_t length = name_length(event), gap = GAP;
+	if (length < width)
+		gap += width - length;
+	tally_buffer_text(out, "  ");
+	if (event->unavailable)
+		tally_buffer_text(out, paint(style, DIM));
 	put_name(out, event);
 	put_description(&words, event);
 	if (event->unavailable && say_reason) {
-		tally_buffer_text(&words, words.length ? "; " : "");
+		if (words.length)
+			tally_buffer_text(&words, "; ");
 		put_clean(&words, event->unavailable);
 	}
-	put_spaces(out, words.length ? gap : 0);
+	if (words.length)
+		put_spaces(out, gap);
 	put_words(out, tally_buffer_string(&words), GAP + length + gap, GAP + width + GAP,
 		  style->columns);
 	out->failed |= words.failed;
 	tally_buffer_release(&words);
-	tally_buffer_printf(out, "%s\n", event->unavailable ? paint(style, PLAIN) : "");
+	if (event->unavailable)
+		tally_buffer_text(out, paint(style, PLAIN));
+	tally_buffer_char(out, '\n');
 	for (size_t i = 0; i < event->field_count; i++) {
 		tally_buffer_printf(out, "      %s", paint(style, DIM));
 		put_clean(out, event->fields[i].type);
@@ -210,7 +238,8 @@ static void put_rows(struct tally_buffer *out, const struct tally_event_list_sty
 {
 	/* at most two fifths of the line, because descriptions are longer than names */
 	size_t width = NAME_COLUMNS_MIN, most = style->columns * 2 / 5;
-	most = most < NAME_COLUMNS ? most : NAME_COLUMNS;
+	if (most > NAME_COLUMNS)
+		most = NAME_COLUMNS;
 	for (size_t i = 0; i < count; i++)
 		if (name_length(&events[i]) > width && name_length(&events[i]) <= most)
 			width = name_length(&events[i]);
@@ -227,6 +256,14 @@ static size_t siblings(const struct tally_listed_event *events, size_t count)
 	return n;
 }
 
+/* Returns how many columns of this width a line has room for, at least 1. */
+static size_t columns_across(const struct tally_event_list_style *style, size_t width)
+{
+	if (style->columns <= width + GAP)
+		return 1;
+	return style->columns / (width + GAP);
+}
+
 /* Puts "sched (26) signal (2) …" in columns, sorted downwards as ls(1) does. */
 static void put_systems(struct tally_buffer *out, const struct tally_event_list_style *style,
 			const struct tally_listed_event *events, size_t count)
@@ -238,9 +275,10 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 		systems[number].count = siblings(events + i, count - i);
 		size_t columns = strlen(events[i].parent) + strlen(" ()") +
 				 strlen(tally_number(systems[number].count));
-		width = columns > width ? columns : width;
+		if (columns > width)
+			width = columns;
 	}
-	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
+	size_t across = columns_across(style, width);
 	size_t down = (number + across - 1) / across;
 	for (size_t row = 0; row < down; row++) {
 		for (size_t i = row; i < number; i += down) {
@@ -249,7 +287,7 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 			put_clean(out, systems[i].first->parent);
 			tally_buffer_printf(out, " %s(%s)%s", paint(style, DIM),
 					    tally_number(systems[i].count), paint(style, PLAIN));
-			size_t painted = style->colours ? strlen(DIM PLAIN) : 0;
+			size_t painted = strlen(paint(style, DIM PLAIN));
 			if (i + down < number && out->length - before - painted < width + GAP)
 				put_spaces(out, width + GAP - (out->length - before - painted));
 		}
@@ -268,7 +306,7 @@ static void put_names(struct tally_buffer *out, const struct tally_event_list_st
 	for (size_t i = 0; i < count; i++)
 		if (strlen(events[i].name) > width)
 			width = strlen(events[i].name);
-	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
+	size_t across = columns_across(style, width);
 	size_t down = (count + across - 1) / across;
 	for (size_t row = 0; row < down; row++) {
 		for (size_t i = row; i < count; i += down) {

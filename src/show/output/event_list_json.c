@@ -15,7 +15,7 @@ static void put_pmu(struct tally_json *json, const struct tally_pmu *pmu)
 	tally_json_object(json, "pmu");
 	tally_json_text(json, "name", pmu->name);
 	tally_json_u64(json, "type", pmu->type);
-	tally_json_text(json, "cpus", pmu->cpus[0] ? pmu->cpus : NULL);
+	tally_json_text_or_null(json, "cpus", pmu->cpus);
 	tally_json_array(json, "terms");
 	for (size_t i = 0; i < pmu->term_count; i++) {
 		static const char *const fields[] = { "config", "config1", "config2", "config3" };
@@ -88,6 +88,15 @@ void tally_event_list_json(const struct tally_event_listing *listing, struct tal
 	tally_json_end(&json);
 }
 
+/* Returns the number behind the first `label` in the text, or 0 if there is no label. */
+static unsigned number_behind(const char *text, const char *label)
+{
+	const char *at = strstr(text, label);
+	if (!at)
+		return 0;
+	return (unsigned)strtoul(at + strlen(label), NULL, 10);
+}
+
 /* "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;" */
 static int take_field(const char *line, size_t length, struct tally_arena *arena,
 		      struct tally_listed_field *out)
@@ -107,12 +116,12 @@ static int take_field(const char *line, size_t length, struct tally_arena *arena
 	size_t bare = strcspn(name, "[");
 	out->type = tally_arena_printf(arena, "%s%s", type, name + bare);
 	out->name = tally_arena_copy(arena, name, bare);
-	const char *offset = strstr(semicolon + 1, "offset:"),
-		   *size = strstr(semicolon + 1, "size:");
-	out->offset = offset ? (unsigned)strtoul(offset + strlen("offset:"), NULL, 10) : 0;
-	out->size = size ? (unsigned)strtoul(size + strlen("size:"), NULL, 10) : 0;
+	out->offset = number_behind(semicolon + 1, "offset:");
+	out->size = number_behind(semicolon + 1, "size:");
 	out->is_signed = strstr(semicolon + 1, "signed:1") != NULL;
-	return out->type && out->name ? 1 : -ENOMEM;
+	if (!out->type || !out->name)
+		return -ENOMEM;
+	return 1;
 }
 
 int tally_event_list_fields(const char *format, struct tally_arena *arena,

@@ -11,11 +11,21 @@ int tally_text_width(const char *text)
 	return width;
 }
 
+static const char *ellipsis(bool ascii)
+{
+	if (ascii)
+		return "..";
+	return "…";
+}
+
 /* Keeps the beginning; with `keeps_end`, half of the columns for the end. */
 static void put_cut(struct tally_buffer *out, const char *text, int width, bool keeps_end,
 		    bool ascii)
 {
-	int left = width - (ascii ? 2 : 1), behind = keeps_end ? left / 2 : 0, columns = 0;
+	const char *dots = ellipsis(ascii);
+	int left = width - tally_text_width(dots), behind = 0, columns = 0;
+	if (keeps_end)
+		behind = left / 2;
 	const char *end = text, *tail = text + strlen(text);
 	for (; *end; end++)
 		if (tally_begins_character(*end) && ++columns > left - behind)
@@ -25,7 +35,7 @@ static void put_cut(struct tally_buffer *out, const char *text, int width, bool 
 			tail--;
 		while (tail > end && !tally_begins_character(*tail));
 	tally_buffer_append(out, text, (size_t)(end - text));
-	tally_buffer_text(out, ascii ? ".." : "…");
+	tally_buffer_text(out, dots);
 	tally_buffer_text(out, tail);
 }
 
@@ -35,7 +45,7 @@ int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool a
 		       strstr(text, "::"); /* the end of a name matters: overloads differ there */
 	struct tally_buffer brief = { 0 };
 	if (width > 0 && tally_text_width(text) > width && is_name) {
-		tally_brief_name(&brief, text, width, ascii ? ".." : "…");
+		tally_brief_name(&brief, text, width, ellipsis(ascii));
 		text = tally_buffer_string(&brief);
 	}
 	int columns = tally_text_width(text);
@@ -60,7 +70,9 @@ void tally_wrap_text(struct tally_buffer *out, const char *text, int columns)
 			tally_buffer_char(out, '\n');
 			used = 0;
 		}
-		tally_buffer_printf(out, "%s%.*s", used ? " " : "", length, word);
+		if (used)
+			tally_buffer_char(out, ' ');
+		tally_buffer_append(out, word, (size_t)length);
 		used += width + (used > 0);
 		word += length + (word[length] == ' ');
 	}

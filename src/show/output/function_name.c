@@ -53,7 +53,10 @@ size_t tally_function_name_length(const char *name)
 		return strlen(name);
 	for (const char *at = name; *at; at++) {
 		if (follows_operator(name, at)) {
-			at += strncmp(at, "()", 2) != 0 ? strspn(at, "<>-=") : 2;
+			if (!strncmp(at, "()", 2))
+				at += 2;
+			else
+				at += strspn(at, "<>-=");
 			if (!*at)
 				break;
 		}

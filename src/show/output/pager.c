@@ -20,11 +20,16 @@ static const char *pager_command(void)
 	const char *names[] = { "TALLY_PAGER", "PAGER" };
 	for (unsigned i = 0; i < 2; i++) {
 		const char *command = tally_environment(names[i]);
-		if (command)
-			return *command && strcmp(command, "cat") ? command : NULL;
+		if (!command)
+			continue;
+		if (!*command || !strcmp(command, "cat"))
+			return NULL;
+		return command;
 	}
 	const char *path = tally_environment("PATH");
-	return path && tally_program_is_there(path, "less") ? "less" : NULL;
+	if (path && tally_program_is_there(path, "less"))
+		return "less";
+	return NULL;
 }
 
 bool tally_pager_is_less(void)
@@ -38,11 +43,15 @@ static size_t top_line(size_t line, size_t lines)
 {
 	struct winsize size = { 0 };
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	size_t rows = size.ws_row > 1 ? size.ws_row - 1u : 0; /* the last one is less's own */
-	if (!rows || line < rows)
+	if (size.ws_row < 2)
+		return 0;
+	size_t rows = size.ws_row - 1u; /* the last one is less's own */
+	if (line < rows)
 		return 0;
 	size_t top = line - rows / 3;
-	return top + rows > lines && lines > rows ? lines - rows : top;
+	if (top + rows > lines && lines > rows)
+		return lines - rows;
+	return top;
 }
 
 /* Sets $LESS: quit if the text fits on one screen; pass colours; cut long lines; begin at `top`.
@@ -80,9 +89,9 @@ void tally_pager_start_at(struct tally_pager *pager, bool wanted, size_t line, s
 	if (!pager->columns)
 		return;
 	size_t top = top_line(line, lines);
-	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO)
-				      ? pager_command()
-				      : NULL;
+	const char *command = NULL;
+	if (wanted && tally_terminal_knows_escapes(STDOUT_FILENO))
+		command = pager_command();
 	int pipe_fds[2];
 	if (!command || pipe(pipe_fds) < 0)
 		return;
