@@ -19,8 +19,14 @@ static uint32_t next_character(const char **text)
 {
 	uint32_t c;
 	unsigned length = tally_character_decode(*text, &c);
-	*text += length ? length : 1;
-	return length && tally_character_is_plain(c) ? c : REPLACEMENT;
+	if (!length) {
+		++*text;
+		return REPLACEMENT;
+	}
+	*text += length;
+	if (!tally_character_is_plain(c))
+		return REPLACEMENT;
+	return c;
 }
 
 static void append_utf8(struct tally_buffer *out, uint32_t c)
@@ -30,7 +36,7 @@ static void append_utf8(struct tally_buffer *out, uint32_t c)
 	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
 	for (size_t i = length; i-- > 1; c >>= 6)
 		bytes[i] = (char)(0x80 | (c & 0x3f));
-	bytes[0] = (char)(length == 1 ? c : first[length] | c);
+	bytes[0] = (char)(first[length] | c);
 	tally_buffer_append(out, bytes, length);
 }
 
@@ -70,12 +76,11 @@ void tally_flame_json_text(struct tally_buffer *out, const char *text)
 /* Returns the character's cells in a fixed-width font: 2 for East Asian ones and emoji. */
 static unsigned cells(uint32_t c)
 {
-	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
-			       (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
-			       (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
-			       c >= 0x1f300
-		       ? 2
-		       : 1;
+	if ((c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
+	    (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
+	    (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) || c >= 0x1f300)
+		return 2;
+	return 1;
 }
 
 static unsigned cells_of(const char *name, size_t length)
@@ -124,7 +129,18 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 static void append_scaled(struct tally_buffer *out, double value, const char *unit)
 {
 	int digits = !(value >= 99.95) + !(value >= 9.995);
-	tally_buffer_printf(out, "%.*f%s%s", digits, value, *unit ? " " : "", unit);
+	tally_buffer_printf(out, "%.*f", digits, value);
+	if (*unit)
+		tally_buffer_printf(out, " %s", unit);
+}
+
+/* Writes "12,345 ". */
+static void append_whole(struct tally_buffer *out, double value)
+{
+	uint64_t whole = UINT64_MAX;
+	if (value < 0x1p64)
+		whole = (uint64_t)value;
+	tally_buffer_printf(out, "%s ", tally_number(whole));
 }
 
 void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit,
@@ -154,17 +170,18 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 		return;
 	}
 	bool is_samples = !strcmp(unit, "samples");
-	unsigned i = 0, scales = is_samples ? 0 : 4;
+	unsigned i = 0, scales = 4;
+	if (is_samples)
+		scales = 0;
 	while (i < scales && weight < counts[i].at_least)
 		i++;
 	if (i < scales)
 		append_scaled(out, weight / counts[i].scale, counts[i].unit);
 	else
-		tally_buffer_text(out,
-				  tally_number(weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX));
-	if (i >= scales)
-		tally_buffer_char(out, ' ');
-	const char *noun = !strcmp(unit, "events") && *event ? event : unit;
+		append_whole(out, weight);
+	const char *noun = unit;
+	if (!strcmp(unit, "events") && *event)
+		noun = event;
 	size_t length = strlen(noun);
 	if (weight == 1 && is_samples)
 		length--;

@@ -24,9 +24,14 @@ static void append_name(struct tally_buffer *out, const char *name, size_t lengt
 	size_t start = out->length;
 	tally_put_name_bytes(out, name, length);
 	size_t kept = start;
-	for (size_t i = start; i < out->length; i++)
-		if (full || (out->bytes[i] != '"' && out->bytes[i] != '\''))
-			out->bytes[kept++] = out->bytes[i] == ';' ? ':' : out->bytes[i];
+	for (size_t i = start; i < out->length; i++) {
+		char byte = out->bytes[i];
+		if (!full && (byte == '"' || byte == '\''))
+			continue;
+		if (byte == ';')
+			byte = ':';
+		out->bytes[kept++] = byte;
+	}
 	out->length = kept;
 }
 
@@ -58,23 +63,31 @@ static size_t *choose_lengths(const struct tally_stacks *stacks)
 	size_t *lengths = malloc((stacks->frames.count + 1) * sizeof(*lengths));
 	struct tally_map names = { 0 }; /* short name → the only whole name + 1, or SEVERAL */
 	struct tally_strings shorts = { 0 };
-	for (int pass = 0; lengths && pass < 2; pass++)
-		for (size_t i = 0; lengths && i < stacks->frames.count; i++) {
+	if (!lengths)
+		return NULL;
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < stacks->frames.count; i++) {
 			uint32_t whole = stacks->frames.items[i].name;
 			const char *text = tally_strings_text(&stacks->strings, whole);
 			size_t length = tally_function_name_length(text);
 			uint32_t id = tally_strings_add(&shorts, text, length);
-			uint64_t *only = id == TALLY_STRING_NONE ? NULL
-								 : tally_map_put(&names, id, NULL);
+			uint64_t *only = NULL;
+			if (id != TALLY_STRING_NONE)
+				only = tally_map_put(&names, id, NULL);
 			if (!only) {
 				free(lengths);
 				lengths = NULL;
-				break;
+				goto out;
 			}
-			lengths[i] = pass && *only == SEVERAL ? strlen(text) : length;
-			if (!pass)
-				*only = !*only || *only == whole + 1u ? whole + 1u : SEVERAL;
+			lengths[i] = length;
+			if (pass && *only == SEVERAL)
+				lengths[i] = strlen(text);
+			else if (!pass && *only && *only != whole + 1u)
+				*only = SEVERAL;
+			else if (!pass)
+				*only = whole + 1u;
 		}
+out:
 	tally_map_release(&names);
 	tally_strings_release(&shorts);
 	return lengths;
@@ -86,7 +99,8 @@ static void append_frame(const struct tally_stacks *stacks, const struct tally_f
 {
 	const char *name = tally_strings_text(&stacks->strings, frame->name);
 	bool full = options->full_names;
-	length = full ? strlen(name) : length;
+	if (full)
+		length = strlen(name);
 	/* In "Ljava/io/PrintStream;::print", the L is the JVM's mark of a class. */
 	if (is_java && !full && *name == 'L' && memchr(name, '/', length)) {
 		name++;
@@ -110,11 +124,14 @@ static int compare(const void *a, const void *b)
 /* Appends a weight; one in millionths as a decimal fraction. */
 static void append_weight(struct tally_buffer *out, uint64_t weight, bool is_millionths)
 {
-	uint64_t unit = is_millionths ? 1000000 : 1, fraction = weight % unit;
-	tally_buffer_printf(out, " %" PRIu64, weight / unit);
-	if (!fraction)
+	if (!is_millionths) {
+		tally_buffer_printf(out, " %" PRIu64, weight);
 		return;
-	tally_buffer_printf(out, ".%06" PRIu64, fraction);
+	}
+	tally_buffer_printf(out, " %" PRIu64, weight / 1000000);
+	if (weight % 1000000 == 0)
+		return;
+	tally_buffer_printf(out, ".%06" PRIu64, weight % 1000000);
 	while (out->length && out->bytes[out->length - 1] == '0')
 		out->length--;
 }
@@ -149,7 +166,9 @@ int tally_folded_write(const struct tally_stacks *stacks,
 	for (size_t i = 0; !failed && i < stacks->rows.rows.count; i++) {
 		const struct tally_row *stack = &stacks->rows.rows.items[i];
 		lines[i].offset = texts.length;
-		lines[i].weight = by_samples ? stack->samples : stack->period;
+		lines[i].weight = stack->period;
+		if (by_samples)
+			lines[i].weight = stack->samples;
 		const struct tally_thread_label *thread = &stacks->threads.items[stack->class];
 		bool is_java = !strncmp(tally_strings_text(&stacks->strings, thread->comm), "java",
 					4);
@@ -169,5 +188,7 @@ int tally_folded_write(const struct tally_stacks *stacks,
 	free(lengths);
 	tally_vector_release(&frames);
 	tally_buffer_release(&texts);
-	return failed ? tally_error_set(err, -ENOMEM, "out of memory while folding stacks") : 0;
+	if (failed)
+		return tally_error_set(err, -ENOMEM, "out of memory while folding stacks");
+	return 0;
 }

@@ -86,16 +86,17 @@ static void put_function(struct tally_buffer *out, const struct tally_frame_line
 
 static const char *source_of(const struct tally_names *names, const struct tally_place_frame *frame)
 {
-	return frame->line && frame->file != TALLY_STRING_NONE
-		       ? tally_strings_text(&names->strings, frame->file)
-		       : NULL;
+	if (!frame->line || frame->file == TALLY_STRING_NONE)
+		return NULL;
+	return tally_strings_text(&names->strings, frame->file);
 }
 
 static void put_source(struct tally_buffer *out, const struct tally_frame_lines *lines,
 		       const struct tally_place_frame *frame)
 {
-	const char *file = lines->parts & TALLY_FRAME_SOURCE ? source_of(lines->names, frame)
-							     : NULL;
+	const char *file = NULL;
+	if (lines->parts & TALLY_FRAME_SOURCE)
+		file = source_of(lines->names, frame);
 	if (!file)
 		return;
 	tally_buffer_text(out, "\n  ");
@@ -103,13 +104,23 @@ static void put_source(struct tally_buffer *out, const struct tally_frame_lines 
 	tally_buffer_printf(out, ":%u", frame->line);
 }
 
-static void put_json_source(struct tally_json *json, const char *file, uint32_t line)
+static void put_json_source(struct tally_json *json, const struct tally_names *names,
+			    const struct tally_place_frame *frame)
 {
+	const char *file = source_of(names, frame);
 	tally_json_text(json, "file", file);
 	if (file)
-		tally_json_u64(json, "line", line);
+		tally_json_u64(json, "line", frame->line);
 	else
 		tally_json_null(json, "line");
+}
+
+/* Returns the first of the name's frames to show: without inlined functions, only the last. */
+static uint32_t first_shown(const struct tally_names *names, const struct tally_place_name *name)
+{
+	if (names->options.no_inlines)
+		return name->count - 1;
+	return 0;
 }
 
 /* Puts {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program",
@@ -121,11 +132,15 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const char *object = tally_names_mapped_object(
 		names, names->frames.items[name->first + name->count - 1].function, map);
-	for (uint32_t i = names->options.no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+	for (uint32_t i = first_shown(names, name); i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
-		const char *file = source_of(
-			names, names->options.no_inlines ? &names->frames.items[name->first] : frame);
+		const struct tally_place_frame *source = frame;
+		if (names->options.no_inlines)
+			source = &names->frames.items[name->first];
+		const char *function = NULL;
 		bool named = names->functions.items[frame->function].name != TALLY_STRING_NONE;
+		if (named)
+			function = tally_names_text(names, frame->function);
 		struct tally_json json = { .out = out };
 		char address[24];
 		snprintf(address, sizeof(address), "0x%" PRIx64, place->address + place->before);
@@ -133,8 +148,7 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		if (lines->parts & TALLY_FRAME_ADDRESS)
 			tally_json_text(&json, "address", address);
 		if (lines->parts & TALLY_FRAME_SYMBOL)
-			tally_json_text(&json, "function",
-					named ? tally_names_text(names, frame->function) : NULL);
+			tally_json_text(&json, "function", function);
 		if (lines->parts & TALLY_FRAME_OFFSET && named)
 			tally_json_u64(&json, "offset", name->offset + place->before);
 		else if (lines->parts & TALLY_FRAME_OFFSET)
@@ -142,9 +156,7 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		if (lines->parts & TALLY_FRAME_OBJECT)
 			tally_json_text(&json, "object", object);
 		if (lines->parts & TALLY_FRAME_SOURCE)
-			put_json_source(&json, file,
-					names->options.no_inlines ? names->frames.items[name->first].line
-							  : frame->line);
+			put_json_source(&json, names, source);
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
 		if (!out->failed)
@@ -159,8 +171,9 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 	const struct tally_names *names = lines->names;
 	char map[TALLY_PERF_MAP_PATH_BYTES];
 	const struct tally_place_frame *source = &names->frames.items[name->first];
-	uint32_t symbol = source[name->count - 1].function,
-		 function = names->options.no_inlines ? symbol : source->function;
+	uint32_t symbol = source[name->count - 1].function, function = source->function;
+	if (names->options.no_inlines)
+		function = symbol;
 	const char *file = source_of(names, source);
 	if (lines->parts & TALLY_FRAME_SYMBOL) {
 		tally_csv_quote(out, tally_names_text(names, function), ",");
@@ -189,7 +202,7 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 static void put_names(struct tally_buffer *out, const struct tally_names *names,
 		      const struct tally_place_name *name)
 {
-	for (uint32_t i = names->options.no_inlines ? name->count - 1 : 0; i < name->count; i++) {
+	for (uint32_t i = first_shown(names, name); i < name->count; i++) {
 		tally_buffer_text(
 			out,
 			tally_names_text(names, names->frames.items[name->first + i].function));
@@ -257,7 +270,9 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 	else
 		put_text(out, lines, place, &name, is_one, symbol);
 	names->frames.count = frames; /* the frames were needed for the text only */
-	return out->failed ? -ENOMEM : 0;
+	if (out->failed)
+		return -ENOMEM;
+	return 0;
 }
 
 static int make_line(struct tally_frame_lines *lines, const struct tally_place *place,
@@ -274,7 +289,9 @@ static int make_line(struct tally_frame_lines *lines, const struct tally_place *
 		lines->bytes += text.length + TALLY_FRAME_LINE_SLACK + sizeof(*lines->made.items);
 	}
 	tally_buffer_release(&text);
-	return kept ? 0 : -ENOMEM;
+	if (!kept)
+		return -ENOMEM;
+	return 0;
 }
 
 /* ---- by place ------------------------------------------------------------ */
