@@ -27,9 +27,27 @@ FREESTANDING = {"abi", "filter", "engine"}
 # Headers of the language, not of a library.
 LANGUAGE = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h"}
 HOSTS_USE = {"engine", "abi", "filter"}
-# The rooms that may use the hosts: `tally sim` plays scenarios, and the simulated PMU's tool shares headers with its
+# The rooms that may use a host: `tally sim` plays scenarios, and the simulated PMU's tool shares headers with its
 # provider.
-HOSTS_USERS = {"simulation", "provider"}
+HOSTS_USERS = {"sim": {"simulation"}, "valgrind": {"provider"}, "skeleton": set()}
+# A room's face is ROOM.h: other rooms include it alone.  These have several, for several kinds of users.
+FACES = {
+    "abi": {"abi.h"},
+    "base": None, # each header is a face
+    "counting": {"counting.h", "stat_run.h"},
+    "engine": {"engine_state.h"}, # hosts
+    "naming": {"naming.h", "packed.h"},
+    "object": {"object.h", "cache.h"},
+    "output": {"output.h", "output_text.h"},
+    "profile": {"profile.h", "stacks.h"},
+    "provider": {"provider.h", "simulated.h", "engine_provider.h", "scripted.h"},
+    "session": {"session.h", "ring.h"},
+    "symbol": {"symbol.h", "lines.h", "jit_dump.h"},
+    "task": {"task.h", "jit.h", "user_stack.h"},
+    "unwind": {"unwind.h", "code_walk.h"},
+    "sim": {"scenario_play.h", "sim_watch.h"},
+    "valgrind": None, # its headers describe what both sides write
+}
 
 
 def room_of(path):
@@ -48,7 +66,7 @@ def floor(room):
     return WINGS[WING_OF[room]].get(room, 2 if room in ("sim", "valgrind", "skeleton") else 0)
 
 
-upward, unknown, names, hosted, guards, gone, silent = [], [], {}, [], [], [], []
+upward, inside, unknown, names, hosted, guards, gone, silent = [], [], [], {}, [], [], [], []
 files = sorted((root / "src").rglob("*.[ch]"))
 known, declared, defined, types = {}, {}, {}, {}
 for path in files:
@@ -99,6 +117,9 @@ for path in files:
         if other in ("tally", room):
             continue
         where = f"{path}:{number}: {room} includes {include.group(1)}"
+        faces = FACES.get(other, {f"{other}.h"})
+        if faces is not None and include.group(1).split("/")[1] not in faces:
+            inside.append(where)
         if is_host: # it brings the engine to a target, and uses no other host
             if other not in HOSTS_USE:
                 hosted.append(where)
@@ -106,8 +127,8 @@ for path in files:
             upward.append(where)
         elif room in FREESTANDING and other not in FREESTANDING:
             upward.append(where + ", but is freestanding")
-        elif other in ("sim", "valgrind"):
-            if room not in HOSTS_USERS:
+        elif other in HOSTS_USERS:
+            if room not in HOSTS_USERS[other]:
                 hosted.append(where)
         elif WING_OF[other] == wing:
             if floor(other) >= floor(room):
@@ -120,6 +141,7 @@ astray = [f"{name} is declared in {room}, defined in {defined[name]}" for name, 
 twice = [" and ".join(paths) for paths in names.values() if len(paths) > 1]
 several = [f"{name} is defined in {' and '.join(paths)}" for name, paths in types.items() if len(paths) > 1]
 CHECKS = ((upward, "no include runs up the house"),
+          (inside, "rooms include each other's faces alone"),
           (unknown, "every folder of src is a wing or a room of the design"),
           (twice, "file names are unique in the tree"),
           (several, "names of types are unique in the tree"),

@@ -167,4 +167,8 @@ const char *tally_event_name_of(const struct tally_attr *attr,
 
 const char *tally_event_kind_text(enum tally_event_kind kind); /* "hardware", "software", … */
 
+/* Gets the config of a cache event by its name, such as L1-dcache-load-misses.  Returns 0; -ENOENT if
+ * it isn't a cache event's name; -EINVAL for a combination that no machine has. */
+int tally_cache_config(const char *name, uint64_t *config);
+
 #endif

@@ -94,9 +94,6 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 /* Names (event_names.c, event_cache.c) */
 const struct tally_named_event *tally_catalogue_named(const struct tally_catalogue *catalogue,
 						      const char *name);
-/* Returns 0; -ENOENT if it isn't a cache event's name; -EINVAL for a combination that no machine
- * has. */
-int tally_cache_config(const char *name, uint64_t *config);
 /* Returns the name of a cache event by its config, or NULL. */
 const char *tally_cache_name(uint64_t config);
 /* Returns the name of cache event `index`, in the order of configs, and sets its config; NULL at

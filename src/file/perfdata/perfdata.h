@@ -541,6 +541,8 @@ bool tally_order_block(const struct tally_order *order, struct tally_block **blo
 
 /* Drops a block that the caller held. */
 void tally_order_drop(struct tally_order *order, struct tally_block *block);
+/* Adds a holder of a block (NULL: does nothing); any thread may call it while the block is held. */
+void tally_block_hold(struct tally_block *block);
 
 void tally_order_free(struct tally_order *order);
 

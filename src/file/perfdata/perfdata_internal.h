@@ -51,12 +51,6 @@ struct tally_block_stock {
 /* Returns a block of at least `capacity` bytes with one holder, or NULL without memory. */
 struct tally_block *tally_block_take(struct tally_blocks *blocks, size_t capacity);
 
-static inline void tally_block_hold(struct tally_block *block)
-{
-	if (block)
-		__atomic_fetch_add(&block->holders, 1, __ATOMIC_RELAXED);
-}
-
 /* True if the caller is the only holder. */
 static inline bool tally_block_is_ours(const struct tally_block *block)
 {

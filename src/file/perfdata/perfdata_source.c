@@ -58,6 +58,12 @@ struct tally_block *tally_block_take(struct tally_blocks *blocks, size_t capacit
 	return block;
 }
 
+void tally_block_hold(struct tally_block *block)
+{
+	if (block)
+		__atomic_fetch_add(&block->holders, 1, __ATOMIC_RELAXED);
+}
+
 void tally_block_drop(struct tally_blocks *blocks, struct tally_block *block)
 {
 	/* ACQ_REL: the other holders' accesses to the block finish before the block is filled

@@ -4,7 +4,7 @@
  * all events are the PMU's own, so that no reader takes them for the hardware's. */
 #include "provider/simulated.h"
 
-#include "event/event_internal.h"
+#include "event/event.h"
 #include "valgrind/vsim_names.h"
 
 #include <errno.h>

@@ -372,6 +372,12 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 	return table;
 }
 
+bool tally_names_has_symbols(struct tally_names *names, uint32_t file)
+{
+	const struct tally_name_table *table = tally_name_table_of(names, file);
+	return table && table->symbols;
+}
+
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
 {
 	const struct tally_kernel_naming *kernel = &names->kernel;

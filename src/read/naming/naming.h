@@ -700,4 +700,17 @@ size_t tally_text_pokes_apply(const struct tally_text_pokes *pokes, uint64_t add
 
 void tally_text_pokes_release(struct tally_text_pokes *pokes);
 
+/* In kernel_names.c: returns the recorded kernel's vmlinux.  Searches for it once: by the name
+ * that the user gave, by build-id and by release.  Also sets kernel.vmlinux_shift.  NULL: none. */
+struct tally_object_entry *tally_kernel_object(struct tally_names *names);
+/* Sets the vmlinux after none was found; the names own it.  NULL: there is none. */
+void tally_kernel_object_use(struct tally_names *names, struct tally_object *object);
+
+/* Sets the recorded kernel's build-id; without one in the recording, the running kernel's if that may
+ * be the recorded one.  Returns false if it is not known. */
+bool tally_kernel_build_id(const struct tally_names *names, struct tally_build_id *id);
+
+/* True if the file (or the kernel: TALLY_FILE_KERNEL) has symbols. */
+bool tally_names_has_symbols(struct tally_names *names, uint32_t file);
+
 #endif

@@ -91,12 +91,6 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 				 const struct tally_place *place,
 				 const struct tally_symbol **symbol);
 
-/* In kernel_names.c: returns the recorded kernel's vmlinux.  Searches for it once: by the name
- * that the user gave, by build-id and by release.  Also sets kernel.vmlinux_shift.  NULL: none. */
-struct tally_object_entry *tally_kernel_object(struct tally_names *names);
-/* Sets the vmlinux after none was found; the names own it.  NULL: there is none. */
-void tally_kernel_object_use(struct tally_names *names, struct tally_object *object);
-
 /* Returns perf's MMAP of the kernel, which has the address of the symbol "_text" as its file offset
  * and the symbol at the end of its name.  NULL: the recording has none. */
 const struct tally_mapping *tally_kernel_reference(const struct tally_names *names,
@@ -106,10 +100,6 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
  * may be the recorded one.  "": not known. */
 const char *tally_kernel_release(const struct tally_names *names,
 				 char release[TALLY_KERNEL_RELEASE_BYTES]);
-
-/* Sets the recorded kernel's build-id; without one in the recording, the running kernel's if that may
- * be the recorded one.  Returns false if it is not known. */
-bool tally_kernel_build_id(const struct tally_names *names, struct tally_build_id *id);
 
 /* Sets the running kernel's build-id.  Returns false if it is not known. */
 bool tally_kernel_running_build_id(struct tally_build_id *id);

@@ -6,7 +6,6 @@
 #include "base/extremes.h"
 #include "base/terminal.h"
 #include "naming/naming.h"
-#include "naming/naming_internal.h"
 #include "object/object.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "base/extremes.h"
 #include "base/vector.h"
 #include "naming/naming.h"
-#include "naming/naming_internal.h"
 #include "naming/packed.h"
 #include "perfdata/perfdata.h"
 #include "profile/profile.h"
@@ -515,8 +514,7 @@ static bool is_known(struct packer *packer, uint32_t file, const struct tally_pl
 	if (names->functions.items[frame->function].name != TALLY_STRING_NONE ||
 	    tally_names_recorded_place(packer->names, place))
 		return true;
-	const struct tally_name_table *table = tally_name_table_of(packer->names, file);
-	return table && table->symbols;
+	return tally_names_has_symbols(packer->names, file);
 }
 
 /* Places of the kernel may come from several of its mappings, or from none.  They all belong to one

@@ -19,7 +19,6 @@
 #include "base/extremes.h"
 #include "base/threads.h"
 #include "base/vector.h"
-#include "perfdata/perfdata_internal.h"
 #include "profile/profile.h"
 
 #include "tally/perf_event.h"
