@@ -10,11 +10,14 @@ static const char *name_of(const struct tally_match *match,
 			   const struct tally_diff_options *options,
 			   const struct tally_diff_entry *entry)
 {
-	uint32_t string = options->by_object ? entry->object : entry->comm;
+	uint32_t string = entry->comm;
+	if (options->by_object)
+		string = entry->object;
 	if (options->by_symbol)
 		string = entry->symbol;
-	return string == TALLY_STRING_NONE ? NULL
-					   : tally_strings_text(&match->names.strings, string);
+	if (string == TALLY_STRING_NONE)
+		return NULL;
+	return tally_strings_text(&match->names.strings, string);
 }
 
 /* True if `name` is the typed name, or begins with it and goes on like "calc(int)" or "helper
@@ -61,7 +64,10 @@ static void judge(const struct tally_match *match, const struct tally_diff_optio
 		  const struct tally_diff *diff, struct tally_diff_verdict *verdict)
 {
 	bool is_any = !strcmp(verdict->condition.name, "*");
-	verdict->result = is_any ? TALLY_CONDITION_FALSE : TALLY_CONDITION_UNKNOWN;
+	if (is_any)
+		verdict->result = TALLY_CONDITION_FALSE;
+	else
+		verdict->result = TALLY_CONDITION_UNKNOWN;
 	for (size_t i = 0; i < diff->entries.count && verdict->result != TALLY_CONDITION_TRUE;
 	     i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
@@ -91,7 +97,9 @@ int tally_diff_judge(const struct tally_match *match, const struct tally_diff_op
 	whole.percent_min = 0;
 	whole.limit = 0;
 	whole.noise_limit = SIZE_MAX;
-	int result = count ? tally_diff_build(match, &whole, &diff) : 0;
+	int result = 0;
+	if (count)
+		result = tally_diff_build(match, &whole, &diff);
 	if (result < 0)
 		return result;
 	for (size_t i = 0; i < count; i++) {

@@ -37,9 +37,14 @@ struct maker {
 static uint64_t samples_of(const struct tally_stacks *stacks, const struct tally_row *row)
 {
 	/* text with a single number per stack: it counts samples */
-	uint64_t counted = strcmp(stacks->unit, TALLY_MILLIONTHS) ? row->period
-								  : row->period / 1000000;
-	return stacks->total_samples ? row->samples : counted;
+	uint64_t counted;
+	if (strcmp(stacks->unit, TALLY_MILLIONTHS))
+		counted = row->period;
+	else
+		counted = row->period / 1000000;
+	if (stacks->total_samples)
+		return row->samples;
+	return counted;
 }
 
 static int make_places(struct maker *maker)
@@ -50,11 +55,15 @@ static int make_places(struct maker *maker)
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= names->frames.count; i++) {
 		bool added, is_frame = i < names->frames.count;
-		const struct tally_frame *frame = is_frame ? &names->frames.items[i] : NULL;
-		uint64_t object = is_frame && maker->options->by_object ? frame->object
-									: TALLY_STRING_NONE;
-		uint64_t symbol = is_frame && maker->options->by_symbol ? frame->name
-									: TALLY_STRING_NONE;
+		const struct tally_frame *frame = NULL;
+		if (is_frame)
+			frame = &names->frames.items[i];
+		uint64_t object = TALLY_STRING_NONE;
+		if (is_frame && maker->options->by_object)
+			object = frame->object;
+		uint64_t symbol = TALLY_STRING_NONE;
+		if (is_frame && maker->options->by_symbol)
+			symbol = frame->name;
 		uint64_t *place = tally_map_put(&maker->place_index, object << 32 | symbol, &added);
 		if (!place)
 			return -ENOMEM;
@@ -82,8 +91,9 @@ static uint32_t entry_of(struct maker *maker, uint32_t comm, uint32_t place)
 		return (uint32_t)*found;
 	const struct tally_stacks *names = &maker->match->names;
 	uint32_t first = maker->place_frames.items[place];
-	const struct tally_frame *frame = first < names->frames.count ? &names->frames.items[first]
-								      : NULL;
+	const struct tally_frame *frame = NULL;
+	if (first < names->frames.count)
+		frame = &names->frames.items[first];
 	struct tally_diff_entry entry = {
 		.comm = maker->options->by_comm ? names->threads.items[comm].comm
 						: TALLY_STRING_NONE,
@@ -113,8 +123,11 @@ static int take_row(struct maker *maker, size_t r, size_t index, struct tally_fr
 		return -ENOMEM;
 	maker->row_number++;
 	for (size_t f = frames->count ? frames->count : 1; f--;) {
-		uint32_t frame = frames->count ? run->frames[frames->items[f]]
-					       : (uint32_t)maker->match->names.frames.count;
+		uint32_t frame;
+		if (frames->count)
+			frame = run->frames[frames->items[f]];
+		else
+			frame = (uint32_t)maker->match->names.frames.count;
 		uint32_t place = maker->places[frame];
 		maker->sides.items[place] |= run->is_new ? 2 : 1;
 		if (!maker->options->children && f + 1 < frames->count)
@@ -149,9 +162,10 @@ static int take_run(struct maker *maker, size_t r)
 				   : 0;
 		result = take_row(maker, r, i, &frames);
 	}
-	total->spread = total->whole > 0
-				? (double)total->samples * squares / (total->whole * total->whole)
-				: 1;
+	if (total->whole > 0)
+		total->spread = (double)total->samples * squares / (total->whole * total->whole);
+	else
+		total->spread = 1;
 	tally_vector_release(&frames);
 	return result;
 }
@@ -162,8 +176,9 @@ static void tell_former_name(const struct maker *maker, size_t index,
 			     struct tally_diff_entry *entry)
 {
 	uint32_t frame = maker->place_frames.items[maker->entry_places.items[index]];
-	uint32_t before = frame < maker->match->names.frames.count ? maker->match->formerly[frame]
-								   : UINT32_MAX;
+	uint32_t before = UINT32_MAX;
+	if (frame < maker->match->names.frames.count)
+		before = maker->match->formerly[frame];
 	if (before == UINT32_MAX)
 		return;
 	const struct tally_frame *was = &maker->match->names.frames.items[before];
@@ -230,7 +245,9 @@ static int compare_all(struct maker *maker)
 			diff->changes += entry->is_change;
 		}
 	}
-	int result = shares && p_least ? 0 : -ENOMEM;
+	int result = -ENOMEM;
+	if (shares && p_least)
+		result = 0;
 	free(shares);
 	free(p_least);
 	return result;
@@ -310,7 +327,9 @@ int tally_diff_build(const struct tally_match *match, const struct tally_diff_op
 	if (options->measure == TALLY_MEASURE_WEIGHT && !out->has_weight)
 		return -EINVAL;
 	maker.totals = calloc(match->count, sizeof(*maker.totals));
-	int result = maker.totals ? make_places(&maker) : -ENOMEM;
+	int result = -ENOMEM;
+	if (maker.totals)
+		result = make_places(&maker);
 	for (size_t r = 0; !result && r < match->count; r++)
 		result = take_run(&maker, r);
 	out->compared = out->entries.count;

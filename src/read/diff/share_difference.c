@@ -38,7 +38,9 @@ static double value_of(const struct tally_share *share, enum tally_share_measure
 {
 	if (measure != TALLY_MEASURE_SHARE)
 		return share->part;
-	return share->whole > 0 ? 100 * share->part / share->whole : 0;
+	if (share->whole > 0)
+		return 100 * share->part / share->whole;
+	return 0;
 }
 
 static struct side side_of(const struct tally_share *runs, size_t count,
@@ -58,9 +60,18 @@ static struct side side_of(const struct tally_share *runs, size_t count,
 		double distance = value_of(&run, measure) - side.mean;
 		squares += distance * distance;
 	}
-	side.p = whole > 0 ? tally_smaller(part / whole, 1) : 0;
-	side.scale = measure == TALLY_MEASURE_SHARE ? 100 : whole / (double)count;
-	side.variance = count > 1 ? squares / (double)(count - 1) : 0;
+	if (whole > 0)
+		side.p = tally_smaller(part / whole, 1);
+	else
+		side.p = 0;
+	if (measure == TALLY_MEASURE_SHARE)
+		side.scale = 100;
+	else
+		side.scale = whole / (double)count;
+	if (count > 1)
+		side.variance = squares / (double)(count - 1);
+	else
+		side.variance = 0;
 	return side;
 }
 
@@ -85,7 +96,9 @@ static double newcombe_p(const struct side *old, const struct side *new, double 
 		newcombe(old, new, z, &at);
 		*(at.low > 0 || at.high < 0 ? &low : &high) = z;
 	}
-	return difference != 0 ? tally_student_p(low, INFINITY) : 1;
+	if (difference != 0)
+		return tally_student_p(low, INFINITY);
+	return 1;
 }
 
 /* Returns the variance of the mean of the runs; `freedom` belongs to the spread that was used. */
@@ -95,7 +108,9 @@ static double variance_of_mean(const struct side *side, const struct side *other
 	struct tally_share_interval sampling = tally_wilson_interval(side->p, side->n, z);
 	double error = side->scale * (sampling.high - sampling.low) / (2 * z);
 	bool is_alone = side->runs < 2;
-	double ratio = is_alone && other->scale > 0 ? side->scale / other->scale : 1;
+	double ratio = 1;
+	if (is_alone && other->scale > 0)
+		ratio = side->scale / other->scale;
 	double spread = (is_alone ? other->variance * ratio * ratio : side->variance) /
 			(double)side->runs;
 	*freedom = (double)(is_alone ? other->runs : side->runs) - 1;
@@ -130,9 +145,10 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs,
 	if (old_runs > 1 || new_runs > 1) {
 		welch(&before, &after, out);
 		/* Welch's interval may exceed 100 points, so it is cut; Newcombe's can't. */
-		out->low = measure == TALLY_MEASURE_SHARE ? tally_larger(out->low, -100) : out->low;
-		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100)
-							   : out->high;
+		if (measure == TALLY_MEASURE_SHARE) {
+			out->low = tally_larger(out->low, -100);
+			out->high = tally_smaller(out->high, 100);
+		}
 		return;
 	}
 	newcombe(&before, &after, deviations, out);
@@ -147,7 +163,9 @@ double tally_share_p_least(const struct tally_share *old, size_t old_runs,
 	struct side before = side_of(old, old_runs, TALLY_MEASURE_SHARE),
 		    after = side_of(new, new_runs, TALLY_MEASURE_SHARE);
 	double n = before.n + after.n, samples = before.p * before.n + after.p * after.n, p = 1;
-	double rarer = n > 0 ? tally_smaller(before.n, after.n) / n : 0.5;
+	double rarer = 0.5;
+	if (n > 0)
+		rarer = tally_smaller(before.n, after.n) / n;
 	for (int i = 1; i <= ENOUGH && i <= samples; i++)
 		p *= rarer;
 	return p;

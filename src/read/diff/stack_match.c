@@ -33,15 +33,17 @@ static size_t plain_length(const char *name)
 					       " [",          " (",         "(" };
 	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		const char *at = name[0] ? strstr(name + 1, endings[i]) : NULL;
+		const char *at = NULL;
+		if (name[0])
+			at = strstr(name + 1, endings[i]);
 		if (at && (size_t)(at - name) < length)
 			length = (size_t)(at - name);
 	}
 	/* "operator()" and "(anonymous namespace)::f" would lose their names */
-	return length && isalnum((unsigned char)name[length - 1]) &&
-			       !(length >= 8 && !strncmp(name + length - 8, "operator", 8))
-		       ? length
-		       : strlen(name);
+	if (length && isalnum((unsigned char)name[length - 1]) &&
+	    !(length >= 8 && !strncmp(name + length - 8, "operator", 8)))
+		return length;
+	return strlen(name);
 }
 
 /* By side (old, new) and object's name (an id of `names`): the build that all of the side's runs
@@ -62,11 +64,10 @@ static int gather_builds(struct tally_match *match, struct builds *builds)
 			uint32_t object = tally_strings_intern(
 				&match->names.strings,
 				tally_strings_text(&stacks->strings, frame->object));
-			uint64_t *build = object == TALLY_STRING_NONE
-						  ? NULL
-						  : tally_map_put(
-							    &builds->sides[match->runs[r].is_new],
-							    object, &added);
+			uint64_t *build = NULL;
+			if (object != TALLY_STRING_NONE)
+				build = tally_map_put(&builds->sides[match->runs[r].is_new], object,
+						      &added);
 			if (!build)
 				return -ENOMEM;
 			*build = added || *build == frame->build ? frame->build
@@ -89,9 +90,9 @@ static uint32_t take_frame(struct tally_match *match, const struct builds *build
 			   const struct tally_stacks *stacks, const struct tally_frame *frame)
 {
 	const struct tally_strings *strings = &stacks->strings;
-	const char *object = frame->object == TALLY_STRING_NONE
-				     ? NULL
-				     : tally_strings_text(strings, frame->object);
+	const char *object = NULL;
+	if (frame->object != TALLY_STRING_NONE)
+		object = tally_strings_text(strings, frame->object);
 	const char *name = tally_strings_text(strings,
 					      match->has_full_names ? frame->full : frame->name);
 	struct tally_buffer whole = { 0 };
@@ -103,9 +104,9 @@ static uint32_t take_frame(struct tally_match *match, const struct builds *build
 		tally_buffer_printf(&whole, object[0] == '[' ? "%s" : "[%s]", object);
 		name = tally_buffer_string(&whole);
 	}
-	uint32_t taken = whole.failed
-				 ? NONE
-				 : tally_stacks_frame(&match->names, name, object, frame->kind);
+	uint32_t taken = NONE;
+	if (!whole.failed)
+		taken = tally_stacks_frame(&match->names, name, object, frame->kind);
 	tally_buffer_release(&whole);
 	return taken;
 }
@@ -165,8 +166,8 @@ static int tell_apart(const struct tally_match *match, struct shown *shown)
 	struct tally_map alike = { 0 }; /* text → a frame that is shown with it, + 1 */
 	int result = 0;
 	for (size_t i = 0; result >= 0 && i < match->names.frames.count; i++) {
-		shown[i].text = shown[i].is_full || shown[i].text == NONE ? frames[i].name
-									  : shown[i].text;
+		if (shown[i].is_full || shown[i].text == NONE)
+			shown[i].text = frames[i].name;
 		uint64_t *other = tally_map_put(&alike, shown[i].text, NULL);
 		if (other && *other && frames[*other - 1].name != frames[i].name) {
 			result |= !shown[i].is_full || !shown[*other - 1].is_full;
@@ -187,7 +188,9 @@ static int shorten_names(struct tally_match *match)
 {
 	struct tally_frame *frames = match->names.frames.items;
 	struct shown *shown = malloc((match->names.frames.count + 1) * sizeof(*shown));
-	int result = shown ? 0 : -ENOMEM;
+	int result = 0;
+	if (!shown)
+		result = -ENOMEM;
 	for (size_t i = 0; shown && i < match->names.frames.count; i++)
 		shown[i] = (struct shown){ .text = NONE };
 	for (size_t r = 0; !result && r < match->count; r++)
@@ -216,17 +219,21 @@ static bool have_full_names(const struct tally_match *match)
 
 static bool is_left(const struct matcher *matcher, uint32_t frame, bool of_new)
 {
-	return of_new ? matcher->is_new[frame] && !matcher->is_old[frame] &&
-				matcher->match->formerly[frame] == NONE
-		      : matcher->is_old[frame] && !matcher->is_new[frame] &&
-				matcher->same_as[frame] == NONE;
+	if (of_new)
+		return matcher->is_new[frame] && !matcher->is_old[frame] &&
+		       matcher->match->formerly[frame] == NONE;
+	return matcher->is_old[frame] && !matcher->is_new[frame] && matcher->same_as[frame] == NONE;
 }
 
 static uint32_t object_of(const struct matcher *matcher, uint32_t frame, bool of_new)
 {
 	uint32_t object = matcher->match->names.frames.items[frame].object;
-	const uint64_t *now = of_new ? NULL : tally_map_get(&matcher->objects, object);
-	return now ? (uint32_t)*now : object;
+	const uint64_t *now = NULL;
+	if (!of_new)
+		now = tally_map_get(&matcher->objects, object);
+	if (now)
+		return (uint32_t)*now;
+	return object;
 }
 
 /* Returns a frame's key for matching: the string of the name, or of the plain name and the
@@ -263,8 +270,9 @@ static int pair(struct matcher *matcher, uint32_t old, uint32_t new, bool learns
 	const struct tally_frame *frames = matcher->match->names.frames.items;
 	matcher->same_as[old] = new;
 	matcher->match->formerly[new] = old;
-	uint64_t *place = learns_object ? tally_map_put(&matcher->objects, frames[old].object, NULL)
-					: NULL;
+	uint64_t *place = NULL;
+	if (learns_object)
+		place = tally_map_put(&matcher->objects, frames[old].object, NULL);
 	if (learns_object && !place)
 		return -ENOMEM;
 	if (place)
@@ -350,7 +358,9 @@ static int match_comms(struct tally_match *match)
 		match->comm_formerly = heaviest_alone(old, new, count, old_total);
 		match->comm_now = heaviest_alone(new, old, count, new_total);
 	}
-	int result = old && new ? 0 : -ENOMEM;
+	int result = -ENOMEM;
+	if (old && new)
+		result = 0;
 	free(old);
 	free(new);
 	if (match->comm_formerly == NONE || match->comm_now == NONE) {
@@ -450,9 +460,9 @@ int tally_match_side(const struct tally_match *match, bool is_new, struct tally_
 	/* in the order of `names`, so that the ids are the same */
 	for (size_t i = 0; i < names->frames.count; i++) {
 		const struct tally_frame *frame = &names->frames.items[i];
-		const char *object = frame->object == TALLY_STRING_NONE
-					     ? NULL
-					     : tally_strings_text(&names->strings, frame->object);
+		const char *object = NULL;
+		if (frame->object != TALLY_STRING_NONE)
+			object = tally_strings_text(&names->strings, frame->object);
 		if (tally_stacks_frame(out, tally_strings_text(&names->strings, frame->name),
 				       object, frame->kind) == NONE)
 			return -ENOMEM;

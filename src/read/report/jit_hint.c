@@ -172,11 +172,15 @@ static uint32_t maker_of(const struct tally_profile *profile, uint32_t place, ui
 	const struct tally_tasks *tasks = names->tasks;
 	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
 	*pid = file < tasks->files.count ? tasks->files.items[file].pid : 0;
-	const uint64_t *slot = *pid ? tally_map_get(&tasks->thread_index,
-						    (uint64_t)*pid << 32 | *pid)
-				    : NULL;
-	uint32_t main = slot ? tasks->threads.items[*slot].comm : TALLY_STRING_NONE;
-	return main == TALLY_STRING_NONE ? comm : main;
+	const uint64_t *slot = NULL;
+	if (*pid)
+		slot = tally_map_get(&tasks->thread_index, (uint64_t)*pid << 32 | *pid);
+	uint32_t main = TALLY_STRING_NONE;
+	if (slot)
+		main = tasks->threads.items[*slot].comm;
+	if (main == TALLY_STRING_NONE)
+		return comm;
+	return main;
 }
 
 static int count_row(const struct tally_profile *profile, const uint8_t *loops, size_t index,
@@ -206,7 +210,11 @@ static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
 		      const struct tally_live_sum *sum, struct sums *sums)
 {
 	const double parts = 1024; /* parts of a sample, because samples fade */
-	const uint32_t *frames = sum->count ? live->frames.items + sum->first : &sum->function;
+	const uint32_t *frames;
+	if (sum->count)
+		frames = live->frames.items + sum->first;
+	else
+		frames = &sum->function;
 	uint64_t samples = (uint64_t)(sum->samples * parts);
 	sums->total += samples;
 	for (uint32_t i = 0; i < (sum->count ? sum->count : 1); i++) {
@@ -239,7 +247,9 @@ static bool runs_on(const struct tally_names *names, uint32_t pid, const char *c
 static bool maps(const struct tally_tasks *tasks, uint32_t pid, const char *object)
 {
 	const uint64_t *slot = tally_map_get(&tasks->process_index, pid);
-	const struct tally_process *process = slot ? &tasks->processes.items[*slot] : NULL;
+	const struct tally_process *process = NULL;
+	if (slot)
+		process = &tasks->processes.items[*slot];
 	const struct tally_mapping *mapping = NULL;
 	while (process && (mapping = tally_mappings_behind(&process->mappings,
 							   mapping ? mapping->end : 0))) {
@@ -289,15 +299,17 @@ static void put_way(const struct tally_names *names, const struct runtime *runti
 static unsigned minor_version(const char *object, const char *library)
 {
 	const char *at = strstr(object, library);
-	return at ? (unsigned)strtoul(at + strlen(library), NULL, 10) : 0;
+	if (at)
+		return (unsigned)strtoul(at + strlen(library), NULL, 10);
+	return 0;
 }
 
 static void put_interpreter(const struct tally_names *names, const struct interpreter *one,
 			    uint32_t loop, struct tally_buffer *out)
 {
-	unsigned minor = one->library ? minor_version(tally_names_short_object(names, loop),
-						      one->library)
-				      : 0;
+	unsigned minor = 0;
+	if (one->library)
+		minor = minor_version(tally_names_short_object(names, loop), one->library);
 	if (minor && minor < one->from_minor)
 		tally_buffer_printf(out, "%s 3.%u can't name them; from 3.%u on, start it with %s",
 				    one->language, minor, one->from_minor, one->start);
@@ -390,7 +402,9 @@ int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_
 	};
 	struct sums sums = { 0 };
 	uint8_t *loops = find_loops(&profile->recording->names);
-	int result = loops ? 0 : -ENOMEM;
+	int result = 0;
+	if (!loops)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < profile->rows.rows.count; i++)
 		result = count_row(profile, loops, i, &sums);
 	if (!result)
@@ -405,7 +419,9 @@ int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer 
 	const struct wording wording = { .names = live->names, .form = TALLY_HINT_BRIEF };
 	struct sums sums = { 0 };
 	uint8_t *loops = find_loops(live->names);
-	int result = loops ? 0 : -ENOMEM;
+	int result = 0;
+	if (!loops)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < live->sums.count; i++)
 		result = count_live(live, loops, &live->sums.items[i], &sums);
 	if (!result)

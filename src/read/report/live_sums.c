@@ -27,7 +27,9 @@ static int push_functions(struct tally_live_sums *sums, const struct tally_place
 	for (uint32_t i = 0; !result && i < name->count; i++)
 		result = tally_vector_push(
 			&sums->functions, sums->names->frames.items[name->first + i].function);
-	return result ? result : tally_vector_push(&sums->named, named);
+	if (result)
+		return result;
+	return tally_vector_push(&sums->named, named);
 }
 
 static void forget_places(struct tally_live_sums *sums)
@@ -92,8 +94,9 @@ static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct 
 			return NULL;
 		if (added) {
 			*slot = sums->sums.count;
-			return tally_vector_push(&sums->sums, *key) < 0 ? NULL
-									: &sums->sums.items[*slot];
+			if (tally_vector_push(&sums->sums, *key) < 0)
+				return NULL;
+			return &sums->sums.items[*slot];
 		}
 		struct tally_live_sum *sum = &sums->sums.items[*slot];
 		if (is_same(sums, sum, key)) {
@@ -111,7 +114,9 @@ static int add_place(struct tally_live_sums *sums, const struct tally_place *pla
 		if (tally_vector_push(&sums->frames, sums->functions.items[named->first + i]) < 0)
 			return -ENOMEM;
 	key->count += named ? named->count : 0;
-	return named ? 0 : -ENOMEM;
+	if (named)
+		return 0;
+	return -ENOMEM;
 }
 
 /* Appends the functions of the chain, leaf first.  The leaf is the sample's own place. */
@@ -143,7 +148,9 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 	}
 	bool is_cut = record->header.misc & TALLY_MISC_STACK_INCOMPLETE &&
 		      depth != sums->frames_max;
-	return is_cut ? add_place(sums, &cut, key) : 0;
+	if (is_cut)
+		return add_place(sums, &cut, key);
+	return 0;
 }
 
 /* Leaves out the frames of runtimes.  The first frame that remains is the leaf. */
@@ -310,10 +317,14 @@ static void make_key(const struct live_report *self, const struct tally_live_sum
 	const struct tally_function *function = &self->sums->names->functions.items[number];
 	const bool *by = self->options->by;
 	memset(key, 0, TALLY_SORT_KEYS * sizeof(*key));
-	key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? sum->comm : 0;
-	key[TALLY_SORT_PID] = by[TALLY_SORT_PID] ? sum->pid : 0;
-	key[TALLY_SORT_TID] = by[TALLY_SORT_TID] ? sum->tid : 0;
-	key[TALLY_SORT_OBJECT] = by[TALLY_SORT_OBJECT] ? function->object : 0;
+	if (by[TALLY_SORT_COMM])
+		key[TALLY_SORT_COMM] = sum->comm;
+	if (by[TALLY_SORT_PID])
+		key[TALLY_SORT_PID] = sum->pid;
+	if (by[TALLY_SORT_TID])
+		key[TALLY_SORT_TID] = sum->tid;
+	if (by[TALLY_SORT_OBJECT])
+		key[TALLY_SORT_OBJECT] = function->object;
 	if (by[TALLY_SORT_SYMBOL])
 		key[TALLY_SORT_SYMBOL] = self->symbols ? self->symbols[number] : function->plain;
 }
@@ -348,8 +359,10 @@ static int make_groups(struct live_report *self)
 					       &added);
 		if (added)
 			*slot = i;
-		result = slot ? 0 : -ENOMEM;
-		self->group_of_function[i] = slot ? (uint32_t)*slot : 0;
+		if (slot)
+			self->group_of_function[i] = (uint32_t)*slot;
+		else
+			result = -ENOMEM;
 	}
 	tally_map_release(&groups);
 	return result;
@@ -405,7 +418,11 @@ static void see_again(struct live_report *self, const struct tally_live_sum *sum
 		struct part *part = &self->parts.items[i];
 		if (self->group_of_function[part->entry.function] != group)
 			continue;
-		uint32_t *function = is_inlined ? &part->functions.inlined : &part->functions.own;
+		uint32_t *function;
+		if (is_inlined)
+			function = &part->functions.inlined;
+		else
+			function = &part->functions.own;
 		if (*function == TALLY_REPORT_NONE)
 			*function = frames[frame];
 		return;
@@ -481,7 +498,9 @@ static int compare_weights(const void *a_, const void *b_, void *by_self)
 		return a->total < b->total ? 1 : -1;
 	if (x == y)
 		return compare_keys(a, b);
-	return x < y ? 1 : -1;
+	if (x < y)
+		return 1;
+	return -1;
 }
 
 /* Copies the parts that weigh enough to the report. */
@@ -492,7 +511,9 @@ static int keep_heaviest(struct live_report *self)
 	double least = options->percent_min / 100 * (double)self->report->period / self->scale;
 	bool by_self = options->by_self;
 	struct part **order = malloc((count + 1) * sizeof(*order));
-	int result = order ? 0 : -ENOMEM;
+	int result = 0;
+	if (!order)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++)
 		order[i] = &self->parts.items[i];
 	if (!result)
@@ -623,7 +644,9 @@ static int make_symbols(struct live_report *self)
 	if (!by[TALLY_SORT_SYMBOL] || by[TALLY_SORT_OBJECT])
 		return 0;
 	self->symbols = malloc((names->functions.count + 1) * sizeof(*self->symbols));
-	return self->symbols ? tally_names_tell_objects_apart(names, self->symbols) : -ENOMEM;
+	if (self->symbols)
+		return tally_names_tell_objects_apart(names, self->symbols);
+	return -ENOMEM;
 }
 
 int tally_live_sums_report(const struct tally_live_sums *sums,

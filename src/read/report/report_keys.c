@@ -17,7 +17,9 @@ enum { SOURCE_BYTES = 4096 };
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
+	if (slash && slash[1])
+		return slash + 1;
+	return path;
 }
 
 uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place,
@@ -56,13 +58,19 @@ uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t 
 
 static const char *text_of(const struct tally_names *names, uint32_t string)
 {
-	return string == TALLY_STRING_NONE ? "" : tally_strings_text(&names->strings, string);
+	if (string == TALLY_STRING_NONE)
+		return "";
+	return tally_strings_text(&names->strings, string);
 }
 
 static int compare_strings(const struct tally_names *names, uint32_t a, uint32_t b)
 {
-	int order = a == b ? 0 : strcmp(text_of(names, a), text_of(names, b));
-	return order ? order : (a > b) - (a < b);
+	int order = 0;
+	if (a != b)
+		order = strcmp(text_of(names, a), text_of(names, b));
+	if (order)
+		return order;
+	return (a > b) - (a < b);
 }
 
 static bool is_inlined(const struct tally_function *function)
@@ -78,7 +86,9 @@ static int compare_functions(const void *a, const void *b, void *context)
 	int order = compare_strings(names, x->plain, y->plain);
 	if (!order)
 		order = compare_strings(names, x->object, y->object);
-	return order ? order : (int)is_inlined(x) - (int)is_inlined(y);
+	if (order)
+		return order;
+	return (int)is_inlined(x) - (int)is_inlined(y);
 }
 
 /* Numbers functions in the order of their names.  Functions with the same name and object share one
@@ -111,9 +121,9 @@ static int make_symbols(struct tally_report_builder *builder)
 	struct tally_names *names = &builder->profile->recording->names;
 	builder->symbol_of_function = malloc((names->functions.count + 1) *
 					     sizeof(*builder->symbol_of_function));
-	return builder->symbol_of_function
-		       ? tally_names_tell_objects_apart(names, builder->symbol_of_function)
-		       : -ENOMEM;
+	if (builder->symbol_of_function)
+		return tally_names_tell_objects_apart(names, builder->symbol_of_function);
+	return -ENOMEM;
 }
 
 static int intern_key(struct tally_report_builder *builder, struct tally_map *index,
@@ -131,7 +141,9 @@ static int intern_key(struct tally_report_builder *builder, struct tally_map *in
 	if (added)
 		*slot = builder->keys.count;
 	*number = (uint32_t)*slot;
-	return added ? tally_vector_push(&builder->keys, *key) : 0;
+	if (added)
+		return tally_vector_push(&builder->keys, *key);
+	return 0;
 }
 
 static uint32_t symbol_of(const struct tally_report_builder *builder, uint32_t function)
@@ -139,9 +151,9 @@ static uint32_t symbol_of(const struct tally_report_builder *builder, uint32_t f
 	const bool *by = builder->options->by;
 	if (!by[TALLY_SORT_SYMBOL])
 		return 0;
-	return by[TALLY_SORT_OBJECT]
-		       ? builder->profile->recording->names.functions.items[function].plain
-		       : builder->symbol_of_function[function];
+	if (by[TALLY_SORT_OBJECT])
+		return builder->profile->recording->names.functions.items[function].plain;
+	return builder->symbol_of_function[function];
 }
 
 static struct tally_report_key function_key(const struct tally_report_builder *builder,
@@ -295,7 +307,9 @@ static int set_place_keys(struct tally_report_builder *builder, uint32_t place)
 	};
 	if (count == 1)
 		builder->key_lists.count = first;
-	return builder->key_lists.count >= TALLY_REPORT_NONE ? -ENOMEM : 0;
+	if (builder->key_lists.count >= TALLY_REPORT_NONE)
+		return -ENOMEM;
+	return 0;
 }
 
 static int make_place_keys(struct tally_report_builder *builder)
@@ -321,7 +335,9 @@ int tally_report_make_keys(struct tally_report_builder *builder)
 		result = make_symbols(builder);
 	if (!result)
 		result = make_frame_keys(builder);
-	return result ? result : make_place_keys(builder);
+	if (result)
+		return result;
+	return make_place_keys(builder);
 }
 
 void tally_report_release_keys(struct tally_report_builder *builder)
@@ -390,19 +406,20 @@ static struct tally_report_root root_of(const struct tally_report_builder *build
 {
 	const struct tally_tasks *tasks = &builder->profile->recording->tasks;
 	const bool *by = builder->options->by;
-	struct tally_report_root root = { .key = {
-		[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? class->comm : 0,
-		[TALLY_SORT_CPU] = by[TALLY_SORT_CPU] ? class->cpu : 0,
-		[TALLY_SORT_CGROUP] = by[TALLY_SORT_CGROUP] ? class->cgroup : 0,
-		[TALLY_SORT_CGROUP_ID] = by[TALLY_SORT_CGROUP_ID] ? class->cgroup_id : 0,
-	} };
+	struct tally_report_root root = { 0 };
+	if (by[TALLY_SORT_COMM])
+		root.key[TALLY_SORT_COMM] = class->comm;
+	if (by[TALLY_SORT_CPU])
+		root.key[TALLY_SORT_CPU] = class->cpu;
+	if (by[TALLY_SORT_CGROUP])
+		root.key[TALLY_SORT_CGROUP] = class->cgroup;
+	if (by[TALLY_SORT_CGROUP_ID])
+		root.key[TALLY_SORT_CGROUP_ID] = class->cgroup_id;
 	if (class->thread < tasks->threads.count) {
-		root.key[TALLY_SORT_PID] = by[TALLY_SORT_PID]
-						   ? tasks->threads.items[class->thread].pid
-						   : 0;
-		root.key[TALLY_SORT_TID] = by[TALLY_SORT_TID]
-						   ? tasks->threads.items[class->thread].tid
-						   : 0;
+		if (by[TALLY_SORT_PID])
+			root.key[TALLY_SORT_PID] = tasks->threads.items[class->thread].pid;
+		if (by[TALLY_SORT_TID])
+			root.key[TALLY_SORT_TID] = tasks->threads.items[class->thread].tid;
 	}
 	return root;
 }
@@ -438,7 +455,10 @@ static int make_roots(struct tally_report_builder *builder)
 			slot = tally_map_put(&index, key++, &added);
 		} while (slot && !added &&
 			 memcmp(&builder->roots.items[*slot], &root, sizeof(root)) != 0);
-		result = slot ? 0 : -ENOMEM;
+		if (slot)
+			result = 0;
+		else
+			result = -ENOMEM;
 		if (added) {
 			*slot = builder->roots.count;
 			result = tally_vector_push(&builder->roots, root);
@@ -482,7 +502,9 @@ static int sort_rows_by_root(struct tally_report_builder *builder)
 int tally_report_make_roots(struct tally_report_builder *builder)
 {
 	int result = make_roots(builder);
-	return result ? result : sort_rows_by_root(builder);
+	if (result)
+		return result;
+	return sort_rows_by_root(builder);
 }
 
 void tally_report_release_roots(struct tally_report_builder *builder)

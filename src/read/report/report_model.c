@@ -79,8 +79,9 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	met.entry.key[TALLY_SORT_SOURCE_LINE] = names->line;
 	summer->sums[key] = (struct key_sums){ .root = summer->root + 1,
 					       .entry = (uint32_t)builder->met.count };
-	return builder->met.count >= TALLY_REPORT_NONE ? -ENOMEM
-						       : tally_vector_push(&builder->met, met);
+	if (builder->met.count >= TALLY_REPORT_NONE)
+		return -ENOMEM;
+	return tally_vector_push(&builder->met, met);
 }
 
 static inline int count_key(struct summer *summer, const struct tally_row *row, uint32_t number,
@@ -158,8 +159,9 @@ static inline int sum_row(struct summer *summer, size_t at)
 		builder->leaf_entry[at] = summer->sums[key].entry;
 	if (!builder->options->children)
 		return 0;
-	return summer->bits_of_place ? count_callers_bits(summer, row, number, key) :
-				       count_callers(summer, row, number, key);
+	if (summer->bits_of_place)
+		return count_callers_bits(summer, row, number, key);
+	return count_callers(summer, row, number, key);
 }
 
 static int sum_root(struct summer *summer)
@@ -197,7 +199,9 @@ static int make_bits(struct summer *summer)
 			summer->bits_of_place[i] |= (uint64_t)1
 						    << builder->key_lists.items[keys->list + k];
 	}
-	return summer->bits_of_place ? 0 : -ENOMEM;
+	if (summer->bits_of_place)
+		return 0;
+	return -ENOMEM;
 }
 
 /* Fills `met`.  Returns 0 or -ENOMEM. */
@@ -208,14 +212,19 @@ static int sum_rows(struct tally_report_builder *builder)
 		.sums = calloc(builder->keys.count + 1, sizeof(*summer.sums)),
 		.seen = calloc(builder->keys.count + 1, sizeof(*summer.seen)),
 	};
-	int result = summer.sums && summer.seen ? make_bits(&summer) : -ENOMEM;
+	int result = -ENOMEM;
+	if (summer.sums && summer.seen)
+		result = make_bits(&summer);
 	for (size_t i = 0; i < builder->profile->places.places.count; i++)
 		if (builder->keys_of_place[i].more >= summer.keys_of_place_max)
 			summer.keys_of_place_max = builder->keys_of_place[i].more + 1;
 	if (!result && builder->options->tree != TALLY_TREE_NONE && !builder->options->children) {
 		builder->leaf_entry = malloc((builder->profile->rows.rows.count + 1) *
 					     sizeof(*builder->leaf_entry));
-		result = builder->leaf_entry ? 0 : -ENOMEM;
+		if (builder->leaf_entry)
+			result = 0;
+		else
+			result = -ENOMEM;
 	}
 	for (; !result && summer.root < builder->roots.count; summer.root++)
 		result = sum_root(&summer);
@@ -237,9 +246,12 @@ static int compare_weights(uint64_t first_x, uint64_t first_y, uint64_t then_x, 
 
 static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32_t b)
 {
-	int order = a == b ? 0
-			   : strcmp(tally_strings_text(strings, a), tally_strings_text(strings, b));
-	return order ? order : (a > b) - (a < b);
+	int order = 0;
+	if (a != b)
+		order = strcmp(tally_strings_text(strings, a), tally_strings_text(strings, b));
+	if (order)
+		return order;
+	return (a > b) - (a < b);
 }
 
 /* Compares the lengths of decimal numbers in text form. */
@@ -260,14 +272,17 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 	case TALLY_KIND_FUNCTION:
 		order = compare_texts(&recording->names.strings, functions[a].plain,
 				      functions[b].plain);
-		return order ? order
-			     : compare_texts(&recording->names.strings, functions[a].object,
-					     functions[b].object);
+		if (order)
+			return order;
+		return compare_texts(&recording->names.strings, functions[a].object,
+				     functions[b].object);
 	case TALLY_KIND_NUMBER: return (a > b) - (a < b);
 	case TALLY_KIND_DIGITS:
 	case TALLY_KIND_EACH:
 		order = compare_lengths(&recording->names.strings, a, b);
-		return order ? order : compare_texts(&recording->names.strings, a, b);
+		if (order)
+			return order;
+		return compare_texts(&recording->names.strings, a, b);
 	default: return compare_texts(&recording->names.strings, a, b);
 	}
 }
@@ -288,10 +303,14 @@ static int compare_entries(const void *a, const void *b, void *context)
 	const struct tally_report_builder *builder = context;
 	const struct tally_report_entry *x = &builder->met.items[*(const uint32_t *)a].entry;
 	const struct tally_report_entry *y = &builder->met.items[*(const uint32_t *)b].entry;
-	int order = builder->options->by_self
-			    ? compare_weights(x->self, y->self, x->total, y->total)
-			    : compare_weights(x->total, y->total, x->self, y->self);
-	return order ? order : compare_keys(builder->profile->recording, x->key, y->key);
+	int order;
+	if (builder->options->by_self)
+		order = compare_weights(x->self, y->self, x->total, y->total);
+	else
+		order = compare_weights(x->total, y->total, x->self, y->self);
+	if (order)
+		return order;
+	return compare_keys(builder->profile->recording, x->key, y->key);
 }
 
 /* Selects and sorts the entries to show. */
@@ -302,7 +321,9 @@ static int keep_heaviest(struct tally_report_builder *builder)
 	double least = options->percent_min / 100 * (double)report->period;
 	uint32_t *kept = malloc((builder->met.count + 1) * sizeof(*kept));
 	size_t count = 0;
-	int result = kept ? 0 : -ENOMEM;
+	int result = 0;
+	if (!kept)
+		result = -ENOMEM;
 	for (size_t i = 0; kept && i < builder->met.count; i++) {
 		const struct tally_report_entry *entry = &builder->met.items[i].entry;
 		if ((double)(options->children ? entry->total : entry->self) >= least)

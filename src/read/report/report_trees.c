@@ -42,7 +42,11 @@ static struct tally_branch_node *merge(struct tally_branch_node *a, struct tally
 {
 	struct tally_branch_node *head = NULL, **link = &head;
 	while (a && b) {
-		struct tally_branch_node **heavier = a->weight >= b->weight ? &a : &b;
+		struct tally_branch_node **heavier;
+		if (a->weight >= b->weight)
+			heavier = &a;
+		else
+			heavier = &b;
 		*link = *heavier;
 		link = &(*link)->sibling;
 		*heavier = (*heavier)->sibling;
@@ -83,7 +87,9 @@ struct packer {
 static uint32_t frame_code(const struct packer *packer, uint32_t place, uint32_t frame)
 {
 	uint32_t code = tally_report_frame_head(packer->builder, place, frame);
-	return packer->heads ? code : tally_report_plain_code(packer->builder, code);
+	if (packer->heads)
+		return code;
+	return tally_report_plain_code(packer->builder, code);
 }
 
 static int init_packer(struct packer *packer, const struct tally_report_builder *builder,
@@ -102,8 +108,10 @@ static int init_packer(struct packer *packer, const struct tally_report_builder 
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_place_name *name = &profile->names[i];
-		packer->code_of_place[i] = name->count == 1 ? frame_code(packer, (uint32_t)i, 0)
-							    : 0;
+		if (name->count == 1)
+			packer->code_of_place[i] = frame_code(packer, (uint32_t)i, 0);
+		else
+			packer->code_of_place[i] = 0;
 		if (name->count > packer->frames_max)
 			packer->frames_max = name->count;
 	}
@@ -236,9 +244,13 @@ static int add_leaf_rows(struct tally_report_builder *builder, struct packer *pa
 {
 	size_t entries = builder->report->entries.count;
 	size_t *starts = calloc(entries + 2, sizeof(*starts));
-	size_t *sorted = starts ? sort_rows_by_entry(builder, starts) : NULL;
+	size_t *sorted = NULL;
+	if (starts)
+		sorted = sort_rows_by_entry(builder, starts);
 	bool from_leaf = builder->options->tree == TALLY_TREE_CALLEE;
-	int result = sorted ? 0 : -ENOMEM;
+	int result = 0;
+	if (!sorted)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < entries; i++) {
 		result = tally_stack_sort_root(&packer->sort, (uint32_t)i);
 		for (size_t at = starts[i]; !result && at < starts[i + 1]; at++)
@@ -261,17 +273,23 @@ static int copy_tree(struct tally_report_builder *builder, const struct tally_ca
 	for (uint32_t i = root + 1; !result && i < nodes[root].end; i++) {
 		while (path.count && nodes[path.items[path.count - 1]].end <= i)
 			path.count--;
-		struct tally_branch_node **list =
-			path.count ? &branches[path.items[path.count - 1]]->child
-				   : &builder->report->entries.items[nodes[root].code].tree;
-		branches[i] = builder->branches <= BRANCHES_MAX
-				      ? add_branch(builder, list, nodes[i].code, nodes[i].total)
-				      : NULL;
+		struct tally_branch_node **list;
+		if (path.count)
+			list = &branches[path.items[path.count - 1]]->child;
+		else
+			list = &builder->report->entries.items[nodes[root].code].tree;
+		if (builder->branches <= BRANCHES_MAX)
+			branches[i] = add_branch(builder, list, nodes[i].code, nodes[i].total);
+		else
+			branches[i] = NULL;
 		if (!branches[i] && builder->branches > BRANCHES_MAX) {
 			builder->report->trees_cut = true;
 			break;
 		}
-		result = branches[i] ? tally_vector_push(&path, i) : -ENOMEM;
+		if (branches[i])
+			result = tally_vector_push(&path, i);
+		else
+			result = -ENOMEM;
 	}
 	tally_vector_release(&path);
 	return result;
@@ -294,7 +312,9 @@ static int copy_trees(struct tally_report_builder *builder, const struct tally_c
 	const struct tally_call_node *nodes = tree->nodes.items;
 	struct tally_branch_node **branches = calloc(tree->nodes.count + 1,
 						     sizeof(struct tally_branch_node *));
-	int result = branches ? 0 : -ENOMEM;
+	int result = 0;
+	if (!branches)
+		result = -ENOMEM;
 	for (uint32_t root = 0; !result && root < tree->nodes.count; root = nodes[root].end)
 		result = copy_tree(builder, tree, root, branches);
 	for (size_t i = 0; !result && i < tree->nodes.count; i++)
@@ -431,7 +451,10 @@ static int gather_children(struct merger *merger, size_t first)
 					nodes[child].total, next > child + 1);
 			child = next;
 		}
-		idle = child < end || left ? 0 : idle + 1;
+		if (child < end || left)
+			idle = 0;
+		else
+			idle = idle + 1;
 		if (child >= end && left) {
 			const struct member *member = &members[first++];
 			child = member->node + 1;
@@ -452,8 +475,9 @@ static int gather_caller(struct merger *merger, const struct member *member)
 	/* a root is not a frame */
 	if (caller == TALLY_REPORT_NONE || merger->callers[caller] == TALLY_REPORT_NONE)
 		return 0;
-	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1]
-						 : NULL;
+	struct found *last = NULL;
+	if (merger->found.count)
+		last = &merger->found.items[merger->found.count - 1];
 	if (!last || last->member.node != caller)
 		return gather(merger, (struct member){ .node = caller, .weight = member->weight },
 			      tally_report_plain_code(merger->builder, merger->nodes[caller].code),
@@ -473,8 +497,9 @@ static int gather_callers(struct merger *merger, size_t first)
 	for (size_t i = first; !result && i < count; i++) {
 		if (i + 2 * AHEAD < count)
 			__builtin_prefetch(&callers[members[i + 2 * AHEAD].node]);
-		uint32_t ahead = i + AHEAD < count ? callers[members[i + AHEAD].node]
-						   : TALLY_REPORT_NONE;
+		uint32_t ahead = TALLY_REPORT_NONE;
+		if (i + AHEAD < count)
+			ahead = callers[members[i + AHEAD].node];
 		if (ahead != TALLY_REPORT_NONE) {
 			__builtin_prefetch(&callers[ahead]);
 			__builtin_prefetch(&merger->nodes[ahead]);
@@ -512,7 +537,9 @@ static int add_heavy(struct merger *merger, struct tally_branch_node **list, siz
 		next += bucket->count;
 	}
 	*list = tally_report_sort_branches(*list);
-	return tally_vector_reserve(&merger->members, next + 1) ? -ENOMEM : 0;
+	if (tally_vector_reserve(&merger->members, next + 1))
+		return -ENOMEM;
+	return 0;
 }
 
 /* Moves what was found to the new groups, after the `first` members that are already waiting. */
@@ -541,8 +568,10 @@ static int follow_groups(struct merger *merger)
 			merger->builder->report->trees_cut = true;
 			break;
 		}
-		result = merger->callers ? gather_callers(merger, group.first)
-					 : gather_children(merger, group.first);
+		if (merger->callers)
+			result = gather_callers(merger, group.first);
+		else
+			result = gather_children(merger, group.first);
 		if (!result)
 			result = add_heavy(merger, group.list, group.first);
 		if (!result)
@@ -561,7 +590,9 @@ static int make_branches_of_entry(struct tally_report_builder *builder,
 		.callers = callers,
 		.buckets = calloc((size_t)builder->code_max + 1, sizeof(*merger.buckets)),
 	};
-	int result = merger.buckets && count ? 0 : -ENOMEM;
+	int result = -ENOMEM;
+	if (merger.buckets && count)
+		result = 0;
 	for (size_t i = 0; !result && i < count; i++)
 		if (places[i].weight)
 			result = tally_vector_push(&merger.members,
@@ -652,9 +683,9 @@ static int add_innermost(struct finder *finder, uint32_t node, uint32_t key)
 	if (around != SIZE_MAX) /* stacks through this place have it as their innermost one */
 		finder->places.items[finder->path.items[around].place].weight -= place.weight;
 	finder->open[key] = finder->path.count;
-	return tally_vector_push(&finder->path, open) < 0
-		       ? -ENOMEM
-		       : tally_vector_push(&finder->places, place);
+	if (tally_vector_push(&finder->path, open) < 0)
+		return -ENOMEM;
+	return tally_vector_push(&finder->places, place);
 }
 
 static int find_innermost(struct finder *finder, uint32_t root)
@@ -722,7 +753,9 @@ static int find_places(struct finder *finder, const struct tally_call_tree *tree
 	const struct tally_report_met **list = list_shown(builder), **next = list;
 	size_t entries = builder->report->entries.count;
 	bool downwards = builder->options->tree == TALLY_TREE_CALLER;
-	int result = list ? init_finder(finder) : -ENOMEM;
+	int result = -ENOMEM;
+	if (list)
+		result = init_finder(finder);
 	for (uint32_t root = 0; !result && root < tree->nodes.count;
 	     root = finder->nodes[root].end) {
 		const struct tally_report_met **here = next;
@@ -764,8 +797,12 @@ static int make_all_branches(struct tally_report_builder *builder,
 {
 	size_t entries = builder->report->entries.count;
 	size_t *starts = calloc(entries + 2, sizeof(*starts));
-	struct found_place *sorted = starts ? sort_places(places, entries, starts) : NULL;
-	int result = sorted ? 0 : -ENOMEM;
+	struct found_place *sorted = NULL;
+	if (starts)
+		sorted = sort_places(places, entries, starts);
+	int result = 0;
+	if (!sorted)
+		result = -ENOMEM;
 	for (size_t i = 0; !result && i < entries; i++)
 		if (starts[i + 1] > starts[i])
 			result = make_branches_of_entry(builder, tree, callers, sorted + starts[i],
@@ -820,7 +857,10 @@ static int make_passing_trees(struct tally_report_builder *builder)
 		goto out;
 	if (builder->options->tree == TALLY_TREE_CALLEE) {
 		callers = find_callers(&tree);
-		result = callers ? 0 : -ENOMEM;
+		if (callers)
+			result = 0;
+		else
+			result = -ENOMEM;
 	}
 	if (!result)
 		result = make_all_branches(builder, &tree, callers, &finder.places);
@@ -833,5 +873,7 @@ out:
 
 int tally_report_make_trees(struct tally_report_builder *builder)
 {
-	return builder->options->children ? make_passing_trees(builder) : make_leaf_trees(builder);
+	if (builder->options->children)
+		return make_passing_trees(builder);
+	return make_leaf_trees(builder);
 }

@@ -86,8 +86,13 @@ static int fill_event(struct tally_ran *ran, size_t count, uint32_t event)
 		if (!is_open(&ran[i], event))
 			continue;
 		result = step(&gaps, &ran[i], &gap);
-		uint64_t span = gap && gap / 2 <= usual ? gap : usual;
-		ran[i].start = ran[i].end > span ? ran[i].end - span : 0;
+		uint64_t span = usual;
+		if (gap && gap / 2 <= usual)
+			span = gap;
+		if (ran[i].end > span)
+			ran[i].start = ran[i].end - span;
+		else
+			ran[i].start = 0;
 	}
 	tally_map_release(&gaps.last);
 	tally_vector_release(&gaps.items);
@@ -148,7 +153,9 @@ struct activity_reader {
 
 static void know_thread(struct activity_reader *reader, uint32_t tid, uint32_t thread)
 {
-	uint64_t *slot = thread == UINT32_MAX ? NULL : tally_map_put(&reader->thread_of, tid, NULL);
+	uint64_t *slot = NULL;
+	if (thread != UINT32_MAX)
+		slot = tally_map_put(&reader->thread_of, tid, NULL);
 	if (slot)
 		*slot = thread;
 }
@@ -156,7 +163,9 @@ static void know_thread(struct activity_reader *reader, uint32_t tid, uint32_t t
 static uint32_t thread_of(struct activity_reader *reader, uint32_t pid, uint32_t tid)
 {
 	struct tally_tasks *tasks = &reader->activity->recording->tasks;
-	const uint64_t *known = pid == UINT32_MAX ? tally_map_get(&reader->thread_of, tid) : NULL;
+	const uint64_t *known = NULL;
+	if (pid == UINT32_MAX)
+		known = tally_map_get(&reader->thread_of, tid);
 	if (known)
 		return (uint32_t)*known;
 	uint32_t thread = tally_tasks_thread(tasks, pid == UINT32_MAX ? tid : pid, tid);
@@ -170,7 +179,9 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 	const struct tally_thread *task = &tasks->threads.items[thread];
 	if (task->comm != TALLY_STRING_NONE)
 		return tally_strings_text(&tasks->strings, task->comm);
-	return task->tid ? "[unknown]" : "swapper";
+	if (task->tid)
+		return "[unknown]";
+	return "swapper";
 }
 
 /* ---- what is shown ------------------------------------------------------- */
@@ -183,7 +194,9 @@ static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 					  event = { .event = asked->event };
 	const struct tally_perfdata *data = reader->activity->recording->data;
 	int result = tally_sample_filter_init(&reader->shown, asked, data, err);
-	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, data, err);
+	if (result < 0)
+		return result;
+	return tally_sample_filter_init(&reader->event, &event, data, err);
 }
 
 static bool is_idle_task(const struct activity_reader *reader, uint32_t thread)
@@ -240,7 +253,9 @@ static struct on_cpu *cpu_of(struct activity_reader *reader, enum tally_activity
 static int add_ran(struct activity_reader *reader, enum tally_activity_source source,
 		   const struct tally_ran *ran)
 {
-	return ran->end > ran->start ? tally_vector_push(&reader->by_source[source], *ran) : 0;
+	if (ran->end > ran->start)
+		return tally_vector_push(&reader->by_source[source], *ran);
+	return 0;
 }
 
 /* A task left a CPU: adds the interval since it was switched in.  At a CPU's first switch the
@@ -264,7 +279,9 @@ static int leave(struct activity_reader *reader, enum tally_activity_source sour
 		was_busy = !is_idle_task(reader, thread);
 	}
 	*on = (struct on_cpu){ .known = true };
-	return was_busy ? add_ran(reader, source, &ran) : 0;
+	if (was_busy)
+		return add_ran(reader, source, &ran);
+	return 0;
 }
 
 static int enter(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu,
@@ -304,8 +321,9 @@ static int take_exit(struct activity_reader *reader, const struct tally_record *
 	if (!id->present || id->cpu >= reader->cpus[TALLY_ACTIVITY_SWITCHES].count)
 		return 0;
 	const struct on_cpu *on = &reader->cpus[TALLY_ACTIVITY_SWITCHES].items[id->cpu];
-	return on->busy && on->thread == thread ?
-	       leave(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time, false) : 0;
+	if (on->busy && on->thread == thread)
+		return leave(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time, false);
+	return 0;
 }
 
 static void find_format(struct activity_reader *reader, const struct tally_recorded_event *event)
@@ -357,8 +375,9 @@ static int take_sched_switch(struct activity_reader *reader,
 		return -ENOMEM;
 	int result = leave(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, from, sample->time,
 			   !(state & 0xff));
-	return result < 0 ? result
-			  : enter(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, to, sample->time);
+	if (result < 0)
+		return result;
+	return enter(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, to, sample->time);
 }
 
 /* ---- samples ------------------------------------------------------------- */
@@ -380,9 +399,9 @@ static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample
 {
 	if (tally_attr_is_clock(attr))
 		return sample->period;
-	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period
-		       ? NS_PER_SECOND / attr->sample_period
-		       : 0;
+	if (attr->flags & TALLY_ATTR_FREQ && attr->sample_period)
+		return NS_PER_SECOND / attr->sample_period;
+	return 0;
 }
 
 static uint32_t event_index(const struct tally_activity *activity,
@@ -419,7 +438,9 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		       const struct tally_sample *sample)
 {
 	const struct tally_attr *attr = &raw->event->attr;
-	uint32_t cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX;
+	uint32_t cpu = UINT32_MAX;
+	if (sample->type & TALLY_SAMPLE_CPU)
+		cpu = sample->cpu;
 	uint32_t thread = thread_of(reader, sample->pid, sample->tid);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;
@@ -475,7 +496,9 @@ static int take_record(struct activity_reader *reader, const struct tally_raw_re
 	case TALLY_RECORD_SWITCH:
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
 		note_time(reader->activity, record->sample_id.time, record->sample_id.cpu);
-		return record->sample_id.present ? take_switch(reader, record) : 0;
+		if (record->sample_id.present)
+			return take_switch(reader, record);
+		return 0;
 	case TALLY_RECORD_EXIT:
 		return take_exit(reader, record);
 	case TALLY_RECORD_COMM:
@@ -534,7 +557,11 @@ static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 	const struct tally_ranges *times = &reader->shown.times;
 	bool is_kept = false;
 	for (size_t i = 0; i < times->count || !i; i++) {
-		const struct tally_range *range = times->count ? &times->items[i] : &any;
+		const struct tally_range *range;
+		if (times->count)
+			range = &times->items[i];
+		else
+			range = &any;
 		struct tally_ran part = *ran;
 		if (part.start < range->first)
 			part.start = range->first;

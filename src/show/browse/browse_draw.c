@@ -77,7 +77,8 @@ static void put_marked(struct drawn_row *row, unsigned style, const char *text)
 static void row_put(struct drawn_row *row, unsigned style, const char *text, int width)
 {
 	int left = row->columns - row->x;
-	width = width < left ? width : left;
+	if (width > left)
+		width = left;
 	if (width <= 0)
 		return;
 	struct tally_buffer clean = { 0 }, fitted = { 0 };
@@ -116,13 +117,17 @@ static unsigned heat(double percent)
 {
 	if (percent >= 5)
 		return TALLY_STYLE_HOT;
-	return percent >= 1 ? TALLY_STYLE_WARM : TALLY_STYLE_DIM;
+	if (percent >= 1)
+		return TALLY_STYLE_WARM;
+	return TALLY_STYLE_DIM;
 }
 
 static double percent_of(const struct tally_browser *browser, uint64_t weight)
 {
 	uint64_t period = browser->browse.report.period;
-	return period ? 100.0 * (double)weight / (double)period : 0;
+	if (period)
+		return 100.0 * (double)weight / (double)period;
+	return 0;
 }
 
 static int lead_width(const struct fit *fit)
@@ -193,8 +198,11 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 		widths[i] = browse->columns[i].width;
 		used += i + 1 < count ? widths[i] + GAP : 0;
 	}
-	int last = count ? widths[count - 1] : 0;
-	last = last < LAST_MIN ? last : LAST_MIN;
+	int last = 0;
+	if (count)
+		last = widths[count - 1];
+	if (last > LAST_MIN)
+		last = LAST_MIN;
 	while (used + last > columns) {
 		unsigned widest = count;
 		for (unsigned i = 0; i + 1 < count; i++) {
@@ -210,7 +218,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 	}
 	/* On the narrowest screens only the last column stays: the function is what matters
 	 * most. */
-	last = last < NAMES_MIN ? last : NAMES_MIN;
+	if (last > NAMES_MIN)
+		last = NAMES_MIN;
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i + 1 < count && used + last > columns; i++)
 			if (tally_report_key_shrinks(browse->columns[i].key) == !round) {
@@ -244,7 +253,9 @@ static const char *marker(const struct drawn_row *row, bool can_open, bool is_op
 		return " ";
 	if (row->screen->ascii)
 		return is_open ? "-" : "+";
-	return is_open ? "▾" : "▸";
+	if (is_open)
+		return "▾";
+	return "▸";
 }
 
 static void put_entry(struct drawn_row *row, const struct tally_browser *browser,
@@ -318,7 +329,9 @@ static bool is_filtered(const struct tally_browse *browse)
 static void put_nothing(struct drawn_row *row, const struct tally_browser *browser)
 {
 	const struct tally_browse *browse = &browser->browse;
-	const char *why = browser->live ? "nothing was sampled yet" : "no samples";
+	const char *why = "no samples";
+	if (browser->live)
+		why = "nothing was sampled yet";
 	if (is_filtered(browse))
 		why = "nothing passes the filter; Esc shows all";
 	else if (browse->report.hidden)
@@ -338,7 +351,10 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		const struct tally_browse_line *line = &browse->lines.items[i];
 		row.y = y;
 		row.x = 0;
-		row.style = i == browse->cursor ? TALLY_STYLE_CURSOR : 0;
+		if (i == browse->cursor)
+			row.style = TALLY_STYLE_CURSOR;
+		else
+			row.style = 0;
 		if (line->branch)
 			put_branch(&row, browser, line);
 		else
@@ -458,11 +474,17 @@ static void put_box(struct tally_browser *browser, int rows, int columns, const 
 	int widest = 0, shown = (int)count < rows - 2 ? (int)count : rows - 2;
 	for (size_t i = 0; i < count; i++) {
 		const char *tab = strchr(lines[i], '\t');
-		int width = tab ? KEY_WIDTH + tally_text_width(tab + 1)
-				: tally_text_width(lines[i]);
-		widest = width > widest ? width : widest;
+		int width;
+		if (tab)
+			width = KEY_WIDTH + tally_text_width(tab + 1);
+		else
+			width = tally_text_width(lines[i]);
+		if (width > widest)
+			widest = width;
 	}
-	int width = widest + 4 < columns ? widest + 4 : columns;
+	int width = columns;
+	if (widest + 4 < columns)
+		width = widest + 4;
 	int x = (columns - width) / 2, y = (rows - shown - 2) / 2;
 	struct drawn_row row = {
 		.screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x
@@ -474,7 +496,10 @@ static void put_box(struct tally_browser *browser, int rows, int columns, const 
 		row.x = x;
 		row_put(&row, TALLY_STYLE_DIM, ascii ? "|" : "│", 2);
 		row.columns = x + width - 2;
-		row.style = (size_t)i == chosen ? TALLY_STYLE_CURSOR : 0;
+		if ((size_t)i == chosen)
+			row.style = TALLY_STYLE_CURSOR;
+		else
+			row.style = 0;
 		if (tab) {
 			char key[TALLY_BROWSER_TEXT_BYTES];
 			snprintf(key, sizeof(key), "%.*s", (int)(tab - lines[i]), lines[i]);
@@ -525,9 +550,12 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 			lines[count++] = help[i].text;
 	/* Lines that don't fit are reached with the keys that move the cursor. */
 	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
-	browser->menu = browser->menu < most ? browser->menu : (unsigned)most;
+	if (browser->menu >= most)
+		browser->menu = (unsigned)most;
 	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);
-	const char *more = browser->screen->ascii ? " j: more " : " j ↓ more ";
+	const char *more = " j ↓ more ";
+	if (browser->screen->ascii)
+		more = " j: more ";
 	if (browser->menu < most && columns > 2 * tally_text_width(more)) {
 		struct drawn_row row = { .screen = browser->screen,
 					 .search = "",

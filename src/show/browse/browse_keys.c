@@ -194,14 +194,18 @@ static enum tally_browser_wish input_key(struct tally_browser *browser, uint32_t
 
 static enum tally_browser_wish asked(int result)
 {
-	return result < 0 ? TALLY_WISH_FAIL : TALLY_WISH_NONE;
+	if (result < 0)
+		return TALLY_WISH_FAIL;
+	return TALLY_WISH_NONE;
 }
 
 static enum tally_browser_wish toggle_object(struct tally_browser *browser)
 {
 	struct tally_browse *browse = &browser->browse;
 	const struct tally_browse_line *line = tally_browse_current(browse);
-	uint32_t function = line ? tally_browse_function(browse, line) : UINT32_MAX;
+	uint32_t function = UINT32_MAX;
+	if (line)
+		function = tally_browse_function(browse, line);
 	if (browse->object != TALLY_STRING_NONE)
 		return asked(tally_browse_only_object(browse, TALLY_STRING_NONE));
 	if (function == UINT32_MAX)
@@ -229,7 +233,10 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 		return TALLY_WISH_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
-	options->tree = callee ? TALLY_TREE_CALLER : TALLY_TREE_CALLEE;
+	if (callee)
+		options->tree = TALLY_TREE_CALLER;
+	else
+		options->tree = TALLY_TREE_CALLEE;
 	snprintf(browser->message, sizeof(browser->message), "trees show %s",
 		 callee ? "what a function called" : "who called a function");
 	return TALLY_WISH_REPORT;
@@ -289,7 +296,9 @@ static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t 
 			 "annotate needs a recording: tally record -p PID");
 	if (key == 'p')
 		return TALLY_WISH_PAUSE;
-	return key == 'z' ? TALLY_WISH_RESET : tree_key(browser, key);
+	if (key == 'z')
+		return TALLY_WISH_RESET;
+	return tree_key(browser, key);
 }
 
 static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t key)
@@ -324,7 +333,9 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 			return TALLY_WISH_NONE;
 		if (browser->live)
 			return live_key(browser, key);
-		return key == 'a' ? TALLY_WISH_ANNOTATE : tree_key(browser, key);
+		if (key == 'a')
+			return TALLY_WISH_ANNOTATE;
+		return tree_key(browser, key);
 	}
 	return TALLY_WISH_NONE;
 }

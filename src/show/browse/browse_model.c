@@ -25,7 +25,9 @@ void tally_browse_release(struct tally_browse *browse)
 
 const char *tally_browse_match(const char *text, const char *word)
 {
-	return *word ? strcasestr(text, word) : NULL;
+	if (*word)
+		return strcasestr(text, word);
+	return NULL;
 }
 
 /* ---- what is open -------------------------------------------------------- */
@@ -87,8 +89,9 @@ static int add_branches(struct tally_browse *browse, const struct tally_browse_l
 			const struct tally_branch_node *first, uint64_t above, unsigned depth)
 {
 	int result = 0;
-	unsigned indent = parent->branch && !parent->is_straight ? parent->indent + 1u
-								 : parent->indent;
+	unsigned indent = parent->indent;
+	if (parent->branch && !parent->is_straight)
+		indent = parent->indent + 1u;
 	if (depth >= DEPTH_MAX)
 		return 0;
 	for (const struct tally_branch_node *branch = first; !result && is_shown(browse, branch);
@@ -161,8 +164,10 @@ static void find_columns(struct tally_browse *browse)
 			tally_report_cell(browse->names, &browse->report.entries.items[i], key,
 					  cell, sizeof(cell));
 			int width = tally_text_width(cell);
-			width = width > CELL_MAX ? CELL_MAX : width;
-			column->width = width > column->width ? width : column->width;
+			if (width > CELL_MAX)
+				width = CELL_MAX;
+			if (width > column->width)
+				column->width = width;
 		}
 	}
 }
@@ -190,20 +195,25 @@ static void keep_in_sight(struct tally_browse *browse)
 
 const struct tally_browse_line *tally_browse_current(const struct tally_browse *browse)
 {
-	return browse->cursor < browse->lines.count ? &browse->lines.items[browse->cursor] : NULL;
+	if (browse->cursor < browse->lines.count)
+		return &browse->lines.items[browse->cursor];
+	return NULL;
 }
 
 const struct tally_report_entry *tally_browse_entry(const struct tally_browse *browse)
 {
 	const struct tally_browse_line *line = tally_browse_current(browse);
-	return line ? &browse->report.entries.items[line->entry] : NULL;
+	if (line)
+		return &browse->report.entries.items[line->entry];
+	return NULL;
 }
 
 uint32_t tally_browse_function(const struct tally_browse *browse,
 			       const struct tally_browse_line *line)
 {
-	return line->branch ? line->branch->function
-			    : browse->report.entries.items[line->entry].function;
+	if (line->branch)
+		return line->branch->function;
+	return browse->report.entries.items[line->entry].function;
 }
 
 /* Makes the lines again.  The cursor stays on its entry or branch, or moves from a branch that has
@@ -227,7 +237,10 @@ static int change_lines(struct tally_browse *browse)
 
 void tally_browse_resize(struct tally_browse *browse, size_t height)
 {
-	browse->height = height ? height : 1;
+	if (height)
+		browse->height = height;
+	else
+		browse->height = 1;
 	keep_in_sight(browse);
 }
 
@@ -259,7 +272,9 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 {
 	const struct tally_browse_line *line = tally_browse_current(browse);
 	const struct tally_report_entry *current = tally_browse_entry(browse);
-	uint64_t path = line ? line->path : 0;
+	uint64_t path = 0;
+	if (line)
+		path = line->path;
 	struct tally_report_entry old = current ? *current : (struct tally_report_entry){ 0 };
 	/* a cursor on the first line stays there, whichever entry it is */
 	bool moved = browse->cursor > 0;
@@ -290,13 +305,17 @@ int tally_browse_toggle(struct tally_browse *browse)
 	if (!line || !line->can_open)
 		return 0;
 	int result = set_open(browse, line->path, !line->is_open);
-	return result ? result : change_lines(browse);
+	if (result)
+		return result;
+	return change_lines(browse);
 }
 
 int tally_browse_open(struct tally_browse *browse)
 {
 	const struct tally_browse_line *line = tally_browse_current(browse);
-	return line && line->can_open && !line->is_open ? tally_browse_toggle(browse) : 0;
+	if (line && line->can_open && !line->is_open)
+		return tally_browse_toggle(browse);
+	return 0;
 }
 
 int tally_browse_close(struct tally_browse *browse)
@@ -346,7 +365,9 @@ int tally_browse_open_all(struct tally_browse *browse, bool open)
 		if (!result)
 			result = open_branches(browse, entry_path(browse, i), entry->tree, 0);
 	}
-	return result ? result : change_lines(browse);
+	if (result)
+		return result;
+	return change_lines(browse);
 }
 
 /* ---- filters and search -------------------------------------------------- */

@@ -130,7 +130,10 @@ static void put(struct tally_screen *screen, int row, int column, unsigned style
 	case TALLY_STYLE_BAR: attributes = ATTRIBUTE_REVERSE; break;
 	case TALLY_STYLE_HOT:
 		attributes = ATTRIBUTE_BOLD;
-		pair = curses->colours ? PAIR_HOT : 0;
+		if (curses->colours)
+			pair = PAIR_HOT;
+		else
+			pair = 0;
 		break;
 	case TALLY_STYLE_WARM: pair = curses->colours ? PAIR_WARM : 0; break;
 	default: break;
@@ -192,7 +195,9 @@ static uint32_t get_key(struct tally_screen *screen, int timeout_ms)
 	}
 	if (code == '\r')
 		return TALLY_KEY_ENTER;
-	return code == 0x7f || code == 8 ? TALLY_KEY_BACKSPACE : code;
+	if (code == 0x7f || code == 8)
+		return TALLY_KEY_BACKSPACE;
+	return code;
 }
 
 static void suspend(struct tally_screen *screen)
@@ -224,7 +229,9 @@ bool tally_screen_possible(void)
 int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 {
 	struct curses_screen *curses = calloc(1, sizeof(*curses));
-	struct library *library = curses ? &curses->library : NULL;
+	struct library *library = NULL;
+	if (curses)
+		library = &curses->library;
 	*out = NULL;
 	if (!curses)
 		return tally_error_set(err, -ENOMEM, "out of memory");

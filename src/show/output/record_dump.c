@@ -39,7 +39,9 @@ static void put_text(const char *name, const char *text, size_t room, struct tal
 static void put_rest(struct tally_reader *reader, size_t size, struct tally_buffer *out)
 {
 	size_t left = size - tally_reader_offset(reader);
-	const uint8_t *bytes = reader->failed ? NULL : tally_reader_bytes(reader, left);
+	const uint8_t *bytes = NULL;
+	if (!reader->failed)
+		bytes = tally_reader_bytes(reader, left);
 	if (!bytes || !left)
 		return;
 	tally_buffer_printf(out, " bytes(%zu)=", left);
@@ -82,7 +84,8 @@ static void put_thread_map(struct tally_reader *reader, struct tally_buffer *out
 static void put_attr(struct tally_reader *reader, size_t size, struct tally_buffer *out)
 {
 	uint32_t type = tally_reader_u32(reader), attr_size = tally_reader_u32(reader);
-	attr_size = attr_size ? attr_size : TALLY_ATTR_SIZE_VER0;
+	if (!attr_size)
+		attr_size = TALLY_ATTR_SIZE_VER0;
 	tally_buffer_printf(out, " type=%u attr_size=%u", type, attr_size);
 	put_hex(reader, "config", out);
 	put_u64(reader, "period_or_freq", out);
@@ -104,12 +107,18 @@ static void put_build_id(struct tally_reader *reader, uint16_t misc, size_t size
 {
 	put_u32(reader, "pid", out);
 	const uint8_t *id = tally_reader_bytes(reader, 24);
-	size_t length = !id || !(misc & TALLY_MISC_BUILD_ID_SIZE) || id[20] > 20 ? 20 : id[20];
+	size_t length;
+	if (!id || !(misc & TALLY_MISC_BUILD_ID_SIZE) || id[20] > 20)
+		length = 20;
+	else
+		length = id[20];
 	tally_buffer_text(out, " build_id=");
 	for (size_t i = 0; id && i < length; i++)
 		tally_buffer_printf(out, "%02x", id[i]);
 	size_t left = size - tally_reader_offset(reader);
-	const char *file = reader->failed ? NULL : tally_reader_bytes(reader, left);
+	const char *file = NULL;
+	if (!reader->failed)
+		file = tally_reader_bytes(reader, left);
 	if (file)
 		put_text("file", file, left, out);
 }
@@ -160,7 +169,9 @@ static void put_auxtrace_error(struct tally_reader *reader, size_t size, struct 
 	put_hex(reader, "ip", out);
 	put_u64(reader, "time", out);
 	size_t left = size - tally_reader_offset(reader), length = left < 64 ? left : 64;
-	const char *text = reader->failed ? NULL : tally_reader_bytes(reader, length);
+	const char *text = NULL;
+	if (!reader->failed)
+		text = tally_reader_bytes(reader, length);
 	if (text)
 		put_text("message", text, length, out);
 }

@@ -181,8 +181,12 @@ static const char *clock_name(uint32_t clock)
 		[CLOCK_PROCESS_CPUTIME_ID] = "process_cputime_id",
 		[CLOCK_THREAD_CPUTIME_ID] = "thread_cputime_id",
 	};
-	const char *name = clock < sizeof(names) / sizeof(names[0]) ? names[clock] : NULL;
-	return name ? name : "(not found)";
+	const char *name = NULL;
+	if (clock < sizeof(names) / sizeof(names[0]))
+		name = names[clock];
+	if (name)
+		return name;
+	return "(not found)";
 }
 
 static void header_clock_data(struct header_part *part)
@@ -361,7 +365,9 @@ static void put_caps(struct header_part *part, bool is_named)
 		if (!part->reader.failed)
 			tally_buffer_printf(&caps, "%s%s=%s", i ? ", " : "", name, value);
 	}
-	const char *pmu = is_named ? header_string(part) : "cpu";
+	const char *pmu = "cpu";
+	if (is_named)
+		pmu = header_string(part);
 	if (!part->reader.failed)
 		tally_buffer_printf(part->out, "# %s pmu capabilities: %s\n", pmu,
 				    count ? tally_buffer_string(&caps) : "not available");
@@ -412,7 +418,9 @@ static void header_cpu_domains(struct header_part *part)
 					    cpu, count);
 		for (uint32_t i = 0; i < count && !reader->failed; i++) {
 			uint32_t domain = tally_reader_u32(reader);
-			const char *name = version >= WITH_NAMES ? header_string(part) : NULL;
+			const char *name = NULL;
+			if (version >= WITH_NAMES)
+				name = header_string(part);
 			const char *mask = header_string(part), *list = header_string(part);
 			if (reader->failed)
 				return;
@@ -453,7 +461,9 @@ struct bpf_program { /* struct bpf_prog_info, as far as it is shown */
 
 static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset, uint64_t bytes)
 {
-	return data && offset <= size && bytes <= size - offset ? data + offset : NULL;
+	if (data && offset <= size && bytes <= size - offset)
+		return data + offset;
+	return NULL;
 }
 
 /* Finds the BTF with this id, from the section of BPF types. */
@@ -502,7 +512,11 @@ static void put_bpf_name(struct tally_buffer *out, const struct bpf_program *pro
 	tally_buffer_text(out, "bpf_prog_");
 	for (unsigned i = 0; i < sizeof(program->tag); i++)
 		tally_buffer_printf(out, "%02x", tag ? tag[i] : 0);
-	size_t length = name ? strlen(name) : strnlen(program->name, sizeof(program->name));
+	size_t length;
+	if (name)
+		length = strlen(name);
+	else
+		length = strnlen(program->name, sizeof(program->name));
 	if (!name && program->function_count > 1) {
 		tally_buffer_text(out, "_F");
 	} else if (length || name) {

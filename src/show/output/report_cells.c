@@ -49,7 +49,9 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 			   size_t size)
 {
 	bool known = function < names->functions.count;
-	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
+	const char *name = "[no address]";
+	if (known)
+		name = tally_names_plain_text(names, function);
 	put_function(names, function, name, TALLY_INLINED_NONE, out, size);
 }
 

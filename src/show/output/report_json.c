@@ -6,9 +6,9 @@
 /* NULL: neither a symbol nor an unwind rule gives a name. */
 static const char *name_of(const struct tally_names *names, uint32_t number)
 {
-	const struct tally_function *function = number < names->functions.count
-							? &names->functions.items[number]
-							: NULL;
+	const struct tally_function *function = NULL;
+	if (number < names->functions.count)
+		function = &names->functions.items[number];
 	if (!function)
 		return NULL;
 	/* the tiers of a JIT's function are one function */
@@ -17,14 +17,16 @@ static const char *name_of(const struct tally_names *names, uint32_t number)
 		return is_plain ? tally_names_plain_text(names, number)
 				: tally_names_text(names, number);
 	bool is_told = function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED;
-	return is_told ? tally_names_plain_text(names, number) : NULL;
+	if (is_told)
+		return tally_names_plain_text(names, number);
+	return NULL;
 }
 
 static bool is_mangled(const struct tally_names *names, uint32_t number)
 {
-	const struct tally_function *function = number < names->functions.count
-							? &names->functions.items[number]
-							: NULL;
+	const struct tally_function *function = NULL;
+	if (number < names->functions.count)
+		function = &names->functions.items[number];
 	return function && function->symbol != TALLY_STRING_NONE &&
 	       function->symbol != function->name;
 }

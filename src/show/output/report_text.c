@@ -34,7 +34,9 @@ struct table {
 
 static const char *colour(const struct table *table, const char *code)
 {
-	return table->view->colours ? code : "";
+	if (table->view->colours)
+		return code;
+	return "";
 }
 
 /* Hot rows are bright, cold rows dim. */
@@ -47,7 +49,9 @@ static const char *heat(const struct table *table, double percent)
 
 static double percent_of(const struct table *table, uint64_t weight)
 {
-	return table->report->period ? 100.0 * (double)weight / (double)table->report->period : 0;
+	if (table->report->period)
+		return 100.0 * (double)weight / (double)table->report->period;
+	return 0;
 }
 
 static const struct tally_names *names_of(const struct table *table)
@@ -125,7 +129,8 @@ static void shrink_columns(struct table *table)
 	for (unsigned i = 0; i + 1 < table->column_count; i++)
 		used += table->columns[i].width + 2;
 	int last = table->columns[table->column_count - 1].width;
-	last = last < LAST_MIN ? last : LAST_MIN;
+	if (last > LAST_MIN)
+		last = LAST_MIN;
 	while (used + last > (int)table->view->columns) {
 		struct column *widest = NULL;
 		for (unsigned i = 0; i + 1 < table->column_count; i++) {
@@ -159,8 +164,12 @@ static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 	const double tenth = 10, all = 100;
 	const struct tally_report *report = table->report;
 	double error = tally_report_error(report, report->period / 10, report->samples / 10);
-	double low = error < tenth ? tenth - error : 0;
-	double high = tenth + error < all ? tenth + error : all;
+	double low = 0;
+	if (error < tenth)
+		low = tenth - error;
+	double high = all;
+	if (tenth + error < all)
+		high = tenth + error;
 	int digits = (error < tenth) + (error < 0.1);
 	if (report->samples)
 		tally_buffer_printf(out, " (10%% may be %.*f to %.*f%%)", low > 0 ? digits : 0, low,
@@ -233,7 +242,11 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 		tally_buffer_text(out, is_one ? " sample of " : " samples of ");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean_name(events[table->options->event].name, name, sizeof(name));
-	int room = columns > 2 * REST ? columns - REST : REST / 2;
+	int room;
+	if (columns > 2 * REST)
+		room = columns - REST;
+	else
+		room = REST / 2;
 	used += tally_fit_text(out, name, columns ? room : 0, table->view->ascii);
 	tally_buffer_text(out, plain);
 	put_circumstances(table, &rest);
@@ -344,7 +357,9 @@ void tally_report_head(const struct tally_profile *profile, const struct tally_r
 static void put_titles(struct table *table)
 {
 	tally_buffer_text(table->out, colour(table, "\x1b[2m"));
-	const char *error = table->view->ascii ? "     +-" : "      ±";
+	const char *error = "      ±";
+	if (table->view->ascii)
+		error = "     +-";
 	if (!has_errors(table))
 		error = "";
 	if (has_total(table))
@@ -408,7 +423,9 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 			tally_buffer_text(table->out, "  ");
 			used += column->width + 2;
 		} else {
-			int room = table->view->columns ? (int)table->view->columns - used : 0;
+			int room = 0;
+			if (table->view->columns)
+				room = (int)table->view->columns - used;
 			tally_fit_text(table->out, cell,
 				       room < 8 && table->view->columns ? 8 : room,
 				       table->view->ascii);
@@ -444,7 +461,8 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 	int room = 0;
 	if (table->view->columns) {
 		room = (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0);
-		room = room < 8 ? 8 : room;
+		if (room < 8)
+			room = 8;
 	}
 	tally_fit_text(table->out, name, room, table->view->ascii);
 	if (inlined)
@@ -467,8 +485,12 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 		bool straight = branch == first && last && branch->weight == above;
 		const char *joint = last ? "└─ " : "├─ ", *below = last ? "   " : "│  ";
 		if (table->view->ascii) {
-			joint = last ? "`- " : "|- ";
-			below = last ? "   " : "|  ";
+			joint = "|- ";
+			below = "|  ";
+			if (last) {
+				joint = "`- ";
+				below = "   ";
+			}
 		}
 		put_branch_line(table, branch, prefix, straight ? "" : joint, !straight);
 		if (!straight && length + 8 < NAME_BYTES)

@@ -12,7 +12,10 @@ char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t tim
 {
 	uint64_t shown = time_ns;
 	if (clock->since_first || clock->since_last) {
-		shown = clock->reference_ns ? time_ns - clock->reference_ns : 0;
+		if (clock->reference_ns)
+			shown = time_ns - clock->reference_ns;
+		else
+			shown = 0;
 		if (clock->since_last || !clock->reference_ns)
 			clock->reference_ns = time_ns;
 	}

@@ -200,8 +200,9 @@ int tally_script_event(struct tally_recording *recording, struct tally_script *s
 		return 0;
 	task_of(record, &pid, &tid);
 	pid = tid ? pid : 0; /* the kernel's mappings are recorded with pid -1 */
-	int result = raw->event && record->header.type < TALLY_RECORD_USER_START ?
-			     tally_script_head(script, raw, record, pid, tid, out, err) : 0;
+	int result = 0;
+	if (raw->event && record->header.type < TALLY_RECORD_USER_START)
+		result = tally_script_head(script, raw, record, pid, tid, out, err);
 	if (result < 0)
 		return result;
 	tally_buffer_printf(out, "PERF_RECORD_%s", tally_record_type_name(record->header.type));

@@ -100,8 +100,9 @@ static void event(const struct tally_script_cell *cell, struct tally_buffer *out
 
 static uint64_t period(const struct tally_script_cell *cell)
 {
-	return sample_of(cell)->type & TALLY_SAMPLE_PERIOD ? sample_of(cell)->period
-							   : cell->event->attr.sample_period;
+	if (sample_of(cell)->type & TALLY_SAMPLE_PERIOD)
+		return sample_of(cell)->period;
+	return cell->event->attr.sample_period;
 }
 
 static void trace(const struct tally_script_cell *cell, struct tally_buffer *out)
@@ -204,7 +205,11 @@ static void put_data_source(const struct tally_script_cell *cell, struct tally_b
 	size_t before = out->length, *width = cell->source_width;
 	tally_buffer_printf(out, "%16" PRIx64 " ", sample_of(cell)->data_src);
 	tally_data_source_text(sample_of(cell)->data_src, out);
-	size_t length = out->failed ? *width : out->length - before;
+	size_t length;
+	if (out->failed)
+		length = *width;
+	else
+		length = out->length - before;
 	if (length > *width)
 		*width = length;
 	tally_buffer_printf(out, "%*s", (int)(*width - length), "");
@@ -347,7 +352,10 @@ static void put_bpf_output(const struct tally_script_cell *cell, struct tally_bu
 				tally_buffer_printf(out, " %02x", bytes[at + i]);
 			else
 				tally_buffer_text(out, "   ");
-			text[i] = is_there ? '.' : ' ';
+			if (is_there)
+				text[i] = '.';
+			else
+				text[i] = ' ';
 			if (is_there && is_printable((char)bytes[at + i]))
 				text[i] = (char)bytes[at + i];
 		}
@@ -579,7 +587,9 @@ static int take_field(const char *text, size_t length, bool has_signs,
 			"option -F: fields with + or - can't be in one list with '%.*s'",
 			(int)length, text);
 	*out = find_field(text + is_signed, length - is_signed, err);
-	return *out ? 0 : -EINVAL;
+	if (*out)
+		return 0;
+	return -EINVAL;
 }
 
 static void apply(struct tally_script_type_fields *type, uint32_t bit, char sign)
@@ -652,9 +662,9 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 		if (!has_signs && check_type(&fields->types[type], err) < 0)
 			return -EINVAL;
 	}
-	return shown_types ? 0
-			   : tally_error_set(err, -EINVAL,
-					     "option -F: no field is left to show");
+	if (shown_types)
+		return 0;
+	return tally_error_set(err, -EINVAL, "option -F: no field is left to show");
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -663,8 +673,9 @@ int tally_script_fields_of(const struct tally_script_fields *fields,
 			   const struct tally_recorded_event *event, uint32_t *shown,
 			   struct tally_error *err)
 {
-	uint32_t number = event->attr.type < TALLY_SCRIPT_TYPE_OTHER ? event->attr.type
-								     : TALLY_SCRIPT_TYPE_OTHER;
+	uint32_t number = TALLY_SCRIPT_TYPE_OTHER;
+	if (event->attr.type < TALLY_SCRIPT_TYPE_OTHER)
+		number = event->attr.type;
 	const struct tally_script_type_fields *type = &fields->types[number];
 	bool has_stacks = tally_recording_has_stacks(&event->attr);
 	bool has_samples = number != TALLY_TYPE_SOFTWARE || event->attr.config != TALLY_SW_DUMMY;

@@ -70,8 +70,9 @@ static int put_frame(struct tally_script_json *script, struct tally_frame_lines 
 		     uint32_t pid, const struct tally_chain_frame *frame, struct tally_buffer *out)
 {
 	const struct tally_tasks *tasks = &script->recording->tasks;
-	uint64_t maps = frame->kernel ? tasks->kernel.generation
-				      : tally_tasks_generation(tasks, pid);
+	uint64_t maps = tasks->kernel.generation;
+	if (!frame->kernel)
+		maps = tally_tasks_generation(tasks, pid);
 	const struct tally_frame_line *line = tally_frame_line(
 		lines, pid, tally_frame_space(maps, frame->kernel, frame->before), frame->address);
 	if (!line)
@@ -125,15 +126,17 @@ static int put_place(struct tally_script_json *script, uint32_t shown,
 	else if (asked & TALLY_FIELD_IP)
 		tally_buffer_char(out, ',');
 	asked &= ~(uint32_t)TALLY_FIELD_IP;
-	struct tally_frame_lines *lines = is_known && asked
-						  ? frames_of(script, asked, TALLY_FRAME_CELLS)
-						  : NULL;
+	struct tally_frame_lines *lines = NULL;
+	if (is_known && asked)
+		lines = frames_of(script, asked, TALLY_FRAME_CELLS);
 	if (lines)
 		return put_frame(script, lines, sample->pid, &script->recording->chain.items[0],
 				 out);
 	for (int i = __builtin_popcount(asked); i > 0; i--)
 		tally_buffer_char(out, ',');
-	return is_known && asked ? -ENOMEM : 0;
+	if (is_known && asked)
+		return -ENOMEM;
+	return 0;
 }
 
 static int put_csv(struct tally_script_json *script, uint32_t shown,
@@ -211,7 +214,10 @@ static int put_json(struct tally_script_json *script, uint32_t shown,
 	if (shown & FRAMES) {
 		struct tally_frame_lines *lines = frames_of(script, shown, TALLY_FRAME_JSON);
 		tally_json_array(&json, "frames");
-		result = lines ? put_frames(script, lines, sample->pid, out) : -ENOMEM;
+		if (lines)
+			result = put_frames(script, lines, sample->pid, out);
+		else
+			result = -ENOMEM;
 		tally_json_end(&json);
 	}
 	tally_json_end(&json);
@@ -246,8 +252,14 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data,
 									  &count);
 	size_t index = (size_t)(raw->event - events);
-	int result = script->shown.count == count ? 0 : show_events(script, events, count, err);
-	uint32_t shown = result < 0 ? 0 : script->shown.items[index];
+	int result = 0;
+	if (script->shown.count != count)
+		result = show_events(script, events, count, err);
+	uint32_t shown;
+	if (result < 0)
+		shown = 0;
+	else
+		shown = script->shown.items[index];
 	tally_buffer_clear(&script->said);
 	if (shown & TALLY_FIELD_TRACE)
 		tally_event_text_put(&script->trace, raw->event, index, &record->sample,
@@ -271,7 +283,9 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 		result = -ENOMEM;
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "out of memory");
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return 0;
 }
 
 /* ---- its life ------------------------------------------------------------ */
@@ -294,7 +308,9 @@ int tally_script_json_new(struct tally_recording *recording,
 	int result = show_events(script, events, count, err);
 	if (result < 0) {
 		tally_script_json_free(script);
-		return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
+		if (result == -ENOMEM)
+			return tally_error_set(err, result, "out of memory");
+		return result;
 	}
 	/* Columns don't depend on the events: a pipe's events are not known yet. */
 	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES;

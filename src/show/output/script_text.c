@@ -107,7 +107,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 			return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		int length = (int)strlen(events[i].name);
-		script->name_width = length > script->name_width ? length : script->name_width;
+		if (length > script->name_width)
+			script->name_width = length;
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct tally_buffer text = { 0 };
@@ -130,7 +131,10 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 			return -ENOMEM;
 		}
 		head.text = text.bytes;
-		head.length = head.fields & TALLY_FIELD_EVENT ? text.length : 0;
+		if (head.fields & TALLY_FIELD_EVENT)
+			head.length = text.length;
+		else
+			head.length = 0;
 		free(script->events.items[i].text);
 		script->events.items[i] = head;
 	}
@@ -283,7 +287,9 @@ static void see_spaces(struct tally_script *script, uint32_t pid)
 
 static uint64_t space_of(const struct tally_script *script, bool kernel)
 {
-	return kernel ? script->spaces.kernel : script->spaces.user;
+	if (kernel)
+		return script->spaces.kernel;
+	return script->spaces.user;
 }
 
 static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t space, uint64_t address,
@@ -351,7 +357,9 @@ static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines
 {
 	const struct tally_frame_line *line =
 		tally_frame_line(lines, script->spaces.pid, space_of(script, kernel), sample->ip);
-	char *at = line ? tally_buffer_room(out, line->length + 32) : NULL;
+	char *at = NULL;
+	if (line)
+		at = tally_buffer_room(out, line->length + 32);
 	if (!at)
 		return -ENOMEM;
 	*at++ = ' ';
@@ -419,15 +427,19 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	put_spot(script, TALLY_SPOT_BEFORE, &cell, out);
 	if (head->shows_stacks) {
 		end_line(out);
-		result = sample->stack ? put_unwound(script, head->lines, raw, record, out) :
-					 put_words(script, head->lines, record, kernel, out);
+		if (sample->stack)
+			result = put_unwound(script, head->lines, raw, record, out);
+		else
+			result = put_words(script, head->lines, record, kernel, out);
 	} else if (fields & TALLY_FIELD_IP && sample->type & TALLY_SAMPLE_IP) {
 		result = put_leaf(script, head->lines, sample, kernel, out);
 	}
 	put_spot(script, TALLY_SPOT_AFTER, &cell, out);
 	put_spot(script, TALLY_SPOT_END, &cell, out);
 	end_line(out);
-	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
+	if (result < 0 || out->failed || script->trace.failed)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Called for each sample. */
@@ -455,7 +467,9 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 	int result = find_event_head(script, raw->event, &head, err);
 	if (!result && head->fields)
 		result = put_sample(script, raw, record, head, out);
-	return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+	if (result == -ENOMEM)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return result;
 }
 
 int tally_script_head(struct tally_script *script, const struct tally_raw_record *raw,
@@ -469,8 +483,12 @@ int tally_script_head(struct tally_script *script, const struct tally_raw_record
 	if (result < 0)
 		return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
 	shown.sample.type = raw->event->attr.sample_type;
-	shown.sample.pid = id->present ? id->pid : pid;
-	shown.sample.tid = id->present ? id->tid : tid;
+	shown.sample.pid = pid;
+	shown.sample.tid = tid;
+	if (id->present) {
+		shown.sample.pid = id->pid;
+		shown.sample.tid = id->tid;
+	}
 	shown.sample.cpu = id->cpu;
 	shown.sample.time = id->time;
 	put_thread(script, pid, tid, &shown.sample, thread_layout(head, &shown.sample), out);
@@ -513,7 +531,9 @@ int tally_script_new(struct tally_recording *recording, const struct tally_scrip
 	int result = make_event_heads(script, events, count, err);
 	if (result < 0) {
 		tally_script_free(script);
-		return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
+		if (result == -ENOMEM)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		return result;
 	}
 	*out = script;
 	return 0;

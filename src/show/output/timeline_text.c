@@ -36,7 +36,9 @@ struct chart {
 
 static const char *colour(const struct chart *chart, const char *code)
 {
-	return chart->view->colours ? code : "";
+	if (chart->view->colours)
+		return code;
+	return "";
 }
 
 static struct strip *strip_of(struct strips *strips, struct tally_map *index, uint64_t key,
@@ -95,7 +97,10 @@ static int gather_ran(const struct chart *chart, bool by_cpu, struct strips *str
 		if (!strip)
 			return -ENOMEM;
 		fill(chart, strip, ran->start, ran->end);
-		strip->order = by_cpu ? -(double)strip->id : strip->total;
+		if (by_cpu)
+			strip->order = -(double)strip->id;
+		else
+			strip->order = strip->total;
 	}
 	return 0;
 }
@@ -123,7 +128,9 @@ static int by_order(const void *left, const void *right)
 		return 1;
 	if (a->order > b->order)
 		return -1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	if (a->id < b->id)
+		return -1;
+	return a->id > b->id;
 }
 
 /* ---- drawing ------------------------------------------------------------- */
@@ -133,8 +140,14 @@ static void put_cells(const struct chart *chart, const struct strip *strip, doub
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	static const char ascii[] = " .:-=+*%#";
 	for (unsigned cell = 0; cell < chart->width; cell++) {
-		double share = full > 0 ? strip->cells[cell] / full : 0;
-		unsigned level = share >= 1 ? LEVELS : 1 + (unsigned)(share * (LEVELS - 1));
+		double share = 0;
+		if (full > 0)
+			share = strip->cells[cell] / full;
+		unsigned level;
+		if (share >= 1)
+			level = LEVELS;
+		else
+			level = 1 + (unsigned)(share * (LEVELS - 1));
 		if (share <= 0)
 			level = 0;
 		if (chart->view->ascii)
@@ -253,7 +266,9 @@ static void put_tasks(const struct chart *chart, const struct strips *strips,
 				    strip->total / 1e9);
 		put_marks_of(chart, marks, strip->id);
 	}
-	size_t more = strips->count > chart->view->tasks ? strips->count - chart->view->tasks : 0;
+	size_t more = 0;
+	if (strips->count > chart->view->tasks)
+		more = strips->count - chart->view->tasks;
 	if (more)
 		tally_buffer_printf(chart->out, "%s%s task%s more; -n shows %s%s\n",
 				    colour(chart, "\x1b[2m"), tally_number(more),
@@ -290,14 +305,18 @@ static void put_head(const struct chart *chart, size_t tasks)
 int tally_timeline_text(const struct tally_activity *activity,
 			const struct tally_timeline_view *view, struct tally_buffer *out)
 {
-	unsigned columns = view->columns < COLUMNS_MIN ? COLUMNS_MIN : view->columns;
+	unsigned columns = view->columns;
+	if (view->columns < COLUMNS_MIN)
+		columns = COLUMNS_MIN;
 	struct chart chart = { .activity = activity,
 			       .view = view,
 			       .out = out,
 			       .width = columns - LABEL_WIDTH - FIGURE_WIDTH };
 	struct strips cpus = { 0 }, tasks = { 0 }, marks = { 0 };
 	struct tally_map cpu_index = { 0 }, task_index = { 0 }, mark_index = { 0 };
-	uint64_t span = activity->last > activity->first ? activity->last - activity->first : 1;
+	uint64_t span = 1;
+	if (activity->last > activity->first)
+		span = activity->last - activity->first;
 	chart.cell_ns = (double)span / chart.width;
 	int result = gather_ran(&chart, true, &cpus, &cpu_index);
 	if (result)
@@ -327,5 +346,7 @@ out:
 	release_strips(&cpus, &cpu_index);
 	release_strips(&tasks, &task_index);
 	release_strips(&marks, &mark_index);
-	return result || out->failed ? -ENOMEM : 0;
+	if (result || out->failed)
+		return -ENOMEM;
+	return 0;
 }

@@ -93,5 +93,7 @@ int tally_timeline_trace(const struct tally_activity *activity, struct tally_buf
 		put_mark(&json, activity, &activity->marks.items[i]);
 	tally_json_end(&json);
 	tally_json_end(&json);
-	return out->failed || activity->texts.failed ? -ENOMEM : 0;
+	if (out->failed || activity->texts.failed)
+		return -ENOMEM;
+	return 0;
 }

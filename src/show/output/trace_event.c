@@ -31,9 +31,9 @@ void tally_trace_event_tasks(struct tally_json *json, const struct tally_tasks *
 {
 	for (size_t i = 0; i < tasks->threads.count; i++) {
 		const struct tally_thread *task = &tasks->threads.items[i];
-		const char *comm = task->comm == TALLY_STRING_NONE
-					   ? "[unknown]"
-					   : tally_strings_text(&tasks->strings, task->comm);
+		const char *comm = "[unknown]";
+		if (task->comm != TALLY_STRING_NONE)
+			comm = tally_strings_text(&tasks->strings, task->comm);
 		if (!idle && tally_tasks_is_idle(tasks, task->pid, task->tid))
 			continue;
 		if (task->pid == task->tid)
