@@ -26,7 +26,8 @@ static void put_name(struct tally_json *json, const char *name, const struct tal
 	if (string == TALLY_STRING_NONE)
 		tally_json_null(json, name);
 	else
-		tally_json_text(json, name, tally_strings_text(&view->match->names.strings, string));
+		tally_json_text(json, name,
+				tally_strings_text(&view->match->names.strings, string));
 }
 
 static void put_difference(struct tally_json *json, const char *name,
