@@ -21,6 +21,8 @@
 #include "counting/counting_internal.h"
 
 #include "abi/abi.h"
+#include "base/extremes.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 		has_modifiers = colon && strchr(colon + 1, ':') != NULL;
 	}
 	const char *text = tally_arena_printf(&c->arena, "%s%s", name, has_modifiers ? "u" : ":u");
-	return text ? text : name;
+	return tally_text_or(text, name);
 }
 
 /* Returns the quality of a count.  A count that was scaled up is always an estimate, even if the
@@ -48,10 +50,12 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 static const char *quality(const struct tally_counting *c, size_t i, bool was_scaled)
 {
 	const struct tally_provider_ops *ops = c->options->provider->ops;
-	const char *text = ops->quality && !c->handles.events[i].refusal
-				   ? ops->quality(c->options->provider, &c->options->events[i].attr)
-				   : NULL;
-	return text && was_scaled ? "estimate" : text;
+	const char *text = NULL;
+	if (ops->quality && !c->handles.events[i].refusal)
+		text = ops->quality(c->options->provider, &c->options->events[i].attr);
+	if (text && was_scaled)
+		return "estimate";
+	return text;
 }
 
 static void name_row(struct tally_counting *c, size_t part, size_t i)
@@ -61,7 +65,7 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	struct tally_event_count *row = &c->rows[part * c->options->event_count + i];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_TOOL;
 	row->name = event->name;
-	row->unit = event->unit ? event->unit : "";
+	row->unit = tally_text_or(event->unit, "");
 	if (is_clock)
 		row->unit = "ns";
 	row->scale = event->scale > 0 ? event->scale : 1;
@@ -90,19 +94,21 @@ static int add_part(struct tally_counting *c, const char *label)
 {
 	size_t events = c->options->event_count;
 	if (c->part_count == c->part_capacity) {
-		size_t capacity = c->part_capacity ? 2 * c->part_capacity : 4;
+		size_t capacity = tally_max_u64(2 * c->part_capacity, 4);
 		struct tally_count_part *parts = reallocarray(c->parts, capacity, sizeof(*parts));
-		if (parts)
-			c->parts = parts;
-		struct tally_event_count *rows = parts ? reallocarray(c->rows, capacity * (events + 1),
-								sizeof(*rows))
-						 : NULL;
+		if (!parts)
+			return -ENOMEM;
+		c->parts = parts;
+		struct tally_event_count *rows = reallocarray(c->rows, capacity * (events + 1),
+							      sizeof(*rows));
 		if (!rows)
 			return -ENOMEM;
 		c->rows = rows;
 		c->part_capacity = capacity;
 	}
-	const char *kept = *label ? tally_arena_string(&c->arena, label) : "";
+	const char *kept = "";
+	if (*label)
+		kept = tally_arena_string(&c->arena, label);
 	if (!kept)
 		return -ENOMEM;
 	memset(c->rows + c->part_count * events, 0, events * sizeof(*c->rows));
@@ -281,13 +287,13 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 		for (size_t i = 0; i < events; i++) {
 			struct tally_count_slot *slot = tally_count_slot_of(&c->handles, scope, i);
 			struct sum *sum = &sums[c->handles.scopes[scope].part * events + i];
-			struct tally_reading none = { 0 };
 			sum->was_open |= slot->was_open;
 			if (!slot->was_read)
 				continue;
-			tally_total_add(
-				&sum->total,
-				tally_reading_since(slot->now, since_start ? none : slot->last));
+			struct tally_reading from = { 0 };
+			if (!since_start)
+				from = slot->last;
+			tally_total_add(&sum->total, tally_reading_since(slot->now, from));
 			slot->last = slot->now;
 			sum->was_read = true;
 		}
@@ -315,11 +321,12 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	row->quality = quality(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	const struct tally_provider *provider = c->options->provider;
-	const char *uncounted = provider->ops->uncounted
-					? provider->ops->uncounted(c->options->provider)
-					: NULL;
-	row->state = (has_value || is_idle) && !uncounted ? TALLY_COUNT_OK
-							  : TALLY_COUNT_NOT_COUNTED;
+	const char *uncounted = NULL;
+	if (provider->ops->uncounted)
+		uncounted = provider->ops->uncounted(c->options->provider);
+	row->state = TALLY_COUNT_NOT_COUNTED;
+	if ((has_value || is_idle) && !uncounted)
+		row->state = TALLY_COUNT_OK;
 	if (uncounted)
 		row->reason = uncounted;
 	else if (row->state == TALLY_COUNT_OK && total.is_saturated)
@@ -328,14 +335,16 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 		withhold_empty_tracepoint(row);
 	else if (is_pinned && !total.enabled_ns)
 		row->reason = "pinned, but no counter was free";
+	else if (!was_read && sum->was_open)
+		row->reason = "lost its counter to another user";
 	else if (!was_read)
-		row->reason = sum->was_open ? "lost its counter to another user"
-					    : tally_count_reason(&c->handles, event);
+		row->reason = tally_count_reason(&c->handles, event);
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
 		row->reason = "its group was never scheduled; {…}:W counts its events separately";
+	else if (total.enabled_ns)
+		row->reason = "was never scheduled; try fewer events (-e)";
 	else
-		row->reason = total.enabled_ns ? "was never scheduled; try fewer events (-e)"
-					       : "was never enabled";
+		row->reason = "was never enabled";
 }
 
 static bool substitute(struct tally_counting *c, struct tally_event_count *row, size_t event,

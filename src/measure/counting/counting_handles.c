@@ -20,6 +20,7 @@
 #include "counting/counting_internal.h"
 
 #include "abi/abi.h"
+#include "base/extremes.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -37,19 +38,23 @@ enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measure
 static int open_cgroups(struct tally_count_handles *h, struct tally_error *err)
 {
 	const struct tally_event *events = h->options->events;
-	int result = 0;
+	int result;
 	for (size_t i = 0; i < h->options->event_count; i++)
 		h->events[i].cgroup = -1;
-	for (size_t i = 0; i < h->options->event_count && result >= 0; i++) {
+	for (size_t i = 0; i < h->options->event_count; i++) {
 		if (!events[i].cgroup)
 			continue;
 		bool is_same = i && events[i - 1].cgroup &&
 			       !strcmp(events[i - 1].cgroup, events[i].cgroup);
-		result = is_same ? h->events[i - 1].cgroup
-				 : tally_cgroup_open(events[i].cgroup, err);
-		h->events[i].cgroup = result >= 0 ? result : -1;
+		if (is_same)
+			result = h->events[i - 1].cgroup;
+		else
+			result = tally_cgroup_open(events[i].cgroup, err);
+		if (result < 0)
+			return result;
+		h->events[i].cgroup = result;
 	}
-	return result < 0 ? result : 0;
+	return 0;
 }
 
 int tally_count_handles_init(struct tally_count_handles *h,
@@ -57,7 +62,9 @@ int tally_count_handles_init(struct tally_count_handles *h,
 {
 	*h = (struct tally_count_handles){ .options = options };
 	h->events = calloc(options->event_count + 1, sizeof(*h->events));
-	return h->events ? open_cgroups(h, err) : tally_error_set(err, -ENOMEM, "out of memory");
+	if (!h->events)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return open_cgroups(h, err);
 }
 
 int tally_count_handles_explain(const struct tally_count_handles *h, int code,
@@ -153,8 +160,12 @@ static int open_handle(struct tally_count_handles *h, size_t event, struct tally
 {
 	struct tally_provider *p = h->options->provider;
 	int cgroup = h->events[event].cgroup;
-	pid_t pid = cgroup >= 0 ? cgroup : scope.pid;
-	unsigned long flags = TALLY_FLAG_FD_CLOEXEC | (cgroup >= 0 ? TALLY_FLAG_PID_CGROUP : 0);
+	pid_t pid = scope.pid;
+	unsigned long flags = TALLY_FLAG_FD_CLOEXEC;
+	if (cgroup >= 0) {
+		pid = cgroup;
+		flags |= TALLY_FLAG_PID_CGROUP;
+	}
 	int handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
 	if (handle == -EMFILE && raise_descriptor_limit())
 		handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
@@ -165,8 +176,9 @@ static int open_handle(struct tally_count_handles *h, size_t event, struct tally
 	/* Out of descriptors is fatal: the count would lack some scopes and not show it. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !h->fatal)
 		h->fatal = handle;
-	return handle >= 0 && h->options->events[event].filter ? put_filter(h, event, handle)
-							       : handle;
+	if (handle >= 0 && h->options->events[event].filter)
+		return put_filter(h, event, handle);
+	return handle;
 }
 
 static bool may_drop_kernel(const struct tally_event *event)
@@ -227,7 +239,9 @@ static void note_result(struct tally_count_handles *h, size_t scope, size_t even
 static bool counts_on(const struct tally_count_handles *h, size_t event,
 		      struct tally_count_scope scope)
 {
-	const char *text = h->options->event_cpus ? h->options->event_cpus[event] : NULL;
+	const char *text = NULL;
+	if (h->options->event_cpus)
+		text = h->options->event_cpus[event];
 	struct tally_cpu_list cpus = { 0 };
 	bool result = true;
 	if (scope.cpu >= 0 && text && text[0] && tally_cpu_list_parse(text, &cpus, NULL) >= 0)
@@ -257,11 +271,14 @@ static bool open_group(struct tally_count_handles *h, size_t scope, size_t first
 	for (size_t i = first; i < first + count; i++) {
 		if (is_tool(h, i) || !counts_on(h, i, h->scopes[scope]))
 			continue;
-		int group = leader == SIZE_MAX ? -1 : tally_count_slot_of(h, scope, leader)->handle;
+		int group = -1, alone = -1;
+		if (leader != SIZE_MAX)
+			group = tally_count_slot_of(h, scope, leader)->handle;
 		int handle = open_event(h, i, h->scopes[scope], group, true);
 		bool may_be_full = group >= 0 &&
 				   (handle == -EINVAL || handle == -E2BIG || handle == -ENOSPC);
-		int alone = may_be_full ? open_event(h, i, h->scopes[scope], -1, false) : -1;
+		if (may_be_full)
+			alone = open_event(h, i, h->scopes[scope], -1, false);
 		if (alone >= 0) {
 			h->options->provider->ops->close(h->options->provider, alone);
 			if (events[i].weak_group)
@@ -299,15 +316,14 @@ int tally_count_handles_add(struct tally_count_handles *h, pid_t pid, int cpu)
 {
 	size_t events = h->options->event_count;
 	if (h->scope_count == h->scope_capacity) {
-		size_t capacity = h->scope_capacity ? 2 * h->scope_capacity : 4;
+		size_t capacity = tally_max_u64(2 * h->scope_capacity, 4);
 		struct tally_count_scope *scopes = reallocarray(h->scopes, capacity,
 								sizeof(*scopes));
-		if (scopes)
-			h->scopes = scopes;
-		struct tally_count_slot *slots = scopes ? reallocarray(h->slots,
-								       capacity * (events + 1),
-								       sizeof(*slots))
-							: NULL;
+		if (!scopes)
+			return -ENOMEM;
+		h->scopes = scopes;
+		struct tally_count_slot *slots = reallocarray(h->slots, capacity * (events + 1),
+							      sizeof(*slots));
 		if (!slots)
 			return -ENOMEM;
 		h->slots = slots;

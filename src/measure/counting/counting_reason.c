@@ -7,6 +7,7 @@
 
 #include "abi/abi.h"
 #include "base/buffer.h"
+#include "base/text.h"
 #include "machine/machine.h"
 #include "provider/provider.h"
 #include "provider/simulated.h"
@@ -114,12 +115,14 @@ static const char *refused_reason(const struct tally_count_handles *h,
 /* Everything in /proc is in ticks of 10 ms, whatever the kernel's own rate is. */
 static const char *inexact_reason(const struct tally_count_handles *h, size_t i)
 {
-	bool is_missing = h->events[i].refusal == -ENOSYS;
-	if (tally_attr_is_clock(&h->options->events[i].attr))
-		return is_missing ? "this kernel has no perf events; /proc counts in ticks of 10 ms"
-				  : "closed to this user; /proc counts in ticks of 10 ms";
-	return is_missing ? "this kernel has no perf events; /proc does not count it per CPU"
-			  : "closed to this user; /proc does not count it per CPU";
+	bool is_clock = tally_attr_is_clock(&h->options->events[i].attr);
+	if (h->events[i].refusal != -ENOSYS && is_clock)
+		return "closed to this user; /proc counts in ticks of 10 ms";
+	if (h->events[i].refusal != -ENOSYS)
+		return "closed to this user; /proc does not count it per CPU";
+	if (is_clock)
+		return "this kernel has no perf events; /proc counts in ticks of 10 ms";
+	return "this kernel has no perf events; /proc does not count it per CPU";
 }
 
 const char *tally_count_reason(const struct tally_count_handles *h, size_t i)
@@ -134,8 +137,9 @@ const char *tally_count_reason(const struct tally_count_handles *h, size_t i)
 		return inexact_reason(h, i);
 	switch (code) {
 	case 0:
-		return h->options->target->all ? "no CPU of its PMU is counted"
-					       : "the task has ended";
+		if (h->options->target->all)
+			return "no CPU of its PMU is counted";
+		return "the task has ended";
 	case TALLY_REFUSED_EMPTIED:
 		return "happens in the kernel: in user mode the count would be 0";
 	case TALLY_REFUSED_GROUP:
@@ -147,11 +151,13 @@ const char *tally_count_reason(const struct tally_count_handles *h, size_t i)
 		return "this kernel has no perf events";
 	case -ENOENT:
 	case -EOPNOTSUPP:
+		if (hardware && lacks_pmu(h))
+			return "no hardware counters here";
 		if (hardware)
-			return lacks_pmu(h) ? "no hardware counters here"
-					    : "this CPU has no such event";
-		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here"
-							     : "the kernel has no such event";
+			return "this CPU has no such event";
+		if (event->kind == TALLY_EVENT_BREAKPOINT)
+			return "no hardware breakpoints here";
+		return "the kernel has no such event";
 	case -EINVAL:
 		if (event->kind == TALLY_EVENT_PMU && !h->options->target->all)
 			return "rejected; if it counts CPUs rather than tasks, add -a";
@@ -203,7 +209,9 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	tally_provider_open_error(&asked, c->handles.events[event].refusal,
 				  c->handles.scopes[0].pid, c->handles.scopes[0].cpu, NULL, &err);
-	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
+	if (!err.hint[0])
+		return "";
+	return tally_arena_printf(arena, ". To count more: %s", err.hint);
 }
 
 static const char *refusal_note(const struct tally_counting *c, struct tally_arena *arena, int code)
@@ -218,11 +226,13 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 		what = "counting whole CPUs is refused";
 	else if (code == -EACCES && tally_target_has_tasks(c->options->target))
 		what = "counting these tasks is refused";
-	const char *fallback = tally_counting_needs_usage(c)
-				       ? "; the counts shown are from resource usage"
-				       : "";
-	const char *name = code == -EPERM ? "EPERM" : "EACCES";
-	if (code == -ENOSYS)
+	const char *fallback = "";
+	if (tally_counting_needs_usage(c))
+		fallback = "; the counts shown are from resource usage";
+	const char *name = "EACCES";
+	if (code == -EPERM)
+		name = "EPERM";
+	else if (code == -ENOSYS)
 		name = "ENOSYS";
 	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback,
 				  advice_on(c, arena, event));
@@ -238,10 +248,10 @@ static const char *single_note(const struct tally_counting *c, struct tally_aren
 		     code != -EMFILE))
 			continue;
 		const char *advice = advice_on(c, arena, i);
-		return advice && advice[0]
-			       ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
-						    tally_count_reason(&c->handles, i), advice)
-			       : NULL;
+		if (!advice || !advice[0])
+			return NULL;
+		return tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
+					  tally_count_reason(&c->handles, i), advice);
 	}
 	return NULL;
 }
@@ -263,6 +273,16 @@ static bool can_be_simulated(const struct tally_counting *c)
 	       !*tally_simulated_lack();
 }
 
+static const char *pmu_note(const struct tally_counting *c)
+{
+	if (!can_be_simulated(c))
+		return "no hardware counters: usual in virtual machines whose host does not share "
+		       "its PMU";
+	return "no hardware counters: usual in virtual machines whose host does not share its PMU. "
+	       "--provider simulated counts instructions, branches and cache misses all the same, "
+	       "on a simulated CPU (" TALLY_SIMULATED_COST ")";
+}
+
 /* A simulation gives the same counts at each run, unless the program's input from outside
  * differs. */
 static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
@@ -275,35 +295,37 @@ static const char *difference_note(const struct tally_counting *c, struct tally_
 		     tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))
 			most = row;
 	}
-	return most ? tally_arena_printf(
-			      arena,
-			      "the runs differ: %s from %.0f to %.0f. The program does different "
-			      "work each time: it may depend on the time, random numbers, "
-			      "process ids, files, or the order of its threads and processes",
-			      most->name, most->spread.minimum, most->spread.maximum)
-		    : NULL;
+	if (!most)
+		return NULL;
+	return tally_arena_printf(
+		arena,
+		"the runs differ: %s from %.0f to %.0f. The program does different work each time: "
+		"it may depend on the time, random numbers, process ids, files, or the order of its "
+		"threads and processes",
+		most->name, most->spread.minimum, most->spread.maximum);
 }
 
 static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_arena *arena)
 {
 	const char *list = tally_cpu_list_text(cpus, arena);
-	return tally_arena_printf(arena, "CPU%s %s", cpus->count == 1 ? "" : "s", list ? list : "");
+	return tally_arena_printf(arena, "CPU%s %s", tally_plural(cpus->count),
+				  tally_text_or(list, ""));
 }
 
 static const char *offline_note(const struct tally_counting *c, struct tally_arena *arena)
 {
-	return c->went_offline.count
-		       ? tally_arena_printf(arena, "%s went offline: counted until then",
-					    cpus_text(&c->went_offline, arena))
-		       : NULL;
+	if (!c->went_offline.count)
+		return NULL;
+	return tally_arena_printf(arena, "%s went offline: counted until then",
+				  cpus_text(&c->went_offline, arena));
 }
 
 static const char *online_note(const struct tally_counting *c, struct tally_arena *arena)
 {
-	return c->came_online.count
-		       ? tally_arena_printf(arena, "%s came online: counted from then on",
-					    cpus_text(&c->came_online, arena))
-		       : NULL;
+	if (!c->came_online.count)
+		return NULL;
+	return tally_arena_printf(arena, "%s came online: counted from then on",
+				  cpus_text(&c->came_online, arena));
 }
 
 static const char *descendants_note(const struct tally_counting *c, struct tally_arena *arena)
@@ -312,21 +334,21 @@ static const char *descendants_note(const struct tally_counting *c, struct tally
 	tally_target_descendants_text(c->options->target, text, sizeof(text));
 	if (!*text)
 		return NULL;
-	return c->options->target->takes_descendants
-		       ? tally_arena_printf(arena,
-					    "%s counted as well; --no-descendants leaves them out",
-					    text)
-		       : tally_arena_printf(arena, "%s not counted (--no-descendants)", text);
+	if (!c->options->target->takes_descendants)
+		return tally_arena_printf(arena, "%s not counted (--no-descendants)", text);
+	return tally_arena_printf(arena, "%s counted as well; --no-descendants leaves them out",
+				  text);
 }
 
 static const char *late_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	size_t count = tally_target_late_count(c->options->target);
-	return count ? tally_arena_printf(arena,
-					  "%zu process%s entered the container later, not counted: -a "
-					  "-G CGROUP counts all",
-					  count, count == 1 ? "" : "es")
-		     : NULL;
+	if (!count)
+		return NULL;
+	return tally_arena_printf(arena,
+				  "%zu process%s entered the container later, not counted: -a -G "
+				  "CGROUP counts all",
+				  count, count == 1 ? "" : "es");
 }
 
 size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena,
@@ -334,8 +356,10 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 {
 	size_t count = 0;
 	int refusal = whole_refusal(&c->handles);
-	if (count < maximum)
-		notes[count++] = refusal ? refusal_note(c, arena, refusal) : single_note(c, arena);
+	if (count < maximum && refusal)
+		notes[count++] = refusal_note(c, arena, refusal);
+	else if (count < maximum)
+		notes[count++] = single_note(c, arena);
 	if (c->handles.is_user_only && count < maximum)
 		notes[count++] = tally_arena_printf(
 			arena,
@@ -343,14 +367,7 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 			"%ld; 1 or CAP_PERFMON allows counting the kernel as well",
 			paranoid_level());
 	if (!refusal && lacks_pmu(&c->handles) && count < maximum)
-		notes[count++] =
-			can_be_simulated(c)
-				? "no hardware counters: usual in virtual machines whose host does "
-				  "not share its PMU. --provider simulated counts instructions, "
-				  "branches and cache misses all the same, on a simulated CPU "
-				  "(" TALLY_SIMULATED_COST ")"
-				: "no hardware counters: usual in virtual machines whose host does "
-				  "not share its PMU";
+		notes[count++] = pmu_note(c);
 	if (c->coverage < 0.85 && count < maximum)
 		notes[count++] = tally_arena_printf(
 			arena,

@@ -143,9 +143,13 @@ static void begin_tools(struct run *run, const struct rusage *first)
 	bool is_of_command = first && !tally_target_has_tasks(run->options->target);
 	if (first && !is_of_command)
 		return; /* began when the tasks were attached to */
-	if (needs_cpu_times(run))
-		run->tools.first = run->tools.last = is_of_command ? tally_resource_usage_of(first)
-								   : usage_of_tasks(run);
+	if (!needs_cpu_times(run))
+		return;
+	if (is_of_command)
+		run->tools.first = tally_resource_usage_of(first);
+	else
+		run->tools.first = usage_of_tasks(run);
+	run->tools.last = run->tools.first;
 }
 
 static void put_tool(struct tally_event_count *row, uint64_t value_ns, const char *source)
@@ -161,13 +165,17 @@ static void put_tool(struct tally_event_count *row, uint64_t value_ns, const cha
 static const char *tool_remark(const struct run *run, const struct tally_resource_usage *used)
 {
 	const struct tally_target *target = run->options->target;
+	if (tally_target_has_tasks(target) && !used->has_times)
+		return "the tasks have ended";
 	if (tally_target_has_tasks(target))
-		return used->has_times ? NULL : "the tasks have ended";
+		return NULL;
 	if (!target->command)
 		return "measured only for a command or tasks";
 	if (!used->has_times)
 		return "measured when the command has ended: --summary";
-	return target->all ? "measured only for the command" : NULL;
+	if (target->all)
+		return "measured only for the command";
+	return NULL;
 }
 
 static void fill_tools(struct run *run, const struct tally_resource_usage *used, double elapsed_ns)
@@ -402,7 +410,9 @@ static void take_events(struct run *run)
 static void wait_until(struct run *run, int64_t deadline_ns)
 {
 	enum { ASK_NS = 100000000 };
-	int64_t left = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns();
+	int64_t left = INT64_MAX;
+	if (deadline_ns != INT64_MAX)
+		left = deadline_ns - now_ns();
 	if (run->waits.unwatched && left > ASK_NS)
 		left = ASK_NS;
 	if (left < 0)
@@ -565,9 +575,12 @@ static void note_status(struct run *run)
 {
 	struct tally_stat_report *r = &run->report;
 	bool has_status = run->options->target->command && run->has_ended;
-	r->exit_status = has_status ? tally_spawn_exit_status(run->wait_status) : -1;
-	r->end_signal = has_status && WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status)
-								    : 0;
+	r->exit_status = -1;
+	if (has_status)
+		r->exit_status = tally_spawn_exit_status(run->wait_status);
+	r->end_signal = 0;
+	if (has_status && WIFSIGNALED(run->wait_status))
+		r->end_signal = WTERMSIG(run->wait_status);
 	r->was_limited = run->was_limited && !r->was_interrupted && r->end_signal == SIGTERM;
 }
 
@@ -634,7 +647,9 @@ static void merge(struct tally_event_count *into, const struct tally_event_count
 		  bool is_first)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct tally_spread spread = is_first ? (struct tally_spread){ 0 } : into[i].spread;
+		struct tally_spread spread = { 0 };
+		if (!is_first)
+			spread = into[i].spread;
 		bool had_figure = !is_first && into[i].state == TALLY_COUNT_OK;
 		if (rows[i].state == TALLY_COUNT_OK)
 			tally_spread_add(&spread, rows[i].value);
@@ -674,7 +689,9 @@ static int fit_merged(const struct run *run, struct merged *merged)
 	merged->count = count;
 	if (!merged->rows)
 		merged->rows = calloc(count + 1, sizeof(*merged->rows));
-	return merged->rows ? 0 : -ENOMEM;
+	if (!merged->rows)
+		return -ENOMEM;
+	return 0;
 }
 
 /* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; the last
@@ -762,9 +779,8 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 		sum_up_intervals(run);
 	} else {
 		memcpy(run->counting.rows, merged->rows, merged->count * sizeof(*merged->rows));
-		run->counting.part_count = o->counting.event_count
-						   ? merged->count / o->counting.event_count
-						   : run->counting.part_count;
+		if (o->counting.event_count)
+			run->counting.part_count = merged->count / o->counting.event_count;
 	}
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	report(run, (double)(run->end_ns - run->start_ns), false);
@@ -796,11 +812,12 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	run.report.by = options->counting.by;
 	const struct tally_provider_ops *ops = options->counting.provider->ops;
 	run.report.table.is_simulated = ops->capabilities & TALLY_PROVIDER_SIMULATED_TIME;
-	run.report.machine = ops->machine ? ops->machine(options->counting.provider, false) : NULL;
-	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true)
-						: NULL;
-	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count
-							  : 0;
+	if (ops->machine) {
+		run.report.machine = ops->machine(options->counting.provider, false);
+		run.report.machine_short = ops->machine(options->counting.provider, true);
+	}
+	if (options->target->all)
+		run.report.table.cpu_count = (unsigned)options->target->cpus.count;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
 	result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)
