@@ -58,9 +58,9 @@ int tally_recorder_make_rings(struct tally_recorder_rings *rings)
 	struct tally_cpu_list possible;
 	rings->count = rings->capacity = cpus->count;
 	if (rings->session->options.per_thread) {
-		rings->count = tally_recorder_follows_command(rings->session)
-				       ? 1
-				       : rings->session->target->tids.count;
+		rings->count = rings->session->target->tids.count;
+		if (tally_recorder_follows_command(rings->session))
+			rings->count = 1;
 		rings->capacity = 2 * rings->count + LATE_THREADS;
 	}
 	if (tally_recorder_follows_cpus(rings->session) &&
@@ -86,9 +86,9 @@ struct tally_recorder_ring_sizes tally_recorder_choose_rings(
 	const struct tally_recorder_rings *rings, bool has_copies, size_t copies_bytes)
 {
 	struct tally_ring_budget budget = tally_machine_ring_budget();
-	size_t wanted = rings->session->options.ring_bytes
-				? rings->session->options.ring_bytes
-				: default_ring_bytes(rings, has_copies, copies_bytes);
+	size_t wanted = rings->session->options.ring_bytes;
+	if (!wanted)
+		wanted = default_ring_bytes(rings, has_copies, copies_bytes);
 	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
 	struct tally_recorder_ring_sizes sizes;
 	sizes.side_pages = tally_machine_ring_pages(&budget, rings->count,
@@ -107,16 +107,18 @@ struct tally_recorder_ring_sizes tally_recorder_choose_rings(
 static int map_ring(struct tally_recorder_rings *rings, struct tally_ring *ring, int handle,
 		    int cpu, size_t *pages)
 {
-	int result;
+	struct tally_provider *provider = rings->session->provider;
 	bool is_backward = rings->session->options.overwrite && ring >= rings->samples &&
 			   ring < rings->samples + rings->count;
-	while ((result = is_backward ? tally_ring_open_backward(ring, rings->session->provider,
-								handle, cpu, *pages)
-				     : tally_ring_open(ring, rings->session->provider, handle, cpu,
-						       *pages)) == -EPERM &&
-	       *pages > 1)
-		*pages /= 2;
-	return result;
+	for (;; *pages /= 2) {
+		int result;
+		if (is_backward)
+			result = tally_ring_open_backward(ring, provider, handle, cpu, *pages);
+		else
+			result = tally_ring_open(ring, provider, handle, cpu, *pages);
+		if (result != -EPERM || *pages <= 1)
+			return result;
+	}
 }
 
 int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ring *ring,
@@ -126,10 +128,11 @@ int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ri
 		int result = rings->session->provider->ops->ioctl(
 			rings->session->provider, handle, TALLY_IOCTL_SET_OUTPUT,
 			(void *)(intptr_t)ring->handle, 0);
-		return result < 0 ? tally_error_set(err, result,
-						    "events of CPU %d can't share a ring: %s", cpu,
-						    tally_errno_text(result))
-				  : 0;
+		if (result < 0)
+			return tally_error_set(err, result,
+					       "events of CPU %d can't share a ring: %s", cpu,
+					       tally_errno_text(result));
+		return 0;
 	}
 	int result = map_ring(rings, ring, handle, cpu, pages);
 	if (result < 0) {

@@ -162,10 +162,11 @@ static enum tally_recorder_outer_result complete(struct tally_recorder_stacks *s
 						 struct tally_recorder_frames *frames,
 						 bool is_again)
 {
-	return stacks->outer ? tally_recorder_outer_complete(stacks->outer, &stacks->tasks->known,
-							     &stacks->tasks->objects, attr, sample,
-							     frames, is_again)
-			     : TALLY_RECORDER_OUTER_UNCERTAIN;
+	if (!stacks->outer)
+		return TALLY_RECORDER_OUTER_UNCERTAIN;
+	return tally_recorder_outer_complete(stacks->outer, &stacks->tasks->known,
+					     &stacks->tasks->objects, attr, sample, frames,
+					     is_again);
 }
 
 /* Counts a stack whose copy was too short.  Returns its fate, for tally_recorder_copies_note(). */
@@ -180,8 +181,9 @@ static enum tally_recorder_stack_fate fate_of(struct tally_recorder_stacks *stac
 						has_ended;
 	if (result == TALLY_RECORDER_OUTER_COMPLETED || has_ended)
 		return TALLY_RECORDER_STACK_WHOLE; /* a larger copy would not have helped */
-	return result == TALLY_RECORDER_OUTER_NEW ? TALLY_RECORDER_STACK_NEW
-						  : TALLY_RECORDER_STACK_CUT;
+	if (result == TALLY_RECORDER_OUTER_NEW)
+		return TALLY_RECORDER_STACK_NEW;
+	return TALLY_RECORDER_STACK_CUT;
 }
 
 /* Goes on by the kernel's chain from where the walk left for another stack.  Returns false, and
@@ -241,8 +243,9 @@ static uint16_t count_short(struct tally_recorder_stacks *stacks, const struct t
 				   UINT64_MAX);
 	if (result == TALLY_RECORDER_OUTER_COMPLETED)
 		return 0;
-	return has_copy_ended(sample) ? TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED
-				      : TALLY_MISC_STACK_CUT;
+	if (has_copy_ended(sample))
+		return TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED;
+	return TALLY_MISC_STACK_CUT;
 }
 
 /* Unwinds the sample's stack into `frames`.  Returns 0 if they reach the start of the thread, or if
@@ -508,9 +511,12 @@ int tally_recorder_write_stack(struct tally_recorder_stacks *stacks,
 	_Alignas(8) uint8_t rewritten[REWRITTEN_BYTES_MAX];
 	tally_recorder_see_sample(stacks->output, bytes);
 	long written = tally_recorder_rewrite_sample(stacks, source, bytes, size, rewritten);
-	int result = written ? tally_recorder_put_sample(stacks->output, rewritten, written, err)
-			     : 0;
-	return result || !stacks->holds.news_tid ? result : write_told(stacks, err);
+	int result = 0;
+	if (written)
+		result = tally_recorder_put_sample(stacks->output, rewritten, written, err);
+	if (result || !stacks->holds.news_tid)
+		return result;
+	return write_told(stacks, err);
 }
 
 void tally_recorder_stacks_begin_pass(struct tally_recorder_stacks *stacks, bool last)

@@ -178,10 +178,12 @@ static int visit_cgroup(void *context, uint64_t id, const char *path)
 /* When no hierarchy is mounted or readable, the recording lacks the cgroups' names. */
 static int synthesize_cgroups(struct synthesis *synthesis)
 {
-	int result = is_wanted(synthesis, TALLY_ATTR_CGROUP)
-			     ? tally_cgroup_list(visit_cgroup, synthesis)
-			     : 0;
-	return result == -ENOENT || result == -EACCES ? 0 : result;
+	if (!is_wanted(synthesis, TALLY_ATTR_CGROUP))
+		return 0;
+	int result = tally_cgroup_list(visit_cgroup, synthesis);
+	if (result == -ENOENT || result == -EACCES)
+		return 0;
+	return result;
 }
 
 static int write_known_cgroups(struct synthesis *synthesis)
@@ -314,9 +316,9 @@ static const char *read_dependencies(struct tally_buffer *text, char *folder, si
 		return "";
 	snprintf(folder, size, "/lib/modules/%s", here.release);
 	snprintf(path, sizeof(path), "%s/modules.dep", folder);
-	return tally_buffer_read_file(text, AT_FDCWD, path, TALLY_MODULE_DEPENDENCIES_BYTES_MAX)
-		       ? ""
-		       : tally_buffer_string(text);
+	if (tally_buffer_read_file(text, AT_FDCWD, path, TALLY_MODULE_DEPENDENCIES_BYTES_MAX))
+		return "";
+	return tally_buffer_string(text);
 }
 
 static const struct tally_loaded_module *find(const struct tally_loaded_modules *modules,
@@ -617,9 +619,9 @@ static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 	if (result)
 		return result;
 	result = tally_proc_maps(pid, synthesize_map, synthesis);
-	return result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM
-		       ? 0
-		       : result;
+	if (result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM)
+		return 0;
+	return result;
 }
 
 static int synthesize_all(struct synthesis *synthesis)

@@ -117,8 +117,9 @@ static uint32_t intern_file(struct tally_strings *files, const char *path,
 	struct tally_buffer text = { 0 };
 	tally_build_id_format(id, hex);
 	tally_buffer_printf(&text, "%s %s", hex, path);
-	uint32_t file = text.failed ? TALLY_STRING_NONE
-				    : tally_strings_intern(files, tally_buffer_string(&text));
+	uint32_t file = TALLY_STRING_NONE;
+	if (!text.failed)
+		file = tally_strings_intern(files, tally_buffer_string(&text));
 	tally_buffer_release(&text);
 	return file;
 }

@@ -43,12 +43,16 @@ static int open_on(struct tally_recorder_triggers *triggers, const struct tally_
 		provider->ops->close(provider, handle);
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
-	int result = ring->page ? provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_OUTPUT,
-						       (void *)(intptr_t)ring->handle, 0) :
-				  tally_ring_open(ring, provider, handle, cpu, 1);
-	return result < 0 ? tally_error_set(err, result, "a ring for '%s' failed: %s", event->name,
-					    tally_errno_text(result))
-			  : 0;
+	int result;
+	if (ring->page)
+		result = provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_OUTPUT,
+					      (void *)(intptr_t)ring->handle, 0);
+	else
+		result = tally_ring_open(ring, provider, handle, cpu, 1);
+	if (result < 0)
+		return tally_error_set(err, result, "a ring for '%s' failed: %s", event->name,
+				       tally_errno_text(result));
+	return 0;
 }
 
 static int open_event(struct tally_recorder_triggers *triggers, const struct tally_event *event,

@@ -53,11 +53,12 @@ static bool has_hung_up(const struct tally_recorder_events *events, int handle)
 static int next_living(struct tally_recorder_waits *waits, size_t item,
 		       const struct tally_recorder_events *events)
 {
-	const struct tally_recorder_handle *handles = waits->places[item].side
-							      ? events->side_handles.items
-							      : events->handles.items;
-	size_t count = waits->places[item].side ? events->side_handles.count
-						: events->handles.count;
+	const struct tally_recorder_handle *handles = events->handles.items;
+	size_t count = events->handles.count;
+	if (waits->places[item].side) {
+		handles = events->side_handles.items;
+		count = events->side_handles.count;
+	}
 	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
 		if (handles[*next].ring == waits->places[item].ring &&
 		    !has_hung_up(events, handles[*next].handle))

@@ -96,9 +96,10 @@ int tally_cgroup_open(const char *name, struct tally_error *err)
 {
 	struct tally_buffer mounts = { 0 };
 	int result = tally_buffer_read_file(&mounts, AT_FDCWD, "/proc/self/mounts", 16 << 20);
-	result = result < 0 ? tally_error_set(err, result, "/proc/self/mounts: %s",
-					      tally_errno_text(result))
-			    : tally_cgroup_open_among(tally_buffer_string(&mounts), name, err);
+	if (result < 0)
+		tally_error_set(err, result, "/proc/self/mounts: %s", tally_errno_text(result));
+	else
+		result = tally_cgroup_open_among(tally_buffer_string(&mounts), name, err);
 	tally_buffer_release(&mounts);
 	return result;
 }

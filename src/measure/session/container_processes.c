@@ -421,8 +421,10 @@ int tally_container_find(const struct tally_container_places *places, const char
 		result = read_podman_below_home(&search, places->podman_below_home);
 	if (!result)
 		result = search_hierarchies(&search, places->mounts, &any_hierarchy);
-	result = result < 0 ? tally_error_set(err, result, "out of memory")
-			    : take(&search, any_hierarchy, out, err);
+	if (result < 0)
+		tally_error_set(err, result, "out of memory");
+	else
+		result = take(&search, any_hierarchy, out, err);
 	for (size_t i = 0; i < search.found.count; i++) {
 		struct candidate *one = &search.found.items[i];
 		for (size_t k = 0; k < one->count; k++)

@@ -163,11 +163,13 @@ int tally_control_next(struct tally_control *control, struct tally_control_comma
 		while (control->length && strchr(" \t\r", control->line[control->length - 1]))
 			control->length--;
 		control->line[control->length] = 0;
-		bool is_empty =
-			!control->length; /* for example the newline of "echo" after a NUL */
-		*out = control->is_too_long ? (struct tally_control_command){ TALLY_CONTROL_UNKNOWN,
-									      control->line }
-					    : understand(control->line);
+		/* for example the newline of "echo" after a NUL */
+		bool is_empty = !control->length;
+		if (control->is_too_long)
+			*out = (struct tally_control_command){ TALLY_CONTROL_UNKNOWN,
+							       control->line };
+		else
+			*out = understand(control->line);
 		control->length = 0;
 		control->is_too_long = false;
 		if (!is_empty)

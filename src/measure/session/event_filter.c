@@ -21,9 +21,12 @@ enum { CPUS_MAX = 8192 };
 int tally_event_filter_add(struct tally_arena *arena, const char **filter, const char *condition,
 			   struct tally_error *err)
 {
-	*filter = *filter ? tally_arena_printf(arena, "(%s) && (%s)", *filter, condition)
-			  : condition;
-	return *filter ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+	if (*filter)
+		condition = tally_arena_printf(arena, "(%s) && (%s)", *filter, condition);
+	*filter = condition;
+	if (!condition)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
 int tally_event_filter_assign(struct tally_event_list *events, size_t first, const char *filter,

@@ -17,8 +17,11 @@ static int find_program(const char *path, const char *command, char *out, size_t
 		path = "/bin:/usr/bin";
 	while (*path) {
 		int length = (int)strcspn(path, ":");
-		int need = snprintf(out, size, "%.*s/%s", length ? length : 1, length ? path : ".",
-				    command);
+		int need;
+		if (length) /* an empty entry is the working folder */
+			need = snprintf(out, size, "%.*s/%s", length, path, command);
+		else
+			need = snprintf(out, size, "./%s", command);
 		if (need < (int)size && !access(out, X_OK))
 			return 1;
 		path += length + (path[length] == ':');

@@ -3,6 +3,7 @@
 #include "session/session.h"
 
 #include "base/environment.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -48,13 +49,19 @@ static int look_up(const char *name, char *path, size_t size)
 {
 	const char *at = tally_environment_of_caller("PATH");
 	int result = -ENOENT;
-	if (strchr(name, '/') || !*name)
-		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
-	for (at = at ? at : "/bin:/usr/bin"; result; at++) {
-		int length = (int)strcspn(at, ":");
-		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".",
-				     name) < (int)size;
-		int code = fits ? look_at(path) : -ENOENT;
+	if (strchr(name, '/') || !*name) {
+		if (snprintf(path, size, "%s", name) >= (int)size)
+			return -ENAMETOOLONG;
+		return look_at(path);
+	}
+	for (at = tally_text_or(at, "/bin:/usr/bin"); result; at++) {
+		int length = (int)strcspn(at, ":"), need, code = -ENOENT;
+		if (length) /* an empty entry is the working folder */
+			need = snprintf(path, size, "%.*s/%s", length, at, name);
+		else
+			need = snprintf(path, size, "./%s", name);
+		if (need < (int)size)
+			code = look_at(path);
 		if (!code || (code == -EACCES && !access(path, F_OK)))
 			result = code;
 		at += length;
@@ -159,8 +166,9 @@ int tally_spawn_command(struct tally_provider *provider, char **command, char **
 	if (!provider->ops->command)
 		return 0;
 	int code = look_up(command[0], path, sizeof(path));
-	return code < 0 ? explain(command[0], code, err)
-			: provider->ops->command(provider, path, command, out, err);
+	if (code < 0)
+		return explain(command[0], code, err);
+	return provider->ops->command(provider, path, command, out, err);
 }
 
 int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err)

@@ -80,15 +80,14 @@ static int add_named(struct tally_target *target, const char *name, struct tally
 {
 	struct tally_pid_list found = { 0 };
 	int result = find_named(name, &found);
-	if (result >= 0 && found.count == 1)
+	if (result < 0)
+		tally_error_set(err, result, "listing processes: %s", tally_errno_text(result));
+	else if (found.count > 1)
+		result = several_are_named(name, &found, err);
+	else if (found.count)
 		result = tally_vector_push(&target->pids, found.items[0]);
-	else if (result >= 0)
-		result = found.count ? several_are_named(name, &found, err)
-				     : tally_error_set(err, -ESRCH, "no process is named '%s'",
-						       name);
 	else
-		result = tally_error_set(err, result, "listing processes: %s",
-					 tally_errno_text(result));
+		result = tally_error_set(err, -ESRCH, "no process is named '%s'", name);
 	tally_pid_list_release(&found);
 	return result;
 }
@@ -109,8 +108,10 @@ int tally_target_add_pids(struct tally_target *target, const char *list, struct 
 	for (int result, length; *list; list += length + (list[length] == ',')) {
 		length = (int)strcspn(list, ",");
 		snprintf(name, sizeof(name), "%.*s", length, list);
-		result = is_of_numbers(name) ? add_list(&target->pids, name, "process", err)
-					     : add_named(target, name, err);
+		if (is_of_numbers(name))
+			result = add_list(&target->pids, name, "process", err);
+		else
+			result = add_named(target, name, err);
 		if (result < 0)
 			return result;
 	}
@@ -405,11 +406,11 @@ static int check_processes(const struct tally_target *target, struct tally_error
 				return tally_error_set(err, result,
 						       "process %d can't be seen: there is no /proc",
 						       target->pids.items[i]);
-			return is_absent ? tally_error_set(err, result, "no process %d",
-							   target->pids.items[i])
-					 : tally_error_set(err, result, "process %d: %s",
-							   target->pids.items[i],
-							   tally_errno_text(result));
+			if (is_absent)
+				return tally_error_set(err, result, "no process %d",
+						       target->pids.items[i]);
+			return tally_error_set(err, result, "process %d: %s",
+					       target->pids.items[i], tally_errno_text(result));
 		}
 	}
 	return 0;
@@ -568,9 +569,9 @@ void tally_target_descendants_text(const struct tally_target *target, char *out,
 	list_text(&target->pids, "process", "processes", out, size);
 	used = strlen(out);
 	if (used < size)
-		snprintf(out + used, size - used, " ha%s %zu child process%s, which %s",
-			 target->pids.count == 1 ? "s" : "ve", count, count == 1 ? "" : "es",
-			 count == 1 ? "is" : "are");
+		snprintf(out + used, size - used, " ha%s %zu child process%s",
+			 target->pids.count == 1 ? "s" : "ve", count,
+			 count == 1 ? ", which is" : "es, which are");
 }
 
 void tally_target_release(struct tally_target *target)
