@@ -48,8 +48,9 @@ static enum tally_condition_result judge_entry(const struct tally_condition *con
 	const struct tally_figure new = { .mean = difference->new };
 	double relative = 0;
 	if (difference->difference != 0)
-		relative = difference->old > 0 ? difference->difference / difference->old
-					       : INFINITY;
+		relative = INFINITY;
+	if (difference->difference != 0 && difference->old > 0)
+		relative = difference->difference / difference->old;
 	const struct tally_change change = {
 		.difference = difference->difference,
 		.relative = relative,

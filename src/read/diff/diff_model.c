@@ -95,14 +95,21 @@ static uint32_t entry_of(struct maker *maker, uint32_t comm, uint32_t place)
 	if (first < names->frames.count)
 		frame = &names->frames.items[first];
 	struct tally_diff_entry entry = {
-		.comm = maker->options->by_comm ? names->threads.items[comm].comm
-						: TALLY_STRING_NONE,
-		.object = frame && maker->options->by_object ? frame->object : TALLY_STRING_NONE,
-		.symbol = frame && maker->options->by_symbol ? frame->name : TALLY_STRING_NONE,
-		.full = frame && maker->options->by_symbol ? frame->full : TALLY_STRING_NONE,
+		.comm = TALLY_STRING_NONE,
+		.object = TALLY_STRING_NONE,
+		.symbol = TALLY_STRING_NONE,
+		.full = TALLY_STRING_NONE,
 		.was_object = TALLY_STRING_NONE,
 		.was_symbol = TALLY_STRING_NONE,
 	};
+	if (maker->options->by_comm)
+		entry.comm = names->threads.items[comm].comm;
+	if (frame && maker->options->by_object)
+		entry.object = frame->object;
+	if (frame && maker->options->by_symbol) {
+		entry.symbol = frame->name;
+		entry.full = frame->full;
+	}
 	*found = maker->diff->entries.count;
 	if (*found >= UINT32_MAX - 1 || tally_vector_push(&maker->diff->entries, entry) < 0 ||
 	    tally_vector_push(&maker->last_row, (size_t)0) < 0 ||
@@ -158,8 +165,8 @@ static int take_run(struct maker *maker, size_t r)
 		uint64_t samples = samples_of(stacks, row);
 		total->whole += (double)row->period;
 		total->samples += samples;
-		squares += samples ? (double)row->period * (double)row->period / (double)samples
-				   : 0;
+		if (samples)
+			squares += (double)row->period * (double)row->period / (double)samples;
 		result = take_row(maker, r, i, &frames);
 	}
 	if (total->whole > 0)

@@ -70,8 +70,10 @@ static int gather_builds(struct tally_match *match, struct builds *builds)
 						      &added);
 			if (!build)
 				return -ENOMEM;
-			*build = added || *build == frame->build ? frame->build
-								 : TALLY_BUILD_UNKNOWN;
+			if (added)
+				*build = frame->build;
+			else if (*build != frame->build)
+				*build = TALLY_BUILD_UNKNOWN;
 		}
 	}
 	return 0;
@@ -302,10 +304,13 @@ static int match_left(struct matcher *matcher, bool by_plain_name)
 static int match_frames(struct matcher *matcher)
 {
 	struct tally_match *match = matcher->match;
-	for (size_t r = 0; r < match->count; r++)
+	for (size_t r = 0; r < match->count; r++) {
+		bool *is_there = matcher->is_old;
+		if (match->runs[r].is_new)
+			is_there = matcher->is_new;
 		for (size_t i = 0; i < match->runs[r].stacks->frames.count; i++)
-			(match->runs[r].is_new ? matcher->is_new
-					       : matcher->is_old)[match->runs[r].frames[i]] = true;
+			is_there[match->runs[r].frames[i]] = true;
+	}
 	int result = match_left(matcher, false);
 	if (!result)
 		result = match_left(matcher, true);
@@ -388,11 +393,13 @@ int tally_match_stacks(const struct tally_stacks *old, size_t old_count,
 	out->runs = calloc(out->count + 1, sizeof(*out->runs));
 	if (!out->runs)
 		return -ENOMEM;
-	for (size_t i = 0; i < out->count; i++)
-		out->runs[i] = (struct tally_match_run){ .stacks = i < old_count
-									   ? &old[i]
-									   : &new[i - old_count],
-							 .is_new = i >= old_count };
+	for (size_t i = 0; i < out->count; i++) {
+		out->runs[i].is_new = i >= old_count;
+		if (i < old_count)
+			out->runs[i].stacks = &old[i];
+		else
+			out->runs[i].stacks = &new[i - old_count];
+	}
 	out->has_full_names = have_full_names(out);
 	int result = gather_builds(out, &builds);
 	for (size_t i = 0; !result && i < out->count; i++)

@@ -73,18 +73,19 @@ double tally_annotation_percent(const struct tally_annotation *annotation,
 {
 	if (annotation->weight.period)
 		return 100 * (double)weight->period / (double)annotation->weight.period;
-	return annotation->weight.samples
-		       ? 100 * (double)weight->samples / (double)annotation->weight.samples
-		       : 0;
+	if (annotation->weight.samples)
+		return 100 * (double)weight->samples / (double)annotation->weight.samples;
+	return 0;
 }
 
 double tally_annotation_total_percent(const struct tally_annotation *annotation)
 {
 	if (annotation->total.period)
 		return 100 * (double)annotation->weight.period / (double)annotation->total.period;
-	return annotation->total.samples ? 100 * (double)annotation->weight.samples /
-						   (double)annotation->total.samples
-					 : 0;
+	if (annotation->total.samples)
+		return 100 * (double)annotation->weight.samples /
+		       (double)annotation->total.samples;
+	return 0;
 }
 
 /* ---- samples ------------------------------------------------------------- */
@@ -174,12 +175,12 @@ static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
 {
 	struct tally_annotation *out = maker->out;
 	bool added;
-	uint32_t id = file && number ? tally_strings_intern(&out->strings, file)
-				     : TALLY_STRING_NONE;
-	uint64_t *slot = id == TALLY_STRING_NONE
-				 ? NULL
-				 : tally_map_put(&maker->line_index, (uint64_t)id << 32 | number,
-						 &added);
+	if (!file || !number)
+		return UINT32_MAX;
+	uint32_t id = tally_strings_intern(&out->strings, file);
+	if (id == TALLY_STRING_NONE)
+		return UINT32_MAX;
+	uint64_t *slot = tally_map_put(&maker->line_index, (uint64_t)id << 32 | number, &added);
 	if (!slot)
 		return UINT32_MAX;
 	if (added) {
@@ -223,9 +224,9 @@ static void weigh_line(struct maker *maker, const char *file, uint32_t number, c
 
 static const char *file_of(const struct maker *maker, const struct tally_place_frame *frame)
 {
-	return frame->file == TALLY_STRING_NONE
-		       ? NULL
-		       : tally_strings_text(&maker->names->strings, frame->file);
+	if (frame->file == TALLY_STRING_NONE)
+		return NULL;
+	return tally_strings_text(&maker->names->strings, frame->file);
 }
 
 /* Returns the frame of the annotated function; NULL: the code is another function's. */
@@ -262,9 +263,10 @@ static int weigh_charged_lines(struct maker *maker)
 						   addresses, count, answers, scratch);
 	for (size_t i = 0, at = 0; !result && i < maker->spots.count; i++) {
 		const struct spot *spot = &maker->spots.items[i];
-		const struct tally_line_answer *answer = spot->is_charged_here ? &answers[at++]
-									       : NULL;
-		const struct tally_line_frame *own = answer ? own_frame(maker, answer) : NULL;
+		if (!spot->is_charged_here)
+			continue;
+		const struct tally_line_answer *answer = &answers[at++];
+		const struct tally_line_frame *own = own_frame(maker, answer);
 		if (own)
 			weigh_line(maker, answer->frames->file, answer->frames->line, own->file,
 				   own->line, &spot->weight);
@@ -308,8 +310,9 @@ static void see_frames(struct maker *maker, const struct tally_line_answer *answ
 	if (instruction->line != UINT32_MAX)
 		out->lines.items[instruction->line].instructions++;
 	if (answer->count > 1 && frame != own && frame->function) {
-		char *readable = maker->names->options.keep_mangled ? NULL
-							    : tally_demangle(frame->function);
+		char *readable = NULL;
+		if (!maker->names->options.keep_mangled)
+			readable = tally_demangle(frame->function);
 		instruction->inlined = tally_strings_intern(&out->strings,
 							    readable ? readable : frame->function);
 		free(readable);
@@ -393,9 +396,10 @@ static int disassemble(struct maker *maker, struct tally_disassembler *disassemb
 			.line = UINT32_MAX,
 			.own = UINT32_MAX,
 			.inlined = TALLY_STRING_NONE,
-			.target_name = is_named ? name_address(maker, asked, goes)
-						: TALLY_STRING_NONE,
+			.target_name = TALLY_STRING_NONE,
 		};
+		if (is_named)
+			instruction.target_name = name_address(maker, asked, goes);
 		if (instruction.text == TALLY_STRING_NONE ||
 		    tally_vector_push(&out->instructions, instruction) < 0)
 			return -ENOMEM;
@@ -637,8 +641,8 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event,
 		tally_error_set(err, result, "out of memory");
 	if (!result) {
 		describe(&maker, event);
-		result = weigh_lines(&maker) < 0 ? tally_error_set(err, -ENOMEM, "out of memory")
-						 : 0;
+		if (weigh_lines(&maker) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	if (!result && !options->no_code)
 		result = add_instructions(&maker, err);

@@ -108,10 +108,10 @@ static inline uint32_t tally_report_frame_head(const struct tally_report_builder
 					       uint32_t place, uint32_t number)
 {
 	uint32_t frame = builder->profile->names[place].first + number;
-	return builder->head_of_frame
-		       ? builder->head_of_frame[frame]
-		       : builder->code_of_function[builder->profile->recording->names.frames
-							   .items[frame].function];
+	if (builder->head_of_frame)
+		return builder->head_of_frame[frame];
+	return builder->code_of_function[builder->profile->recording->names.frames.items[frame]
+						 .function];
 }
 
 static inline uint32_t tally_report_frame_key(const struct tally_report_builder *builder,

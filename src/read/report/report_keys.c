@@ -263,9 +263,10 @@ static int make_frame_keys(struct tally_report_builder *builder)
 	    (sources && (!builder->head_of_frame || !builder->plain_of_code)))
 		return -ENOMEM;
 	int result = tally_vector_push(&builder->keys, none);
-	if (!result)
-		result = sources ? make_source_keys(builder, &index)
-				 : make_function_keys(builder, &index);
+	if (!result && sources)
+		result = make_source_keys(builder, &index);
+	else if (!result)
+		result = make_function_keys(builder, &index);
 	tally_map_release(&index);
 	return result;
 }

@@ -599,8 +599,9 @@ static int make_branches_of_entry(struct tally_report_builder *builder,
 						   (struct member){ .node = places[i].node,
 								    .end = places[i].end,
 								    .weight = places[i].weight });
-	struct group all = { .list = count ? &builder->report->entries.items[places[0].shown].tree
-					   : NULL };
+	struct group all = { 0 };
+	if (count)
+		all.list = &builder->report->entries.items[places[0].shown].tree;
 	if (!result)
 		result = tally_vector_push(&merger.groups, all);
 	if (!result)
@@ -763,9 +764,10 @@ static int find_places(struct finder *finder, const struct tally_call_tree *tree
 			finder->shown[(*next)->key] = (*next)->shown;
 			finder->until[(*next)->key] = 0;
 		}
-		if (next > here)
-			result = downwards ? find_outermost(finder, root)
-					   : find_innermost(finder, root);
+		if (next > here && downwards)
+			result = find_outermost(finder, root);
+		else if (next > here)
+			result = find_innermost(finder, root);
 		for (; here < next; here++)
 			finder->shown[(*here)->key] = finder->until[(*here)->key] =
 				TALLY_REPORT_NONE;

@@ -610,10 +610,12 @@ static int choose_source(struct activity_reader *reader)
 		chosen = list->count != 0;
 		if (chosen)
 			reader->activity->source = source;
-		for (size_t i = 0; !result && i < list->count; i++)
-			result = list->items[i].start < list->items[i].end
-					 ? keep_ran(reader, &list->items[i])
-					 : keep_point(reader, &list->items[i]);
+		for (size_t i = 0; !result && i < list->count; i++) {
+			if (list->items[i].start < list->items[i].end)
+				result = keep_ran(reader, &list->items[i]);
+			else
+				result = keep_point(reader, &list->items[i]);
+		}
 	}
 	return result;
 }

@@ -297,9 +297,14 @@ static void put_branch(struct drawn_row *row, const struct tally_browser *browse
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
 	row_put(row, 0, "", START);
-	const char *rail = ascii ? "|" : "│", *joint = ascii ? "|" : "├", *tip = ascii ? "-" : "─";
+	const char *rail = "│", *joint = "├", *end = "└", *tip = "─";
+	if (ascii) {
+		rail = joint = "|";
+		end = "`";
+		tip = "-";
+	}
 	if (line->is_last)
-		joint = ascii ? "`" : "└";
+		joint = end;
 	if (line->can_open)
 		tip = marker(row, true, line->is_open);
 	for (int i = from; i < line->indent; i++)
@@ -489,7 +494,10 @@ static void put_box(struct tally_browser *browser, int rows, int columns, const 
 	struct drawn_row row = {
 		.screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x
 	};
-	put_edge(&row, ascii ? "+" : "╭", ascii ? "-" : "─", ascii ? "+" : "╮", width);
+	if (ascii)
+		put_edge(&row, "+", "-", "+", width);
+	else
+		put_edge(&row, "╭", "─", "╮", width);
 	for (int i = 0; i < shown; i++) {
 		const char *tab = strchr(lines[i], '\t');
 		row.y = y + 1 + i;
@@ -512,7 +520,10 @@ static void put_box(struct tally_browser *browser, int rows, int columns, const 
 	}
 	row.y = y + 1 + shown;
 	row.x = x;
-	put_edge(&row, ascii ? "+" : "╰", ascii ? "-" : "─", ascii ? "+" : "╯", width);
+	if (ascii)
+		put_edge(&row, "+", "-", "+", width);
+	else
+		put_edge(&row, "╰", "─", "╯", width);
 }
 
 static const struct {
@@ -549,7 +560,8 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 		    (browser->has_stacks || !help[i].of_stacks))
 			lines[count++] = help[i].text;
 	/* Lines that don't fit are reached with the keys that move the cursor. */
-	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
+	size_t room = rows > 2 ? (size_t)rows - 2 : 1;
+	size_t most = count > room ? count - room : 0;
 	if (browser->menu >= most)
 		browser->menu = (unsigned)most;
 	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);

@@ -127,9 +127,11 @@ static enum tally_browser_wish end_input(struct tally_browser *browser)
 	enum tally_browser_mode mode = browser->mode;
 	char *end;
 	browser->mode = TALLY_BROWSER_ROWS;
-	if (mode == TALLY_BROWSER_FILTER)
-		return tally_browse_filter(&browser->browse, browser->input) < 0 ? TALLY_WISH_FAIL
-										 : TALLY_WISH_NONE;
+	if (mode == TALLY_BROWSER_FILTER) {
+		if (tally_browse_filter(&browser->browse, browser->input) < 0)
+			return TALLY_WISH_FAIL;
+		return TALLY_WISH_NONE;
+	}
 	if (mode == TALLY_BROWSER_SEARCH) {
 		snprintf(browser->browse.search, sizeof(browser->browse.search), "%s",
 			 browser->input);
@@ -261,15 +263,15 @@ static bool move_key(struct tally_browse *browse, uint32_t key)
 
 static void say_why_closed(struct tally_browser *browser)
 {
+	const char *why = "its callees are all below the limit; c shows callers";
+	if (browser->options->tree == TALLY_TREE_CALLEE)
+		why = "its callers are all below the limit";
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
 	if (!browser->has_stacks)
 		snprintf(browser->message, sizeof(browser->message),
 			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
 	else if (line && !line->can_open && !line->is_straight)
-		snprintf(browser->message, sizeof(browser->message),
-			 browser->options->tree == TALLY_TREE_CALLEE
-				 ? "its callers are all below the limit"
-				 : "its callees are all below the limit; c shows callers");
+		snprintf(browser->message, sizeof(browser->message), "%s", why);
 }
 
 static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)

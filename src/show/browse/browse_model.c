@@ -2,6 +2,7 @@
  * paths tells which lines are open, so they stay open in a new report. */
 #include "browse/browse_internal.h"
 
+#include "base/extremes.h"
 #include "base/vector.h"
 #include "output/output.h"
 #include "output/output_text.h"
@@ -100,8 +101,7 @@ static int add_branches(struct tally_browse *browse, const struct tally_browse_l
 						  .branch = branch,
 						  .rails = parent->rails };
 		line.path = branch_path(parent->path, branch);
-		line.indent = (uint8_t)(indent < TALLY_BROWSE_INDENT_MAX ? indent
-									 : TALLY_BROWSE_INDENT_MAX);
+		line.indent = (uint8_t)tally_min_u64(indent, TALLY_BROWSE_INDENT_MAX);
 		line.is_last = !is_shown(browse, branch->sibling);
 		line.is_straight = branch == first && line.is_last && branch->weight == above;
 		line.can_open = !line.is_straight && is_shown(browse, branch->child) &&

@@ -302,10 +302,9 @@ static void put_ranges(struct header_part *part, const struct tally_reader *word
 		if (is_set && !is_in)
 			first = bit;
 		if (!is_set && is_in) {
-			tally_buffer_printf(part->out,
-					    bit - 1 > first ? "%s%" PRIu64 "-%" PRIu64
-							    : "%s%" PRIu64,
-					    any ? "," : "", first, bit - 1);
+			tally_buffer_printf(part->out, "%s%" PRIu64, any ? "," : "", first);
+			if (bit - 1 > first)
+				tally_buffer_printf(part->out, "-%" PRIu64, bit - 1);
 			any = true;
 		}
 		is_in = is_set;

@@ -105,11 +105,10 @@ void tally_report_cell(const struct tally_names *names, const struct tally_repor
 		break;
 	case TALLY_KIND_FUNCTION: tally_report_function(names, value, out, size); break;
 	case TALLY_KIND_OWN_OBJECT:
-		tally_terminal_clean_name(
-			entry->function == UINT32_MAX
-				? ""
-				: tally_names_short_object(names, entry->function),
-			out, size);
+		*out = '\0';
+		if (entry->function != UINT32_MAX)
+			tally_terminal_clean_name(
+				tally_names_short_object(names, entry->function), out, size);
 		break;
 	case TALLY_KIND_OWN_FUNCTION:
 		put_own_function(names, entry, value, out, size);
@@ -128,11 +127,13 @@ const char *tally_report_wait_title(unsigned column)
 void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_total, unsigned column,
 			    char *out, size_t size)
 {
-	uint64_t waits = of_total ? entry->total_samples : entry->self_samples,
-		 time = of_total ? entry->total : entry->self;
-	const uint64_t times[TALLY_WAIT_COLUMNS] = { time, 0, waits ? time / waits : 0,
-						     of_total ? entry->total_longest
-							      : entry->self_longest };
+	uint64_t waits = entry->self_samples, time = entry->self, longest = entry->self_longest;
+	if (of_total) {
+		waits = entry->total_samples;
+		time = entry->total;
+		longest = entry->total_longest;
+	}
+	const uint64_t times[TALLY_WAIT_COLUMNS] = { time, 0, waits ? time / waits : 0, longest };
 	struct tally_buffer text = { 0 };
 	if (column == 1)
 		tally_buffer_text(&text, tally_number(waits));

@@ -13,9 +13,10 @@ static const char *name_of(const struct tally_names *names, uint32_t number)
 		return NULL;
 	/* the tiers of a JIT's function are one function */
 	bool is_plain = function->plain != function->bare || function->kind == TALLY_FRAME_JIT;
+	if (function->name != TALLY_STRING_NONE && !is_plain)
+		return tally_names_text(names, number);
 	if (function->name != TALLY_STRING_NONE)
-		return is_plain ? tally_names_plain_text(names, number)
-				: tally_names_text(names, number);
+		return tally_names_plain_text(names, number);
 	bool is_told = function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED;
 	if (is_told)
 		return tally_names_plain_text(names, number);

@@ -109,7 +109,10 @@ static bool has_self(const struct table *table)
 static int share_width(const struct table *table)
 {
 	bool is_pair = has_total(table) && has_self(table);
-	return (is_pair ? 17 : 10) + (has_errors(table) ? (1 + is_pair) * ERROR_WIDTH : 0);
+	int width = is_pair ? 17 : 10;
+	if (has_errors(table))
+		width += (1 + is_pair) * ERROR_WIDTH;
+	return width;
 }
 
 /* Returns the width of everything left of choose_columns()'s first column. */
@@ -236,10 +239,9 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	tally_buffer_text(out, tally_number(table->report->samples));
 	bool is_one = table->report->samples == 1;
 	if (table->profile->of_branches)
-		tally_buffer_text(out, is_one ? " branch before samples of "
-					      : " branches before samples of ");
+		tally_buffer_printf(out, " branch%s before samples of ", is_one ? "" : "es");
 	else
-		tally_buffer_text(out, is_one ? " sample of " : " samples of ");
+		tally_buffer_printf(out, " sample%s of ", is_one ? "" : "s");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean_name(events[table->options->event].name, name, sizeof(name));
 	int room;
@@ -483,14 +485,11 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 	     branch = branch->sibling) {
 		bool last = !is_shown(table, branch->sibling);
 		bool straight = branch == first && last && branch->weight == above;
-		const char *joint = last ? "└─ " : "├─ ", *below = last ? "   " : "│  ";
-		if (table->view->ascii) {
-			joint = "|- ";
-			below = "|  ";
-			if (last) {
-				joint = "`- ";
-				below = "   ";
-			}
+		const char *joint = table->view->ascii ? "|- " : "├─ ";
+		const char *below = table->view->ascii ? "|  " : "│  ";
+		if (last) {
+			joint = table->view->ascii ? "`- " : "└─ ";
+			below = "   ";
 		}
 		put_branch_line(table, branch, prefix, straight ? "" : joint, !straight);
 		if (!straight && length + 8 < NAME_BYTES)

@@ -78,10 +78,16 @@ static void put_mmap(const struct tally_record *record, struct tally_buffer *out
 		tally_buffer_text(out, " <");
 	for (unsigned i = 0; i < mmap->build_id_size; i++)
 		tally_buffer_printf(out, "%02x", mmap->build_id[i]);
-	tally_buffer_printf(
-		out, "%s]: %c%c%c%c ", mmap->has_inode ? "" : ">",
-		mmap->protection & PROT_READ ? 'r' : '-', mmap->protection & PROT_WRITE ? 'w' : '-',
-		mmap->protection & PROT_EXEC ? 'x' : '-', mmap->flags & MAP_SHARED ? 's' : 'p');
+	char rights[] = "---p";
+	if (mmap->protection & PROT_READ)
+		rights[0] = 'r';
+	if (mmap->protection & PROT_WRITE)
+		rights[1] = 'w';
+	if (mmap->protection & PROT_EXEC)
+		rights[2] = 'x';
+	if (mmap->flags & MAP_SHARED)
+		rights[3] = 's';
+	tally_buffer_printf(out, "%s]: %s ", mmap->has_inode ? "" : ">", rights);
 	put_name(mmap->filename, out);
 }
 

@@ -263,9 +263,10 @@ static void put_cgroup(const struct tally_script_cell *cell, struct tally_buffer
 {
 	const struct tally_tasks *tasks = &cell->recording->tasks;
 	uint32_t path = tally_tasks_cgroup(tasks, sample_of(cell)->cgroup);
-	tally_buffer_printf(out, " %s",
-			    path == TALLY_STRING_NONE ? "unknown"
-						      : tally_strings_text(&tasks->strings, path));
+	const char *text = "unknown";
+	if (path != TALLY_STRING_NONE)
+		text = tally_strings_text(&tasks->strings, path);
+	tally_buffer_printf(out, " %s", text);
 }
 
 static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs, uint64_t mask,
@@ -472,20 +473,20 @@ void tally_script_row_text(const struct tally_script_row *row, const struct tall
 
 void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout)
 {
+	uint32_t usual = USUAL | TALLY_FIELD_PERIOD | PLACE;
+	uint32_t of_tracepoints = USUAL | TALLY_FIELD_TRACE;
+	if (layout == TALLY_SCRIPT_CSV)
+		usual = OF_ALL | TALLY_FIELD_STACK;
+	else if (layout != TALLY_SCRIPT_TEXT)
+		usual = OF_ALL | PLACE | TALLY_FIELD_LINE | MEMORY;
+	if (layout != TALLY_SCRIPT_TEXT)
+		of_tracepoints = usual | TALLY_FIELD_TRACE;
 	*fields = (struct tally_script_fields){ .layout = layout };
-	for (unsigned type = 0; layout != TALLY_SCRIPT_TEXT && type < TALLY_SCRIPT_TYPES; type++)
-		fields->types[type].shown = OF_ALL |
-					    (type == TALLY_TYPE_TRACEPOINT ? TALLY_FIELD_TRACE
-									   : 0) |
-					    (layout == TALLY_SCRIPT_CSV
-						     ? TALLY_FIELD_STACK
-						     : PLACE | TALLY_FIELD_LINE | MEMORY);
+	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
+		fields->types[type].shown = usual;
+	fields->types[TALLY_TYPE_TRACEPOINT].shown = of_tracepoints;
 	if (layout != TALLY_SCRIPT_TEXT)
 		return;
-	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
-		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT
-						    ? USUAL | TALLY_FIELD_TRACE
-						    : USUAL | TALLY_FIELD_PERIOD | PLACE;
 	fields->types[TALLY_TYPE_SOFTWARE].shown |= BPF_OUTPUT;
 	fields->types[TALLY_TYPE_RAW].shown |= MEMORY;
 }

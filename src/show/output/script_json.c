@@ -275,10 +275,10 @@ int tally_script_json_sample(struct tally_script_json *script, const struct tall
 						.wall_offset = script->wall_offset,
 						.nanoseconds = script->fields.clock &&
 							       script->fields.clock->nanoseconds };
-	if (result >= 0 && shown)
-		result = script->fields.layout == TALLY_SCRIPT_CSV
-				 ? put_csv(script, shown, &cell, out)
-				 : put_json(script, shown, &cell, out);
+	if (result >= 0 && shown && script->fields.layout == TALLY_SCRIPT_CSV)
+		result = put_csv(script, shown, &cell, out);
+	else if (result >= 0 && shown)
+		result = put_json(script, shown, &cell, out);
 	if (out->failed || script->said.failed || script->text.failed || script->trace.failed)
 		result = -ENOMEM;
 	if (result == -ENOMEM)

@@ -497,9 +497,10 @@ int tally_script_head(struct tally_script *script, const struct tally_raw_record
 	char *at = tally_buffer_room(out, HEAD_NUMBERS_MAX);
 	if (!at)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	at = put_seldom(script, at, &shown,
-			head->fields & TALLY_FIELD_TIME ? head->fields | FIELD_OTHER_TIME
-							: head->fields);
+	uint32_t fields = head->fields;
+	if (fields & TALLY_FIELD_TIME)
+		fields |= FIELD_OTHER_TIME;
+	at = put_seldom(script, at, &shown, fields);
 	out->length = (size_t)(at - out->bytes);
 	return 0;
 }

@@ -270,9 +270,9 @@ static void put_tasks(const struct chart *chart, const struct strips *strips,
 	if (strips->count > chart->view->tasks)
 		more = strips->count - chart->view->tasks;
 	if (more)
-		tally_buffer_printf(chart->out, "%s%s task%s more; -n shows %s%s\n",
-				    colour(chart, "\x1b[2m"), tally_number(more),
-				    more == 1 ? "" : "s", more == 1 ? "it" : "them",
+		tally_buffer_printf(chart->out, "%s%s task%s%s\n", colour(chart, "\x1b[2m"),
+				    tally_number(more),
+				    more == 1 ? " more; -n shows it" : "s more; -n shows them",
 				    colour(chart, "\x1b[0m"));
 }
 

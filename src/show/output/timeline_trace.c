@@ -37,16 +37,19 @@ static void put_ran(struct tally_json *json, const struct tally_activity *activi
 		tally_buffer_clear(&name);
 		if (on_task && ran->cpu != UINT32_MAX)
 			tally_buffer_printf(&name, "CPU %u", ran->cpu);
+		else if (on_task)
+			tally_buffer_printf(&name, "running %u", task->tid);
 		else
 			tally_buffer_printf(&name, "%s %u",
-					    on_task ? "running"
-						    : tally_activity_comm(activity, ran->thread),
-					    task->tid);
+					    tally_activity_comm(activity, ran->thread), task->tid);
 		if (!on_task && ran->cpu == UINT32_MAX)
 			continue;
-		put_start(json, activity, tally_buffer_string(&name), "X",
-			  on_task ? task->pid : CPUS_PID, on_task ? task->tid : ran->cpu,
-			  ran->start);
+		uint32_t pid = CPUS_PID, tid = ran->cpu;
+		if (on_task) {
+			pid = task->pid;
+			tid = task->tid;
+		}
+		put_start(json, activity, tally_buffer_string(&name), "X", pid, tid, ran->start);
 		tally_json_double(json, "dur", (double)(ran->end - ran->start) / 1e3);
 		if (activity->source != TALLY_ACTIVITY_SAMPLES) {
 			tally_json_object(json, "args");
