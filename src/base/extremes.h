@@ -8,12 +8,12 @@
 
 #include <stdint.h>
 
-static inline double tally_larger(double a, double b)
+static inline double tally_max_double(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static inline double tally_smaller(double a, double b)
+static inline double tally_min_double(double a, double b)
 {
 	return a < b ? a : b;
 }

@@ -98,7 +98,7 @@ void tally_lost_pages_survive(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-bool tally_lost_pages_tell(void)
+bool tally_lost_pages_report(void)
 {
 	return !atomic_exchange(&lost.is_reported, true);
 }

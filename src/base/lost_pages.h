@@ -22,6 +22,6 @@ void tally_lost_pages_survive(void);
 size_t tally_lost_pages(const char **path);
 
 /* True for the first caller that tells the user of lost pages: nothing is told twice. */
-bool tally_lost_pages_tell(void);
+bool tally_lost_pages_report(void);
 
 #endif

@@ -237,18 +237,24 @@ static void annotate(struct report_browser *view)
 }
 
 /* Does what a key requests. */
-static int act(struct report_browser *view, enum tally_browser_wish wish, bool *leave)
+static int act(struct report_browser *view, enum tally_browser_request wish, bool *leave)
 {
 	switch (wish) {
-	case TALLY_WISH_REPORT: return build(view);
-	case TALLY_WISH_NEXT_EVENT:
-	case TALLY_WISH_PREVIOUS_EVENT:
-		if (!go_to_event(view, wish == TALLY_WISH_PREVIOUS_EVENT))
+	case TALLY_REQUEST_REPORT:
+		return build(view);
+	case TALLY_REQUEST_NEXT_EVENT:
+	case TALLY_REQUEST_PREVIOUS_EVENT:
+		if (!go_to_event(view, wish == TALLY_REQUEST_PREVIOUS_EVENT))
 			return 0;
 		return build(view);
-	case TALLY_WISH_ANNOTATE: annotate(view); return 0;
-	case TALLY_WISH_QUIT: *leave = true; return 0;
-	case TALLY_WISH_FAIL: return -ENOMEM;
+	case TALLY_REQUEST_ANNOTATE:
+		annotate(view);
+		return 0;
+	case TALLY_REQUEST_QUIT:
+		*leave = true;
+		return 0;
+	case TALLY_REQUEST_FAIL:
+		return -ENOMEM;
 	default: return 0;
 	}
 }

@@ -34,7 +34,7 @@ int tally_command_end(const struct tally_command *command, int status)
 		say_refused(command, input, name, count);
 		failures++;
 	}
-	if (tally_lost_pages(&name) && tally_lost_pages_tell()) {
+	if (tally_lost_pages(&name) && tally_lost_pages_report()) {
 		tally_error_set(&err, -EIO,
 				"%s can't be read any more: it was truncated meanwhile, or its disk "
 				"fails; the result may be wrong",

@@ -403,34 +403,34 @@ static int show_view(struct top_request *top, struct loop *loop)
 }
 
 /* Does what a key requests. */
-static int act(struct top_request *top, enum tally_browser_wish wish, struct loop *loop)
+static int act(struct top_request *top, enum tally_browser_request wish, struct loop *loop)
 {
 	struct tally_browser *browser = &top->browser;
 	switch (wish) {
-	case TALLY_WISH_REPORT:
+	case TALLY_REQUEST_REPORT:
 		return build(top);
-	case TALLY_WISH_NEXT_EVENT:
-	case TALLY_WISH_PREVIOUS_EVENT: {
+	case TALLY_REQUEST_NEXT_EVENT:
+	case TALLY_REQUEST_PREVIOUS_EVENT: {
 		uint32_t count = (uint32_t)top->request.events.count;
-		uint32_t step = wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1;
+		uint32_t step = wish == TALLY_REQUEST_NEXT_EVENT ? 1 : count - 1;
 		top->options.event = (top->options.event + step) % count;
 		return build(top);
 	}
-	case TALLY_WISH_PAUSE:
+	case TALLY_REQUEST_PAUSE:
 		top->is_paused = !top->is_paused;
 		snprintf(browser->message, sizeof(browser->message), "%s",
 			 top->is_paused ? "paused; p continues" : "sampling continues");
 		return 0;
-	case TALLY_WISH_RESET: {
+	case TALLY_REQUEST_RESET: {
 		int result = tally_live_sums_decay(&top->sums, 0);
 		if (result)
 			return result;
 		return build(top);
 	}
-	case TALLY_WISH_QUIT:
+	case TALLY_REQUEST_QUIT:
 		loop->leave = true;
 		return 0;
-	case TALLY_WISH_FAIL:
+	case TALLY_REQUEST_FAIL:
 		return -ENOMEM;
 	default:
 		return 0;

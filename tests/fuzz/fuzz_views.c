@@ -553,7 +553,7 @@ static void browse(const struct tally_profile *profile, uint32_t event, uint64_t
 	tally_browser_draw(&browser);
 	for (size_t i = 0; i < count && i < KEYS_MAX; i++) {
 		uint32_t key = keys[i] < 128 ? keys[i] : TALLY_KEY_UP + (uint32_t)(keys[i] % 12);
-		if (tally_browser_key(&browser, key) == TALLY_WISH_REPORT)
+		if (tally_browser_key(&browser, key) == TALLY_REQUEST_REPORT)
 			require(build(profile, &browser, &report) == 0);
 		tally_browser_draw(&browser);
 	}

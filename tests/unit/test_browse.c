@@ -106,12 +106,12 @@ static void close_view(struct view *view)
 }
 
 /* Presses the keys in turn.  Returns the browser's wish after the last one. */
-static enum tally_browser_wish press(struct view *view, const char *keys)
+static enum tally_browser_request press(struct view *view, const char *keys)
 {
-	enum tally_browser_wish wish = TALLY_WISH_NONE;
+	enum tally_browser_request wish = TALLY_REQUEST_NONE;
 	for (; *keys; keys++) {
 		wish = tally_browser_key(&view->browser, (unsigned char)*keys);
-		if (wish == TALLY_WISH_REPORT)
+		if (wish == TALLY_REQUEST_REPORT)
 			rebuild(view);
 		tally_browser_draw(&view->browser);
 	}
@@ -217,9 +217,9 @@ static void a_filter_leaves_what_has_the_word(void **state)
 	assert_string_equal(view.browser.browse.filter, "OOxx");
 	assert_int_equal(line_count(&view), 0);
 	assert_true(row_has(&view, 2, "nothing passes the filter"));
-	assert_int_equal(press(&view, "\x1b"), TALLY_WISH_NONE);
+	assert_int_equal(press(&view, "\x1b"), TALLY_REQUEST_NONE);
 	assert_int_equal(line_count(&view), 4);
-	assert_int_equal(press(&view, "\x1b"), TALLY_WISH_QUIT);
+	assert_int_equal(press(&view, "\x1b"), TALLY_REQUEST_QUIT);
 	close_view(&view);
 }
 
@@ -398,7 +398,7 @@ static void what_is_typed_may_be_any_character(void **state)
 	for (unsigned i = 0; i < 500; i++)
 		tally_browser_key(&view.browser, 0x20ac);
 	assert_true(strlen(view.browser.input) < sizeof(view.browser.input));
-	assert_int_equal(tally_browser_key(&view.browser, TALLY_KEY_CTRL_C), TALLY_WISH_QUIT);
+	assert_int_equal(tally_browser_key(&view.browser, TALLY_KEY_CTRL_C), TALLY_REQUEST_QUIT);
 	close_view(&view);
 }
 

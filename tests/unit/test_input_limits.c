@@ -234,8 +234,8 @@ static void a_lost_page_reads_as_zeros_and_is_counted(void **state)
 	assert_int_equal(bytes[page + 1], 0);
 	assert_int_equal(bytes[page + 2], 0);
 	assert_int_equal(tally_lost_pages(NULL), 2);
-	assert_true(tally_lost_pages_tell());
-	assert_false(tally_lost_pages_tell());
+	assert_true(tally_lost_pages_report());
+	assert_false(tally_lost_pages_report());
 	munmap((void *)(uintptr_t)bytes, PAGES * page);
 	unlink(path);
 	close(fd);

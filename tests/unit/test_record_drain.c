@@ -372,7 +372,7 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 	assert_written(&f, &expected);
 	assert_int_equal(f.recorder.session.status.samples, expected.samples);
 	assert_int_equal(f.recorder.session.status.lost, expected.lost);
-	assert_int_equal(f.recorder.output.lost_told, expected.lost);
+	assert_int_equal(f.recorder.output.lost_reported, expected.lost);
 	assert_int_equal(f.recorder.session.status.throttled, expected.throttled);
 	assert_int_equal(f.recorder.output.first_sample_ns, expected.first_ns);
 	assert_int_equal(f.recorder.output.last_sample_ns, expected.last_ns);

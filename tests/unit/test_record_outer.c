@@ -299,7 +299,7 @@ static void a_sample_without_a_copy_is_no_handler_with_its_own_stack(void **stat
 	tally_recorder_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_NEW);
 	const struct tally_sample whole = { .pid = 42, .tid = 43, .time = task.time + 1000000 };
-	assert_false(tally_recorder_outer_see(outer, &whole, &frames));
+	assert_false(tally_recorder_outer_add_chain(outer, &whole, &frames));
 	take(&task, &taken);
 	tally_recorder_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_COMPLETED);

@@ -362,7 +362,7 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 	if (result == 0 && data->source.failure)
 		result = data->source.failure;
 	if (result == 0 && tally_lost_pages(&lost) != data->lost_before) {
-		tally_lost_pages_tell();
+		tally_lost_pages_report();
 		return tally_error_set(err, -EIO, "can't read %s: it was truncated meanwhile, or its "
 						  "disk fails", lost);
 	}

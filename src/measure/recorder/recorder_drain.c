@@ -23,7 +23,7 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 	tally_recorder_count(&recorder->output, record);
 	if (recorder->session.options.overwrite)
 		return tally_recorder_keep(recorder, bytes, size, err);
-	int result = tally_recorder_see_task(&recorder->tasks, record, err);
+	int result = tally_recorder_apply_task_record(&recorder->tasks, record, err);
 	if (result)
 		return result;
 	return tally_recorder_put(&recorder->output, bytes, size, err);
@@ -156,14 +156,14 @@ static size_t walk(struct tally_recorder_output *output, const uint8_t *piece, s
 		    (at && header.size > limit - at))
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
-			tally_recorder_see_other(output, bytes, header.size);
+			tally_recorder_count_other(output, bytes, header.size);
 		else if (header.size < TALLY_RECORDER_SAMPLE_BYTES_MIN ||
 			 output->session->options.take_sample ||
 			 rewriting_source(output->events, bytes, header.size))
 			break;
 		else {
-			tally_recorder_see_sample(output, bytes);
-			tally_recorder_see_for_excerpt(output, bytes);
+			tally_recorder_count_sample(output, bytes);
+			tally_recorder_excerpt_sample(output, bytes);
 		}
 	}
 	return at;

@@ -555,7 +555,7 @@ int tally_recorder_open(struct tally_recorder_events *events, struct tally_recor
 	rings->sizes = *sizes;
 	if (result < 0)
 		return result;
-	tally_recorder_tell_of_small_rings(rings);
+	tally_recorder_report_small_rings(rings);
 	report_emptied(events);
 	report_group_reads(events);
 	report_descendants(events);

@@ -65,8 +65,8 @@ static bool is_copy(const struct tally_recorder_image *image, pid_t pid,
 	return found;
 }
 
-bool tally_recorder_image_see(struct tally_recorder_image *image, pid_t pid,
-			      const struct tally_proc_map *map, uint64_t *offset)
+bool tally_recorder_image_add_map(struct tally_recorder_image *image, pid_t pid,
+				  const struct tally_proc_map *map, uint64_t *offset)
 {
 	bool is_its = image->end && is_of_image(image, map);
 	if (image->end == map->start && !is_its && map->protection & PROT_EXEC &&

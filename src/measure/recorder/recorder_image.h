@@ -14,7 +14,7 @@ struct tally_recorder_image {
 
 /* Takes each mapping of a process, in order of address.  Returns true if the mapping is a copy of
  * the image's code, and sets `offset`, that of the code in the file. */
-bool tally_recorder_image_see(struct tally_recorder_image *image, pid_t pid,
-			      const struct tally_proc_map *map, uint64_t *offset);
+bool tally_recorder_image_add_map(struct tally_recorder_image *image, pid_t pid,
+				  const struct tally_proc_map *map, uint64_t *offset);
 
 #endif

@@ -699,8 +699,9 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 	return task->is_too_long ? TALLY_RECORDER_OUTER_FULL : result;
 }
 
-bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct tally_sample *sample,
-			      const struct tally_recorder_frames *frames)
+bool tally_recorder_outer_add_chain(struct tally_recorder_outer *outer,
+				    const struct tally_sample *sample,
+				    const struct tally_recorder_frames *frames)
 {
 	struct outer_task *task = known_task(outer, sample);
 	if (!task || !frames->count || sample->time > task->cut_ns + SAMPLED_FOR_NS)

@@ -51,7 +51,8 @@ enum tally_recorder_outer_result tally_recorder_outer_complete(
 /* Takes a sample whose copy holds the whole stack.  Keeps the copy as a snapshot if the task's
  * stacks were cut lately.  Returns true if it was kept: then the task's earlier samples may be
  * completed. */
-bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct tally_sample *sample,
-			      const struct tally_recorder_frames *frames);
+bool tally_recorder_outer_add_chain(struct tally_recorder_outer *outer,
+				    const struct tally_sample *sample,
+				    const struct tally_recorder_frames *frames);
 
 #endif

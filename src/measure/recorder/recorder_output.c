@@ -75,7 +75,7 @@ int tally_recorder_put_sample(struct tally_recorder_output *output, const void *
 	}
 	if (output->session->options.take_sample)
 		return give_sample(output, bytes, (size_t)written, err);
-	tally_recorder_see_for_excerpt(output, bytes);
+	tally_recorder_excerpt_sample(output, bytes);
 	return tally_perfdata_write_walked(output->writer, bytes, (size_t)written, err);
 }
 
@@ -85,14 +85,14 @@ int tally_recorder_write(struct tally_recorder_output *output, const void *bytes
 	struct tally_record_header header;
 	memcpy(&header, bytes, sizeof(header));
 	if (header.type == TALLY_RECORD_SAMPLE && header.size >= TALLY_RECORDER_SAMPLE_BYTES_MIN) {
-		tally_recorder_see_sample(output, bytes);
+		tally_recorder_count_sample(output, bytes);
 		if (output->session->options.take_sample)
 			return give_sample(output, bytes, header.size, err);
-		tally_recorder_see_for_excerpt(output, bytes);
+		tally_recorder_excerpt_sample(output, bytes);
 		return tally_perfdata_write(output->writer, bytes, header.size, err);
 	}
 	if (header.type != TALLY_RECORD_SAMPLE)
-		tally_recorder_see_other(output, bytes, header.size);
+		tally_recorder_count_other(output, bytes, header.size);
 	return tally_recorder_put(output, bytes, header.size, err);
 }
 
@@ -108,13 +108,14 @@ void tally_recorder_count(struct tally_recorder_output *output, const struct tal
 		status->throttled++;
 }
 
-void tally_recorder_see_other(struct tally_recorder_output *output, const void *bytes, size_t size)
+void tally_recorder_count_other(struct tally_recorder_output *output, const void *bytes,
+				size_t size)
 {
 	struct tally_record record;
 	uint64_t lost_before = output->session->status.lost;
 	if (!tally_record_decode(&output->events->sources[0].attr, bytes, size, &record))
 		tally_recorder_count(output, &record);
-	output->lost_told += output->session->status.lost - lost_before;
+	output->lost_reported += output->session->status.lost - lost_before;
 }
 
 static int write_lost(struct tally_recorder_output *output, uint64_t lost, struct tally_error *err)
@@ -136,12 +137,12 @@ static int write_lost(struct tally_recorder_output *output, uint64_t lost, struc
 int tally_recorder_count_lost(struct tally_recorder_output *output, struct tally_error *err)
 {
 	uint64_t lost = tally_recorder_lost(output->events);
-	if (lost <= output->lost_told)
+	if (lost <= output->lost_reported)
 		return 0;
-	uint64_t untold = lost - output->lost_told;
-	output->lost_told = lost;
-	output->session->status.lost += untold;
-	return write_lost(output, untold, err);
+	uint64_t unreported = lost - output->lost_reported;
+	output->lost_reported = lost;
+	output->session->status.lost += unreported;
+	return write_lost(output, unreported, err);
 }
 
 static double own_cpu_s(void)

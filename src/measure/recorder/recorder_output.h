@@ -14,7 +14,7 @@ struct tally_recorder_output {
 	struct tally_perfdata_writer *writer;
 	struct tally_recorder_excerpt *excerpt; /* NULL: none */
 	int fd;
-	uint64_t lost_told; /* samples lost according to LOST records of the sample rings */
+	uint64_t lost_reported; /* samples lost according to LOST records of the sample rings */
 	uint64_t first_sample_ns, last_sample_ns; /* of the current file */
 	uint64_t file_samples;                    /* status.samples at its start */
 };
@@ -29,7 +29,7 @@ int tally_recorder_put(struct tally_recorder_output *output, const void *records
 		       struct tally_error *err);
 /* Writes the mark behind which readers may sort all records so far. */
 int tally_recorder_finish_round(struct tally_recorder_output *output, struct tally_error *err);
-/* Writes a sample in the file's form, after tally_recorder_see_sample() has counted it.  `written`
+/* Writes a sample in the file's form, after tally_recorder_count_sample() has counted it.  `written`
  * is its size; if that is an -errno, the sample counts as lost. */
 int tally_recorder_put_sample(struct tally_recorder_output *output, const void *bytes, long written,
 			      struct tally_error *err);
@@ -39,7 +39,8 @@ int tally_recorder_write(struct tally_recorder_output *output, const void *bytes
 /* Counts a record of lost samples or of throttling. */
 void tally_recorder_count(struct tally_recorder_output *output, const struct tally_record *record);
 /* Does the same for a record of a sample ring, which is no sample. */
-void tally_recorder_see_other(struct tally_recorder_output *output, const void *bytes, size_t size);
+void tally_recorder_count_other(struct tally_recorder_output *output, const void *bytes,
+				size_t size);
 /* Call it after the last pass.  The kernel reports lost samples when there is room again.  This
  * reads the number of later losses from the events and writes it.  Returns 0 or an error of
  * writing. */
@@ -53,8 +54,8 @@ enum {
 };
 
 /* Counts a sample.  In the header, since most samples are counted and copied, and no more. */
-static inline void tally_recorder_see_sample(struct tally_recorder_output *output,
-					     const void *bytes)
+static inline void tally_recorder_count_sample(struct tally_recorder_output *output,
+					       const void *bytes)
 {
 	uint64_t time;
 	memcpy(&time, (const uint8_t *)bytes + TALLY_RECORDER_SAMPLE_TIME_AT, sizeof(time));
@@ -66,8 +67,8 @@ static inline void tally_recorder_see_sample(struct tally_recorder_output *outpu
 }
 
 /* Adds a sample, as written, to the excerpt. */
-static inline void tally_recorder_see_for_excerpt(struct tally_recorder_output *output,
-						  const void *sample)
+static inline void tally_recorder_excerpt_sample(struct tally_recorder_output *output,
+						 const void *sample)
 {
 	if (output->excerpt)
 		tally_recorder_excerpt_add_sample(output->excerpt, sample);

@@ -145,7 +145,7 @@ int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ri
 	return result;
 }
 
-void tally_recorder_tell_of_small_rings(const struct tally_recorder_rings *rings)
+void tally_recorder_report_small_rings(const struct tally_recorder_rings *rings)
 {
 	size_t got = rings->sizes.sample_pages * page_bytes();
 	if (rings->session->options.ring_bytes && got < rings->session->options.ring_bytes)

@@ -41,7 +41,7 @@ struct tally_recorder_ring_sizes tally_recorder_choose_rings(
  * can't be had. */
 int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ring *ring,
 			     int handle, int cpu, size_t *pages, struct tally_error *err);
-void tally_recorder_tell_of_small_rings(const struct tally_recorder_rings *rings);
+void tally_recorder_report_small_rings(const struct tally_recorder_rings *rings);
 
 /* Notes how far the kernel has written the sample rings, and sets found_bytes. */
 void tally_recorder_note_heads(struct tally_recorder_rings *rings);

@@ -291,7 +291,7 @@ static uint16_t unwind(struct tally_recorder_stacks *stacks, const struct tally_
 				   frames->stack_pointers[frames->count - 1] -
 					   frames->stack_pointers[0]);
 	if (end == TALLY_UNWIND_COMPLETE) {
-		if (stacks->outer && tally_recorder_outer_see(stacks->outer, sample, frames))
+		if (stacks->outer && tally_recorder_outer_add_chain(stacks->outer, sample, frames))
 			note_news(stacks, sample);
 		return 0;
 	}
@@ -469,8 +469,8 @@ static void close_gaps(struct tally_recorder_holds *holds)
 	holds->count = kept;
 }
 
-/* Writes the older samples of a thread after one of its whole stacks was seen. */
-static int write_told(struct tally_recorder_stacks *stacks, struct tally_error *err)
+/* Writes the older samples of a thread after one of its whole stacks came. */
+static int write_news(struct tally_recorder_stacks *stacks, struct tally_error *err)
 {
 	struct tally_recorder_holds *holds = &stacks->holds;
 	uint32_t tid = holds->news_tid;
@@ -509,14 +509,14 @@ int tally_recorder_write_stack(struct tally_recorder_stacks *stacks,
 			       size_t size, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[REWRITTEN_BYTES_MAX];
-	tally_recorder_see_sample(stacks->output, bytes);
+	tally_recorder_count_sample(stacks->output, bytes);
 	long written = tally_recorder_rewrite_sample(stacks, source, bytes, size, rewritten);
 	int result = 0;
 	if (written)
 		result = tally_recorder_put_sample(stacks->output, rewritten, written, err);
 	if (result || !stacks->holds.news_tid)
 		return result;
-	return write_told(stacks, err);
+	return write_news(stacks, err);
 }
 
 void tally_recorder_stacks_begin_pass(struct tally_recorder_stacks *stacks, bool last)

@@ -102,7 +102,8 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc,
 	memcpy(synthesis->bytes, &header, sizeof(header));
 	if (!synthesis->is_known &&
 	    !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
-		int taken = tally_recorder_see_task(synthesis->tasks, &record, synthesis->err);
+		int taken = tally_recorder_apply_task_record(synthesis->tasks, &record,
+							     synthesis->err);
 		if (taken < 0)
 			return taken;
 	}
@@ -547,7 +548,7 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	bool is_code = map->protection & PROT_EXEC;
 	bool with_data = synthesis->side_band->flags & TALLY_ATTR_MMAP_DATA;
 	struct tally_proc_map file = *map; /* what the record says */
-	if (tally_recorder_image_see(&synthesis->image, pid, map, &file.offset)) {
+	if (tally_recorder_image_add_map(&synthesis->image, pid, map, &file.offset)) {
 		const struct tally_recorder_image *image = &synthesis->image;
 		file.shared = false;
 		file.major = image->major;

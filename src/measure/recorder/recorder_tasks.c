@@ -40,8 +40,8 @@ int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct ta
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
-int tally_recorder_see_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
-			    struct tally_error *err)
+int tally_recorder_apply_task_record(struct tally_recorder_tasks *tasks,
+				     const struct tally_record *record, struct tally_error *err)
 {
 	int result = tally_recorder_take_task(tasks, record, err);
 	if (result < 0)

@@ -61,7 +61,7 @@ static struct side side_of(const struct tally_share *runs, size_t count,
 		squares += distance * distance;
 	}
 	if (whole > 0)
-		side.p = tally_smaller(part / whole, 1);
+		side.p = tally_min_double(part / whole, 1);
 	else
 		side.p = 0;
 	if (measure == TALLY_MEASURE_SHARE)
@@ -114,7 +114,7 @@ static double variance_of_mean(const struct side *side, const struct side *other
 	double spread = (is_alone ? other->variance * ratio * ratio : side->variance) /
 			(double)side->runs;
 	*freedom = (double)(is_alone ? other->runs : side->runs) - 1;
-	return tally_larger(spread, error * error);
+	return tally_max_double(spread, error * error);
 }
 
 static void welch(const struct side *old, const struct side *new,
@@ -146,8 +146,8 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs,
 		welch(&before, &after, out);
 		/* Welch's interval may exceed 100 points, so it is cut; Newcombe's can't. */
 		if (measure == TALLY_MEASURE_SHARE) {
-			out->low = tally_larger(out->low, -100);
-			out->high = tally_smaller(out->high, 100);
+			out->low = tally_max_double(out->low, -100);
+			out->high = tally_min_double(out->high, 100);
 		}
 		return;
 	}
@@ -165,7 +165,7 @@ double tally_share_p_least(const struct tally_share *old, size_t old_runs,
 	double n = before.n + after.n, samples = before.p * before.n + after.p * after.n, p = 1;
 	double rarer = 0.5;
 	if (n > 0)
-		rarer = tally_smaller(before.n, after.n) / n;
+		rarer = tally_min_double(before.n, after.n) / n;
 	for (int i = 1; i <= ENOUGH && i <= samples; i++)
 		p *= rarer;
 	return p;

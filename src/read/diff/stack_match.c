@@ -144,8 +144,8 @@ struct shown {
 	bool is_full;
 };
 
-static int see_names(struct tally_match *match, const struct tally_match_run *run,
-		     struct shown *shown)
+static int gather_names(struct tally_match *match, const struct tally_match_run *run,
+			struct shown *shown)
 {
 	const struct tally_stacks *stacks = run->stacks;
 	for (size_t i = 0; i < stacks->frames.count; i++) {
@@ -196,7 +196,7 @@ static int shorten_names(struct tally_match *match)
 	for (size_t i = 0; shown && i < match->names.frames.count; i++)
 		shown[i] = (struct shown){ .text = NONE };
 	for (size_t r = 0; !result && r < match->count; r++)
-		result = see_names(match, &match->runs[r], shown);
+		result = gather_names(match, &match->runs[r], shown);
 	while (!result && (result = tell_apart(match, shown)) > 0)
 		result = 0;
 	for (size_t i = 0; !result && i < match->names.frames.count; i++) {

@@ -104,7 +104,7 @@ static void take_out_of_spread(struct tally_profile *profile, uint32_t event,
 		return;
 	}
 	spread->sum -= period;
-	spread->squares = tally_larger(spread->squares - squares, 0);
+	spread->squares = tally_max_double(spread->squares - squares, 0);
 	spread->samples -= row->samples;
 }
 

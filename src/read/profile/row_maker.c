@@ -411,7 +411,7 @@ static void guess_sizes(struct tally_row_maker *maker, size_t more, double share
 	struct tally_row_table *rows = &maker->profile->rows;
 	if (maker->chains.count < GUESS_FROM || !(share > 0))
 		return;
-	double factor = tally_smaller(1.05 / share, GUESS_TIMES);
+	double factor = tally_min_double(1.05 / share, GUESS_TIMES);
 	if (factor <= 1)
 		return;
 	/* If this fails, the tables grow as needed. */

@@ -12,13 +12,13 @@ static double share_of(const struct tally_share *share)
 {
 	if (!(share->whole > 0))
 		return 0;
-	return tally_smaller(tally_larger(share->part / share->whole, 0), 1);
+	return tally_min_double(tally_max_double(share->part / share->whole, 0), 1);
 }
 
 double tally_share_effective_samples(const struct tally_share *share)
 {
 	double n = (double)share->samples, k = (double)share->part_samples, p = share_of(share);
-	double spread = tally_larger(share->spread, 1);
+	double spread = tally_max_double(share->spread, 1);
 	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
 		return n / spread;
 	/* Sums of squares in units of W²: the part that the mean weights alone make, and the spread
@@ -26,7 +26,7 @@ double tally_share_effective_samples(const struct tally_share *share)
 	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
 	double left_over = spread / n / (inside + outside);
 	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) *
-			  tally_larger(left_over, 1);
+			  tally_max_double(left_over, 1);
 	return p * (1 - p) / variance;
 }
 
@@ -57,5 +57,5 @@ double tally_share_error(const struct tally_share *share)
 {
 	struct tally_share_interval interval = tally_share_interval(share);
 	double percent = 100 * share_of(share);
-	return tally_larger(percent - interval.low, interval.high - percent);
+	return tally_max_double(percent - interval.low, interval.high - percent);
 }

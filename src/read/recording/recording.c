@@ -668,8 +668,8 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	}
 }
 
-bool tally_recording_tells_time(const struct tally_recording *recording,
-				const struct tally_recorded_event *event)
+bool tally_recording_weighs_time(const struct tally_recording *recording,
+				 const struct tally_recorded_event *event)
 {
 	return tally_attr_is_clock(&event->attr) ||
 	       tally_off_cpu_measured(&recording->off_cpu, event);

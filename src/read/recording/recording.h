@@ -417,8 +417,8 @@ const struct tally_packed_stacks *tally_recording_noted_stacks(
 	const struct tally_recording *recording);
 
 /* True if the event's periods are ns: of a clock, or of measured waits. */
-bool tally_recording_tells_time(const struct tally_recording *recording,
-				const struct tally_recorded_event *event);
+bool tally_recording_weighs_time(const struct tally_recording *recording,
+				 const struct tally_recorded_event *event);
 
 /* True for the name of a function without a caller, where programs and threads begin: in glibc,
  * musl, Go and the kernel. */

@@ -297,8 +297,8 @@ static int weigh_lines(struct maker *maker)
 	return weigh_charged_lines(maker);
 }
 
-static void see_frames(struct maker *maker, const struct tally_line_answer *answer,
-		       struct tally_annotated_instruction *instruction)
+static void take_answer(struct maker *maker, const struct tally_line_answer *answer,
+			struct tally_annotated_instruction *instruction)
 {
 	struct tally_annotation *out = maker->out;
 	const struct tally_line_frame *frame = answer->frames, *own = own_frame(maker, answer);
@@ -335,7 +335,7 @@ static int find_lines(struct maker *maker)
 		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
 						   addresses, count, answers, scratch);
 	for (size_t i = 0; !result && i < count; i++)
-		see_frames(maker, &answers[i], &out->instructions.items[i]);
+		take_answer(maker, &answers[i], &out->instructions.items[i]);
 	free(addresses);
 	free(answers);
 	free(scratch);

@@ -408,7 +408,7 @@ static int add_part(struct live_report *self, const struct tally_live_sum *sum, 
 }
 
 /* Notes the kinds of the frames that add_sums() counts only once. */
-static void see_again(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame)
+static void note_kind(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame)
 {
 	const uint32_t *frames = self->sums->frames.items + sum->first;
 	const struct tally_names *names = self->sums->names;
@@ -448,7 +448,7 @@ static int add_sums(struct live_report *self)
 		for (uint32_t frame = 1; !result && self->options->children && frame < sum->count;
 		     frame++)
 			if (was_met(self, sum, frame))
-				see_again(self, sum, frame);
+				note_kind(self, sum, frame);
 			else
 				result = add_part(self, sum,
 						  self->sums->frames.items[sum->first + frame],

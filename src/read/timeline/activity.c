@@ -230,7 +230,7 @@ static bool is_named(const struct activity_reader *reader, uint32_t thread)
 }
 
 /* The idle task's name never changes, so the filter can be applied at once. */
-static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
+static void note_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
 {
 	reader->idle_passes |= tally_ranges_pass(&reader->shown.times, time) &&
 			       is_shown(reader, thread, cpu) && is_named(reader, thread);
@@ -292,7 +292,7 @@ static int enter(struct activity_reader *reader, enum tally_activity_source sour
 		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
 	bool is_idle = is_idle_task(reader, thread);
 	if (is_idle)
-		see_idle(reader, thread, cpu, time);
+		note_idle(reader, thread, cpu, time);
 	*on = (struct on_cpu){ .since = time, .thread = thread, .known = true, .busy = !is_idle };
 	return 0;
 }
@@ -466,7 +466,7 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 		return tally_vector_push(&reader->by_source[TALLY_ACTIVITY_SAMPLES], ran);
 	if (!is_idle_task(reader, thread))
 		return 0; /* without a time */
-	see_idle(reader, thread, cpu, sample->time);
+	note_idle(reader, thread, cpu, sample->time);
 	reader->activity->idle_samples++;
 	return 0;
 }

@@ -26,7 +26,7 @@ static const char *unit_of(const struct tally_recording *recording,
 			   const struct tally_recorded_event *event)
 {
 	const struct tally_attr *attr = &event->attr;
-	if (tally_recording_tells_time(recording, event))
+	if (tally_recording_weighs_time(recording, event))
 		return "ns";
 	if (attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES)
 		return "cycles";

@@ -77,17 +77,17 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 enum { TALLY_BROWSER_TEXT_BYTES = 256 };
 
 /* The caller's task after a key. */
-enum tally_browser_wish {
-	TALLY_WISH_NONE,
+enum tally_browser_request {
+	TALLY_REQUEST_NONE,
 	/* `options` have changed: build the report again and tally_browse_set() it */
-	TALLY_WISH_REPORT,
-	TALLY_WISH_NEXT_EVENT,
-	TALLY_WISH_PREVIOUS_EVENT,
-	TALLY_WISH_ANNOTATE, /* show the function of the current line */
-	TALLY_WISH_PAUSE,    /* pause the live view */
-	TALLY_WISH_RESET,    /* clear the live view */
-	TALLY_WISH_QUIT,
-	TALLY_WISH_FAIL,     /* out of memory */
+	TALLY_REQUEST_REPORT,
+	TALLY_REQUEST_NEXT_EVENT,
+	TALLY_REQUEST_PREVIOUS_EVENT,
+	TALLY_REQUEST_ANNOTATE, /* show the function of the current line */
+	TALLY_REQUEST_PAUSE,    /* pause the live view */
+	TALLY_REQUEST_RESET,    /* clear the live view */
+	TALLY_REQUEST_QUIT,
+	TALLY_REQUEST_FAIL, /* out of memory */
 };
 
 enum tally_browser_mode {
@@ -122,7 +122,7 @@ struct tally_browser_choice { const char *name; bool is_on; char letter; };
 struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser,
 						 unsigned line);
 
-enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_t key);
+enum tally_browser_request tally_browser_key(struct tally_browser *browser, uint32_t key);
 void tally_browser_draw(struct tally_browser *browser);
 
 #endif

@@ -45,24 +45,24 @@ struct tally_browser_choice tally_browser_choice(const struct tally_browser *bro
 	return (struct tally_browser_choice){ "heaviest total first", !options->by_self, 'a' };
 }
 
-static enum tally_browser_wish toggle_key(struct tally_browser *browser, enum tally_sort_key key)
+static enum tally_browser_request toggle_key(struct tally_browser *browser, enum tally_sort_key key)
 {
 	struct tally_report_options *options = browser->options;
 	unsigned others = 0;
 	if ((key == TALLY_SORT_PID || key == TALLY_SORT_TID) && !browser->has_threads)
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	for (unsigned i = 0; i < TALLY_SORT_KEYS; i++)
 		others += i != key && options->by[i];
 	if (options->by[key] && !others) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "at least one column must stay");
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	}
 	options->by[key] = !options->by[key];
-	return TALLY_WISH_REPORT;
+	return TALLY_REQUEST_REPORT;
 }
 
-static enum tally_browser_wish choose(struct tally_browser *browser, unsigned line)
+static enum tally_browser_request choose(struct tally_browser *browser, unsigned line)
 {
 	struct tally_report_options *options = browser->options;
 	enum tally_sort_key key = menu_key_of(line);
@@ -72,14 +72,14 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 	if (!is_self && !browser->has_stacks) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	}
 	options->by_self = is_self;
 	options->children |= !is_self;
-	return TALLY_WISH_REPORT;
+	return TALLY_REQUEST_REPORT;
 }
 
-static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request menu_key(struct tally_browser *browser, uint32_t key)
 {
 	unsigned lines = tally_browser_menu_lines();
 	switch (key) {
@@ -100,7 +100,7 @@ static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t 
 				return choose(browser, line);
 			}
 	}
-	return TALLY_WISH_NONE;
+	return TALLY_REQUEST_NONE;
 }
 
 /* ---- lines that are typed ------------------------------------------------ */
@@ -122,32 +122,32 @@ static void find(struct tally_browser *browser, bool backwards, bool here)
 			 browser->browse.search, browser->has_stacks ? " (e opens all trees)" : "");
 }
 
-static enum tally_browser_wish end_input(struct tally_browser *browser)
+static enum tally_browser_request end_input(struct tally_browser *browser)
 {
 	enum tally_browser_mode mode = browser->mode;
 	char *end;
 	browser->mode = TALLY_BROWSER_ROWS;
 	if (mode == TALLY_BROWSER_FILTER) {
 		if (tally_browse_filter(&browser->browse, browser->input) < 0)
-			return TALLY_WISH_FAIL;
-		return TALLY_WISH_NONE;
+			return TALLY_REQUEST_FAIL;
+		return TALLY_REQUEST_NONE;
 	}
 	if (mode == TALLY_BROWSER_SEARCH) {
 		snprintf(browser->browse.search, sizeof(browser->browse.search), "%s",
 			 browser->input);
 		if (browser->input[0])
 			find(browser, false, true);
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	}
 	double percent = strtod(browser->input, &end);
 	if (end == browser->input || (*end && strcmp(end, "%")) ||
 	    !(percent >= 0 && percent <= 100)) {
 		snprintf(browser->message, sizeof(browser->message), "'%s' is not a percentage",
 			 browser->input);
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	}
 	browser->options->percent_min = browser->options->tree_percent_min = percent;
-	return TALLY_WISH_REPORT;
+	return TALLY_REQUEST_REPORT;
 }
 
 static void erase_character(char *text)
@@ -177,7 +177,7 @@ static void add_character(char *text, size_t size, uint32_t key)
 		strcat(text, bytes);
 }
 
-static enum tally_browser_wish input_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request input_key(struct tally_browser *browser, uint32_t key)
 {
 	if (key == TALLY_KEY_ENTER)
 		return end_input(browser);
@@ -189,19 +189,19 @@ static enum tally_browser_wish input_key(struct tally_browser *browser, uint32_t
 		browser->input[0] = '\0';
 	else if (key >= ' ' && key < TALLY_KEY_UP && !(key >= 0x7f && key < 0xa0))
 		add_character(browser->input, sizeof(browser->input), key);
-	return TALLY_WISH_NONE;
+	return TALLY_REQUEST_NONE;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static enum tally_browser_wish asked(int result)
+static enum tally_browser_request asked(int result)
 {
 	if (result < 0)
-		return TALLY_WISH_FAIL;
-	return TALLY_WISH_NONE;
+		return TALLY_REQUEST_FAIL;
+	return TALLY_REQUEST_NONE;
 }
 
-static enum tally_browser_wish toggle_object(struct tally_browser *browser)
+static enum tally_browser_request toggle_object(struct tally_browser *browser)
 {
 	struct tally_browse *browse = &browser->browse;
 	const struct tally_browse_line *line = tally_browse_current(browse);
@@ -211,28 +211,28 @@ static enum tally_browser_wish toggle_object(struct tally_browser *browser)
 	if (browse->object != TALLY_STRING_NONE)
 		return asked(tally_browse_only_object(browse, TALLY_STRING_NONE));
 	if (function == UINT32_MAX)
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	return asked(
 		tally_browse_only_object(browse, browse->names->functions.items[function].object));
 }
 
-static enum tally_browser_wish escape(struct tally_browser *browser)
+static enum tally_browser_request escape(struct tally_browser *browser)
 {
 	struct tally_browse *browse = &browser->browse;
 	bool filtered = browse->filter[0] || browse->object != TALLY_STRING_NONE;
 	if (!filtered && !browse->search[0])
-		return TALLY_WISH_QUIT;
+		return TALLY_REQUEST_QUIT;
 	browse->search[0] = browse->filter[0] = '\0';
 	return asked(filtered ? tally_browse_only_object(browse, TALLY_STRING_NONE) : 0);
 }
 
-static enum tally_browser_wish switch_order(struct tally_browser *browser)
+static enum tally_browser_request switch_order(struct tally_browser *browser)
 {
 	struct tally_report_options *options = browser->options;
 	if (!browser->has_stacks) {
 		snprintf(browser->message, sizeof(browser->message),
 			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
 	if (callee)
@@ -241,7 +241,7 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 		options->tree = TALLY_TREE_CALLEE;
 	snprintf(browser->message, sizeof(browser->message), "trees show %s",
 		 callee ? "what a function called" : "who called a function");
-	return TALLY_WISH_REPORT;
+	return TALLY_REQUEST_REPORT;
 }
 
 /* Returns false if the key moves nothing. */
@@ -274,7 +274,7 @@ static void say_why_closed(struct tally_browser *browser)
 		snprintf(browser->message, sizeof(browser->message), "%s", why);
 }
 
-static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request tree_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
 	if (key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' ||
@@ -287,28 +287,30 @@ static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t 
 	case 'e': return asked(tally_browse_open_all(browse, true));
 	case 'E': return asked(tally_browse_open_all(browse, false));
 	case 'c': return switch_order(browser);
-	default: return TALLY_WISH_NONE;
+	default:
+		return TALLY_REQUEST_NONE;
 	}
 }
 
-static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request live_key(struct tally_browser *browser, uint32_t key)
 {
 	if (key == 'a')
 		snprintf(browser->message, sizeof(browser->message),
 			 "annotate needs a recording: tally record -p PID");
 	if (key == 'p')
-		return TALLY_WISH_PAUSE;
+		return TALLY_REQUEST_PAUSE;
 	if (key == 'z')
-		return TALLY_WISH_RESET;
+		return TALLY_REQUEST_RESET;
 	return tree_key(browser, key);
 }
 
-static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request row_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
 	char percent[32];
 	switch (key) {
-	case 'q': return TALLY_WISH_QUIT;
+	case 'q':
+		return TALLY_REQUEST_QUIT;
 	case TALLY_KEY_ESCAPE: return escape(browser);
 	case 'h': case '?':
 		browser->mode = TALLY_BROWSER_HELP;
@@ -328,22 +330,24 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	case 'N': find(browser, true, false); break;
 	case 't': return toggle_key(browser, TALLY_SORT_TID);
 	case 'd': return toggle_object(browser);
-	case TALLY_KEY_TAB: return TALLY_WISH_NEXT_EVENT;
-	case TALLY_KEY_BACK_TAB: return TALLY_WISH_PREVIOUS_EVENT;
+	case TALLY_KEY_TAB:
+		return TALLY_REQUEST_NEXT_EVENT;
+	case TALLY_KEY_BACK_TAB:
+		return TALLY_REQUEST_PREVIOUS_EVENT;
 	default:
 		if (move_key(browse, key))
-			return TALLY_WISH_NONE;
+			return TALLY_REQUEST_NONE;
 		if (browser->live)
 			return live_key(browser, key);
 		if (key == 'a')
-			return TALLY_WISH_ANNOTATE;
+			return TALLY_REQUEST_ANNOTATE;
 		return tree_key(browser, key);
 	}
-	return TALLY_WISH_NONE;
+	return TALLY_REQUEST_NONE;
 }
 
 /* Any key that does not scroll closes the help. */
-static enum tally_browser_wish help_key(struct tally_browser *browser, uint32_t key)
+static enum tally_browser_request help_key(struct tally_browser *browser, uint32_t key)
 {
 	bool down = key == TALLY_KEY_DOWN || key == 'j' || key == ' ' || key == TALLY_KEY_PAGE_DOWN;
 	bool up = key == TALLY_KEY_UP || key == 'k' || key == 'b' || key == TALLY_KEY_PAGE_UP;
@@ -353,15 +357,15 @@ static enum tally_browser_wish help_key(struct tally_browser *browser, uint32_t 
 		browser->menu -= browser->menu > 0;
 	else
 		browser->mode = TALLY_BROWSER_ROWS;
-	return TALLY_WISH_NONE;
+	return TALLY_REQUEST_NONE;
 }
 
-enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_t key)
+enum tally_browser_request tally_browser_key(struct tally_browser *browser, uint32_t key)
 {
 	if (key == TALLY_KEY_NONE || key == TALLY_KEY_RESIZE)
-		return TALLY_WISH_NONE;
+		return TALLY_REQUEST_NONE;
 	if (key == TALLY_KEY_CTRL_C || key == TALLY_KEY_GONE)
-		return TALLY_WISH_QUIT;
+		return TALLY_REQUEST_QUIT;
 	browser->message[0] = '\0';
 	switch (browser->mode) {
 	case TALLY_BROWSER_ROWS: return row_key(browser, key);

@@ -112,7 +112,7 @@ static const struct tally_recorded_event *event_of(const struct tally_samples *s
 
 bool tally_export_is_time(const struct tally_samples *samples, uint32_t event)
 {
-	return tally_recording_tells_time(samples->recording, event_of(samples, event));
+	return tally_recording_weighs_time(samples->recording, event_of(samples, event));
 }
 
 const char *tally_export_event_name(const struct tally_samples *samples, uint32_t event)

@@ -274,7 +274,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 
 /* ---- addresses ----------------------------------------------------------- */
 
-static void see_spaces(struct tally_script *script, uint32_t pid)
+static void update_spaces(struct tally_script *script, uint32_t pid)
 {
 	const struct tally_tasks *tasks = &script->recording->tasks;
 	if (script->spaces.pid == pid && script->spaces.generation == tasks->generation)
@@ -463,7 +463,7 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 			struct tally_error *err)
 {
 	const struct event_head *head;
-	see_spaces(script, tally_space_of(record->header.misc, record->sample.pid).pid);
+	update_spaces(script, tally_space_of(record->header.misc, record->sample.pid).pid);
 	int result = find_event_head(script, raw->event, &head, err);
 	if (!result && head->fields)
 		result = put_sample(script, raw, record, head, out);

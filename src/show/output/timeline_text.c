@@ -78,8 +78,8 @@ static void fill(const struct chart *chart, struct strip *strip, uint64_t start,
 	strip->total += to - from;
 	for (unsigned cell = (unsigned)(from / chart->cell_ns);
 	     cell < chart->width && cell * chart->cell_ns < to; cell++) {
-		double left = tally_larger(from, cell * chart->cell_ns),
-		       right = tally_smaller(to, (cell + 1) * chart->cell_ns);
+		double left = tally_max_double(from, cell * chart->cell_ns),
+		       right = tally_min_double(to, (cell + 1) * chart->cell_ns);
 		if (right > left)
 			strip->cells[cell] += right - left;
 	}
@@ -233,7 +233,7 @@ static void put_marks_of(const struct chart *chart, const struct strips *marks, 
 		if (strip->id != thread)
 			continue;
 		for (unsigned cell = 0; cell < chart->width; cell++)
-			most = tally_larger(most, strip->cells[cell]);
+			most = tally_max_double(most, strip->cells[cell]);
 		const char *name = named[strip->event].name,
 			   *colon = strlen(name) > LABEL_WIDTH - 3 ? strchr(name, ':') : NULL;
 		snprintf(label, sizeof(label), "  %s", colon && colon[1] ? colon + 1 : name);
