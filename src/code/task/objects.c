@@ -532,6 +532,7 @@ bool tally_objects_function_at(struct tally_unwind_table *rules,
 			       const struct tally_symbols *symbols, uint64_t address,
 			       const struct tally_symbol **symbol, uint64_t *end)
 {
+	enum { FUNCTION_ALIGNMENT = 16 };
 	uint64_t start;
 	if (!*symbol)
 		return false;
@@ -546,6 +547,11 @@ bool tally_objects_function_at(struct tally_unwind_table *rules,
 		*symbol = around;
 	else if ((*symbol)->end < *end)
 		*end = (*symbol)->end;
+	/* The kernel's samples in a function that ends in a system call, such as __restore_rt, have
+	 * the address behind it: the first byte of the padding before the next function. */
+	if (address == *end && address < (*symbol)->end &&
+	    (*symbol)->end - address < FUNCTION_ALIGNMENT)
+		*end = address + 1;
 	if (address >= *end)
 		*symbol = NULL;
 	return *symbol;

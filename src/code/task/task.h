@@ -552,7 +552,7 @@ int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *task
 
 /* Corrects the symbol that a table has for an address, by where functions begin and end by rules
  * and code (`rules` may be NULL).  A symbol without a size ends with its function; code behind it
- * has no symbol.  A local label inside of a function is not the function's name.  Sets *symbol, and
+ * has no symbol, but for the first byte of padding.  A local label inside of a function is not the function's name.  Sets *symbol, and
  * *end to the function's end.  Returns false when there is no symbol. */
 bool tally_objects_function_at(struct tally_unwind_table *rules,
 			       const struct tally_symbols *symbols, uint64_t address,
