@@ -250,7 +250,8 @@ size=$(stat -c %s damaged.data)
 printf '\252\125' | dd of=damaged.data bs=1 seek=$((size - 40)) conv=notrunc 2>/dev/null
 "$TALLY" script --stdio first.data >before
 "$TALLY" script --stdio damaged.data >after 2>err
-check "a warning says that the packed names are damaged" grep -q 'the recording.s own names are damaged' err
+# The damage may hit the section's sizes, too, which then are above the limit.
+check "a warning says that the packed names are damaged" grep -qE "the recording's own (names are damaged|section was left out)" err
 check "and the names then come from the files" cmp before after
 check "a missing recording is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
 echo text >text.data
