@@ -246,12 +246,19 @@ fi
 # ---- what goes wrong
 
 cp first.data damaged.data
-size=$(stat -c %s damaged.data)
-printf '\252\125' | dd of=damaged.data bs=1 seek=$((size - 40)) conv=notrunc 2>/dev/null
+# Damages the end of each part (docs/file-format.md): the checksum of its zstd frame.
+python3 - damaged.data <<'P'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+part = data.rindex(b"TALLY255") + 16
+while part < len(data):
+    part += 24 + int.from_bytes(data[part + 8:part + 16], "little")
+    data[part - 1] ^= 0xff
+open(sys.argv[1], "wb").write(data)
+P
 "$TALLY" script --stdio first.data >before
 "$TALLY" script --stdio damaged.data >after 2>err
-# The damage may hit the section's sizes, too, which then are above the limit.
-check "a warning says that the packed names are damaged" grep -qE "the recording's own (names are damaged|section was left out)" err
+check "a warning says that the packed names are damaged" grep -q 'the recording.s own names are damaged' err
 check "and the names then come from the files" cmp before after
 check "a missing recording is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
 echo text >text.data
