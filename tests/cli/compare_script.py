@@ -25,6 +25,9 @@ CONTEXTS = {(1 << 64) - n for n in (32, 128, 512, 640, 2048, 2176, 2560)}
 MARKERS_START = (1 << 64) - 4095
 STRAYED_MAX, GOES_ON_MIN = 4, 12
 
+# Inlined functions to which addr2line gave the name of the containing function: (name, that name).
+renamed = set()
+
 OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'}
 
 
@@ -142,14 +145,16 @@ def inline_cause(perf, tally, i):
     tally names the containing function by its symbol, perf by the debug information; if the two
     differ, perf calls it "inlined".  addr2line gives the innermost function of an address its
     symbol's name if the debug information has no mangled one, and does not mark a function inlined
-    into itself."""
+    into itself.  It keeps the function's wrong name for later addresses."""
     p, t = split(perf), split(tally[i])
     if p[0] == t[0] and p[2] == t[2] and p[3] == 'inlined' and t[3] != 'inlined':
         return 'outer-name'
     is_innermost = i == 0 or tally[i - 1].split()[0] != t[0] or split(tally[i - 1])[3] != 'inlined'
     outer = next((frame for frame in tally[i:] if split(frame)[3] != 'inlined'), None)
     is_of_outer = t[3] == 'inlined' and perf == outer
-    return 'inner-name' if is_of_outer and (is_innermost or t[1] == p[1]) else None
+    if is_of_outer and is_innermost:
+        renamed.add((t[1], p[1]))
+    return 'inner-name' if is_of_outer and ((t[1], p[1]) in renamed or t[1] == p[1]) else None
 
 
 def cause_at(perf, tally, i):
@@ -162,6 +167,12 @@ def frames_causes(perf, tally):
         return None
     causes = [cause_at(frame, tally, i) for i, frame in enumerate(perf) if frame != tally[i]]
     return causes if all(causes) else None
+
+
+def is_whole(stack):
+    """True for a stack that reaches the program's start, which has no name in a stripped program."""
+    names = [split(frame)[1] for frame in stack[-2:]]
+    return names[-1] in OUTERMOST or names[0].startswith('__libc_start_main')
 
 
 def unwound_further(perf, tally):
@@ -183,8 +194,8 @@ def unwound_further(perf, tally):
         return None
     if len(strayed) <= 1 and all(map(is_garbage, strayed)):
         return causes
-    goes_on = split(tally[-1])[1] in OUTERMOST or len(tally) - found >= GOES_ON_MIN
-    return causes if goes_on and split(perf[-1])[1] not in OUTERMOST and len(strayed) <= STRAYED_MAX else None
+    goes_on = is_whole(tally) or len(tally) - found >= GOES_ON_MIN
+    return causes if goes_on and not is_whole(perf) and len(strayed) <= STRAYED_MAX else None
 
 
 def past_the_end(perf, tally):
