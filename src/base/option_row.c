@@ -54,28 +54,6 @@ int tally_option_percent(const char *option, const char *value, double *out,
 	return 0;
 }
 
-int tally_option_sort(const char *value, const struct tally_option_key *keys, size_t count,
-		      const char *choices, const char *others, struct tally_error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		*keys[i].is_chosen = false;
-	do {
-		size_t length = strcspn(value, ","), k = 0;
-		while (k < count &&
-		       (strlen(keys[k].name) != length || strncmp(keys[k].name, value, length)))
-			k++;
-		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
-					(int)length, value);
-			tally_hint_word(err, value, length, choices, others);
-			return -EINVAL;
-		}
-		*keys[k].is_chosen = true;
-		value += length;
-	} while (*value++ == ',');
-	return 0;
-}
-
 int tally_option_size(const char *option, const char *value, unsigned long long *out,
 		      struct tally_error *err)
 {

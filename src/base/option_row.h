@@ -172,13 +172,4 @@ int tally_option_duration(const char *option, const char *value, double *out,
 int tally_option_percent(const char *option, const char *value, double *out,
 			 struct tally_error *err);
 
-struct tally_option_key {
-	const char *name;
-	bool *is_chosen;
-};
-/* Parses --sort's list of keys "a,b": sets what the listed keys point to and clears the rest.
- * `choices` and `others`, separated by blanks, are the names for suggestions. */
-int tally_option_sort(const char *value, const struct tally_option_key *keys, size_t count,
-		      const char *choices, const char *others, struct tally_error *err);
-
 #endif

@@ -124,9 +124,7 @@ static const struct tally_option options[] = {
 	{ TALLY_INCLUDE(tally_view_idle_option, struct request, view) },
 	{ TALLY_INCLUDE(tally_view_full_names_option, struct request, view) },
 	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "functions are symbols: inlined ones count for them",
-	  TALLY_SET(struct request, view.no_inlines) },
+	{ TALLY_INCLUDE(tally_view_symbols_option, struct request, view) },
 	/* perf's names */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
 	  TALLY_TEXT(struct request, view.filter.objects) },

@@ -1,6 +1,7 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
 #include "command/command.h"
+#include "command/report_sort.h"
 #include "output/output.h"
 #include "output/output_text.h"
 #include "view/view.h"
@@ -36,16 +37,20 @@ static int take_sort(void *taker, const struct tally_option *option, const char 
 {
 	struct request *request = taker;
 	struct tally_diff_options *diff = &request->diff;
-	const struct tally_option_key keys[] = {
-		{ "comm", &diff->by_comm },     { "dso", &diff->by_object },
-		{ "object", &diff->by_object }, { "sym", &diff->by_symbol },
-		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.view.wants_lines },
-	};
+	const uint64_t allowed = TALLY_SORT_BIT(TALLY_SORT_COMM) |
+				 TALLY_SORT_BIT(TALLY_SORT_OBJECT) |
+				 TALLY_SORT_BIT(TALLY_SORT_SYMBOL) |
+				 TALLY_SORT_BIT(TALLY_SORT_SOURCE_LINE);
+	bool by[TALLY_SORT_KEYS];
 	(void)option;
-	if (tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
-			      "object symbol", err) < 0)
-		return -EINVAL;
-	diff->by_symbol |= request->input.view.wants_lines; /* lines belong to functions */
+	int result = tally_sort_keys_parse(value, allowed, SORT_CHOICES, by, err);
+	if (result < 0)
+		return result;
+	diff->by_comm = by[TALLY_SORT_COMM];
+	diff->by_object = by[TALLY_SORT_OBJECT];
+	request->input.view.wants_lines = by[TALLY_SORT_SOURCE_LINE];
+	/* lines belong to functions */
+	diff->by_symbol = by[TALLY_SORT_SYMBOL] || by[TALLY_SORT_SOURCE_LINE];
 	return 0;
 }
 
@@ -109,9 +114,7 @@ static const struct tally_option options[] = {
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
 	  "compare totals, which include called functions",
 	  TALLY_SET(struct request, diff.children) },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "compare symbols: inlined functions count for them",
-	  TALLY_SET(struct request, input.view.no_inlines) },
+	{ TALLY_INCLUDE(tally_view_symbols_option, struct request, input.view) },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "compare each function's share of its recording (share), its time or\n"
 	  "events (time), or its samples (samples); share",

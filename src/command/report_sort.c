@@ -1,5 +1,5 @@
-/* Parses the keys, then completes them with the keys that suit samples, branches or memory
- * accesses, and then checks that the recording has data for each key. */
+/* Parses the keys of --sort.  For `tally report`: completes them with the keys that suit samples,
+ * branches or memory accesses, and then checks that the recording has data for each key. */
 #include "command/report_sort.h"
 
 #include "base/suggest.h"
@@ -37,35 +37,44 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 	return 0;
 }
 
-static int unknown_key(const char *text, int length, struct tally_error *err)
+static int unknown_key(const char *text, int length, uint64_t allowed, const char *choices,
+		       struct tally_error *err)
 {
 	char aliases[256] = "";
 	size_t used = 0;
 	if (refused_key(text, (size_t)length, err) < 0)
 		return -ENOTSUP;
-	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		if (tally_sort_row(key)->alias && used < sizeof(aliases))
+	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++) {
+		const char *alias = tally_sort_row(key)->alias;
+		if (alias && allowed & TALLY_SORT_BIT(key) && used < sizeof(aliases))
 			used += (size_t)snprintf(aliases + used, sizeof(aliases) - used, "%s%s",
-						 used ? " " : "", tally_sort_row(key)->alias);
+						 used ? " " : "", alias);
+	}
 	tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", length, text);
-	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES, aliases);
+	tally_hint_word(err, text, (size_t)length, choices, aliases);
 	return -EINVAL;
+}
+
+int tally_sort_keys_parse(const char *text, uint64_t allowed, const char *choices,
+			  bool by[TALLY_SORT_KEYS], struct tally_error *err)
+{
+	memset(by, 0, TALLY_SORT_KEYS * sizeof(*by));
+	while (*text) {
+		size_t length = strcspn(text, ",");
+		enum tally_sort_key key = tally_sort_key_find(text, (unsigned)length);
+		if (key == TALLY_SORT_KEYS || !(allowed & TALLY_SORT_BIT(key)))
+			return unknown_key(text, (int)length, allowed, choices, err);
+		by[key] = true;
+		text += length + (text[length] == ',');
+	}
+	return 0;
 }
 
 int tally_report_sort_parse(struct tally_report_sort *sort, const char *text,
 			    struct tally_error *err)
 {
-	memset(sort->by, 0, sizeof(sort->by));
 	sort->given = true;
-	while (*text) {
-		size_t length = strcspn(text, ",");
-		enum tally_sort_key key = tally_sort_key_find(text, (unsigned)length);
-		if (key == TALLY_SORT_KEYS)
-			return unknown_key(text, (int)length, err);
-		sort->by[key] = true;
-		text += length + (text[length] == ',');
-	}
-	return 0;
+	return tally_sort_keys_parse(text, UINT64_MAX, TALLY_SORT_CHOICES, sort->by, err);
 }
 
 bool tally_report_sort_needs_lines(const struct tally_report_sort *sort)

@@ -1,4 +1,4 @@
-/* The sort keys of `tally report`, and whether the recording has data for them. */
+/* The option --sort.  For `tally report`: whether the recording has data for the keys. */
 #ifndef TALLY_COMMAND_REPORT_SORT_H
 #define TALLY_COMMAND_REPORT_SORT_H
 
@@ -21,7 +21,13 @@ struct tally_report_sort {
 	uint64_t facts;   /* set of the keys whose values the profile must read */
 };
 
-/* Parses "comm,dso,sym". Returns 0, or -errno with a message. */
+/* Parses "comm,dso,sym" of a command whose rows may have the keys of the set `allowed`
+ * (TALLY_SORT_BIT()).  `choices` has their names, separated by blanks, for suggestions.  Returns 0,
+ * or -errno with a message. */
+int tally_sort_keys_parse(const char *text, uint64_t allowed, const char *choices,
+			  bool by[TALLY_SORT_KEYS], struct tally_error *err);
+
+/* Parses the keys of `tally report`. Returns 0, or -errno with a message. */
 int tally_report_sort_parse(struct tally_report_sort *sort, const char *text,
 			    struct tally_error *err);
 

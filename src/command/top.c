@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "browse/browse.h"
 #include "command/record_request.h"
+#include "command/report_sort.h"
 #include "output/output.h"
 #include "output/output_text.h"
 #include "recorder/recorder.h"
@@ -87,15 +88,13 @@ static int take_call_graph(void *taker, const struct tally_option *option, const
 static int take_sort(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
 {
-	bool *by = ((struct top_request *)taker)->by;
-	const struct tally_option_key keys[] = {
-		{ "comm", &by[TALLY_SORT_COMM] },  { "pid", &by[TALLY_SORT_PID] },
-		{ "tid", &by[TALLY_SORT_TID] },    { "dso", &by[TALLY_SORT_OBJECT] },
-		{ "sym", &by[TALLY_SORT_SYMBOL] }, { "symbol", &by[TALLY_SORT_SYMBOL] },
-	};
+	const uint64_t allowed = TALLY_SORT_BIT(TALLY_SORT_COMM) | TALLY_SORT_BIT(TALLY_SORT_PID) |
+				 TALLY_SORT_BIT(TALLY_SORT_TID) |
+				 TALLY_SORT_BIT(TALLY_SORT_OBJECT) |
+				 TALLY_SORT_BIT(TALLY_SORT_SYMBOL);
+	struct top_request *top = taker;
 	(void)option;
-	return tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
-				 "symbol", err);
+	return tally_sort_keys_parse(value, allowed, SORT_CHOICES, top->by, err);
 }
 
 static int take_iterations(void *taker, const struct tally_option *option, const char *value,

@@ -245,7 +245,8 @@ const struct tally_option tally_view_no_inline_option[] = {
 
 const struct tally_option tally_view_symbols_option[] = {
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "rows are symbols: inlined functions count for them", TALLY_SET(VIEW, no_inlines) },
+	  "count inlined functions for the symbols that contain them",
+	  TALLY_SET(VIEW, no_inlines) },
 	TALLY_OPTIONS_END,
 };
 
