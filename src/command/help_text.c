@@ -2,6 +2,7 @@
  * that begin with a blank are printed as they are. */
 #include "command/help_text.h"
 
+#include "base/characters.h"
 #include "base/extremes.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -31,8 +32,7 @@ static unsigned columns_of(const char *text, size_t length)
 {
 	unsigned columns = 0;
 	for (size_t i = 0; i < length; i++)
-		/* further bytes of a UTF-8 character take no column */
-		columns += (text[i] & 0xc0) != 0x80;
+		columns += tally_begins_character(text[i]);
 	return columns;
 }
 

@@ -137,16 +137,12 @@ void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu)
 
 /* --- the overflow --------------------------------------------------------- */
 
-static bool user_mode(const struct tally_engine_regs *regs)
-{
-	return regs->mode == TALLY_MODE_USER;
-}
-
 /* With exclude_kernel, the task must not learn an address from within the kernel. */
 static void pend_trap(struct engine_event *event, const struct tally_engine_hit *hit,
 		      const struct tally_engine_regs *regs)
 {
-	bool hidden = engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && !user_mode(regs);
+	bool hidden = engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) &&
+		      regs->mode != TALLY_MODE_USER;
 	event->pending_address = hidden ? 0 : hit->address;
 	engine_event_pend(event, ENGINE_PENDING_SIGTRAP);
 }

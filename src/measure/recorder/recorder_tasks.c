@@ -179,7 +179,7 @@ struct listed_path {
 	bool lacks; /* a file without one had the path, too */
 };
 
-static void see_path(struct listed_path *path, bool has_build_id)
+static void note_build_id(struct listed_path *path, bool has_build_id)
 {
 	path->has |= has_build_id;
 	path->lacks |= !has_build_id;
@@ -224,7 +224,7 @@ int tally_recorder_build_ids(struct tally_recorder_tasks *tasks, struct tally_bu
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	put_kernel(bytes);
 	for (uint32_t file = 0; file < known->files.count; file++) {
-		see_path(&paths[known->files.items[file].path], id_of(tasks, file).size);
+		note_build_id(&paths[known->files.items[file].path], id_of(tasks, file).size);
 		trim_objects(tasks);
 	}
 	for (uint32_t file = 0; file < known->files.count; file++) {

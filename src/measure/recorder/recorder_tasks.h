@@ -41,8 +41,8 @@ struct tally_recorder_tasks {
 	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */
 };
 
-/* Applies a side-band record to the known tasks, and with _apply_task_record() also to the objects and JITs
- * that are live.  Return 0 or -ENOMEM. */
+/* Applies a side-band record to the known tasks, and with _apply_task_record() also to the objects
+ * and JITs that are live.  Return 0 or -ENOMEM. */
 int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct tally_record *record,
 			     struct tally_error *err);
 int tally_recorder_apply_task_record(struct tally_recorder_tasks *tasks,

@@ -27,7 +27,8 @@ extern const struct tally_container_places tally_container_places;
 /* Finds the one container or service that `name` means, and adds its cgroups to `out` (zeroed
  * before the first call).  `name` is a container's name or the beginning of its ID (4 digits or
  * more), a service's name with or without ".service", a cgroup's name, or the end of its path
- * ("a.slice/b.service"), or a whole path below the mount ("/a.slice/b.service").  An exact name counts more than the beginning of an ID.
+ * ("a.slice/b.service"), or a whole path below the mount ("/a.slice/b.service").  An exact name
+ * counts more than the beginning of an ID.
  *
  * Returns 0; -ENOENT with a hint; -EINVAL with the paths of all that match, if there are several;
  * -ENOMEM.  Release `out` in any case. */

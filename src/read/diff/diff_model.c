@@ -177,10 +177,10 @@ static int take_run(struct maker *maker, size_t r)
 	return result;
 }
 
-/* --- what is told of an entry --------------------------------------------- */
+/* --- what an entry shows ------------------------------------------------- */
 
-static void tell_former_name(const struct maker *maker, size_t index,
-			     struct tally_diff_entry *entry)
+	static void add_former_name(const struct maker *maker, size_t index,
+				    struct tally_diff_entry *entry)
 {
 	uint32_t frame = maker->place_frames.items[maker->entry_places.items[index]];
 	uint32_t before = UINT32_MAX;
@@ -234,7 +234,7 @@ static void compare(struct maker *maker, size_t index, struct tally_share *share
 	entry->presence = TALLY_DIFF_BOTH;
 	if (sides != 3)
 		entry->presence = sides == 1 ? TALLY_DIFF_ONLY_OLD : TALLY_DIFF_ONLY_NEW;
-	tell_former_name(maker, index, entry);
+	add_former_name(maker, index, entry);
 }
 
 static int compare_all(struct maker *maker)

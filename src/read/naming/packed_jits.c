@@ -58,15 +58,10 @@ static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks,
 }
 
 /* True if the tasks' recording has any dump. */
-static bool has_dump(const struct tally_tasks *tasks)
-{
-	return tasks->jits && tasks->jits->items.count;
-}
-
 void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffer *section)
 {
 	struct tally_buffer out = { 0 };
-	if (!has_dump(tasks))
+	if (!tasks->jits || !tasks->jits->items.count)
 		return;
 	for (size_t i = 0; i < tasks->jits->items.count; i++)
 		if (!tasks->jits->items.items[i].is_inherited)

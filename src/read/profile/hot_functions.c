@@ -2,6 +2,7 @@
  * by place, and the places by function and symbol; the hottest functions come first. */
 #include "profile/profile.h"
 
+#include "base/characters.h"
 #include "base/extremes.h"
 #include "base/map.h"
 #include "base/suggest.h"
@@ -316,9 +317,9 @@ static void put_short(const char *name, char *list, size_t size)
 		snprintf(list + used, size - used, "%s%s", comma, name);
 		return;
 	}
-	while (head && (name[head] & 0xc0) == 0x80) /* not inside a UTF-8 character */
+	while (head && !tally_begins_character(name[head])) /* not inside a UTF-8 character */
 		head--;
-	while ((name[tail] & 0xc0) == 0x80)
+	while (!tally_begins_character(name[tail]))
 		tail++;
 	snprintf(list + used, size - used, "%s%.*s...%s", comma, (int)head, name, name + tail);
 }

@@ -411,11 +411,6 @@ static uint32_t class_of_sample(struct tally_sample_reader *reader, const struct
 	return class_with_facts(reader, task->class, &facts);
 }
 
-static uint64_t cost_of(const struct tally_sample *sample)
-{
-	return tally_max_u64(tally_sample_cost(sample), 1);
-}
-
 int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 			    const struct tally_record *record)
 {
@@ -426,7 +421,7 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		return -ENOMEM;
 	uint64_t period = sample->period;
 	if (reader->options->by_cost)
-		period = cost_of(sample);
+		period = tally_max_u64(tally_sample_cost(sample), 1);
 	if (reader->options->of_branches)
 		return add_branches(reader, task, raw, sample);
 	if (tally_recording_weigh(reader->recording, task->event, &period) < 0)

@@ -111,11 +111,6 @@ struct arranger {
 	} longest; /* by new row */
 };
 
-static bool is_in(const struct name_list *list, const struct tally_names *names, uint32_t function)
-{
-	return tally_names_is_kernels(names, function, list->names, list->count);
-}
-
 bool tally_function_is_scheduler(const struct tally_names *names, uint32_t function)
 {
 	return tally_names_is_kernels(names, function, scheduler_functions,
@@ -126,8 +121,9 @@ static bool has_place(const struct arranger *arranger, const struct name_list *l
 {
 	uint32_t function = tally_profile_symbol(arranger->profile, place);
 	uint8_t *answer = &list->answers[function];
+	const struct tally_names *names = &arranger->profile->recording->names;
 	if (!*answer)
-		*answer = is_in(list, &arranger->profile->recording->names, function) ? 2 : 1;
+		*answer = 1 + tally_names_is_kernels(names, function, list->names, list->count);
 	return *answer == 2;
 }
 

@@ -18,16 +18,16 @@
 #include <time.h>
 
 /* True if a sample's record carries the counts of its group, which become samples of their own. */
-static inline bool tally_groups_carry(const struct tally_recording *recording,
-				      const struct tally_raw_record *raw,
-				      const struct tally_record *record)
+static inline bool tally_sample_has_group(const struct tally_recording *recording,
+					  const struct tally_raw_record *raw,
+					  const struct tally_record *record)
 {
 	return !recording->options.keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
 	       record->sample.type & TALLY_SAMPLE_READ &&
 	       raw->event->attr.read_format & TALLY_FORMAT_ID && record->sample.read.values;
 }
 
-static inline bool tally_groups_has_more(const struct tally_recording *recording)
+static inline bool tally_group_has_more(const struct tally_recording *recording)
 {
 	return recording->flow.group.next < recording->flow.group.record.sample.read.count;
 }
@@ -650,7 +650,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	}
 	for (;;) {
 		int got = 0;
-		if (tally_groups_has_more(recording))
+		if (tally_group_has_more(recording))
 			got = groups_next(recording, raw, record);
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
@@ -658,7 +658,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 			got = next_record(recording, raw, record, err);
 			if (got <= 0)
 				return got;
-			if (tally_groups_carry(recording, raw, record)) {
+			if (tally_sample_has_group(recording, raw, record)) {
 				groups_start(recording, raw, record);
 				continue;
 			}

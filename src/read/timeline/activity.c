@@ -151,7 +151,7 @@ struct activity_reader {
 
 /* ---- threads ------------------------------------------------------------- */
 
-static void know_thread(struct activity_reader *reader, uint32_t tid, uint32_t thread)
+static void remember_thread(struct activity_reader *reader, uint32_t tid, uint32_t thread)
 {
 	uint64_t *slot = NULL;
 	if (thread != UINT32_MAX)
@@ -169,7 +169,7 @@ static uint32_t thread_of(struct activity_reader *reader, uint32_t pid, uint32_t
 	if (known)
 		return (uint32_t)*known;
 	uint32_t thread = tally_tasks_thread(tasks, pid == UINT32_MAX ? tid : pid, tid);
-	know_thread(reader, tid, thread);
+	remember_thread(reader, tid, thread);
 	return thread;
 }
 
@@ -502,14 +502,14 @@ static int take_record(struct activity_reader *reader, const struct tally_raw_re
 	case TALLY_RECORD_EXIT:
 		return take_exit(reader, record);
 	case TALLY_RECORD_COMM:
-		know_thread(reader, record->comm.tid,
-			    tally_tasks_thread(&reader->activity->recording->tasks,
-					       record->comm.pid, record->comm.tid));
+		remember_thread(reader, record->comm.tid,
+				tally_tasks_thread(&reader->activity->recording->tasks,
+						   record->comm.pid, record->comm.tid));
 		return 0;
 	case TALLY_RECORD_FORK:
-		know_thread(reader, record->task.tid,
-			    tally_tasks_thread(&reader->activity->recording->tasks,
-					       record->task.pid, record->task.tid));
+		remember_thread(reader, record->task.tid,
+				tally_tasks_thread(&reader->activity->recording->tasks,
+						   record->task.pid, record->task.tid));
 		return 0;
 	default:
 		return 0;

@@ -2,8 +2,9 @@
  * the whole file and notes where lines begin.  A file that can't be read is remembered as well. */
 #include "annotate/annotate_internal.h"
 
-#include "base/input_limits.h"
+#include "base/characters.h"
 #include "base/extremes.h"
+#include "base/input_limits.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -210,7 +211,7 @@ bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsi
 		return false;
 	for (size_t i = 0; i < length && column < LINE_COLUMNS_MAX; i++) {
 		unsigned char c = (unsigned char)text[i];
-		unsigned next = column + ((c & 0xc0) != 0x80);
+		unsigned next = column + tally_begins_character(text[i]);
 		if (c == '\t')
 			next = column + TAB - column % TAB;
 		for (; c == '\t' && column < next; column++)

@@ -1,6 +1,8 @@
 /* Handles the keys of a browsed report. */
 #include "browse/browse.h"
 
+#include "base/characters.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +155,7 @@ static enum tally_browser_request end_input(struct tally_browser *browser)
 static void erase_character(char *text)
 {
 	size_t length = strlen(text);
-	while (length && ((unsigned char)text[length - 1] & 0xc0) == 0x80)
+	while (length && !tally_begins_character(text[length - 1]))
 		length--;
 	text[length ? length - 1 : 0] = '\0';
 }

@@ -242,11 +242,6 @@ static int writer_add(struct flame_writer *writer, struct flame_sums *sums, uint
 }
 
 /* Closes all nodes after the last stack. Returns 0 or -ENOMEM. */
-static int writer_end(struct flame_writer *writer, struct flame_sums *sums)
-{
-	return close_nodes(writer, sums, 0);
-}
-
 static void writer_release(struct flame_writer *writer)
 {
 	tally_vector_release(&writer->nodes);
@@ -642,7 +637,7 @@ static int join_slots(const struct maker *maker, struct tree_maker *one)
 	struct tally_flame_tree *tree = one->tree;
 	struct tally_flame_node all = { 0 };
 	for (size_t slot = 0; slot < tree->slots.count; slot++)
-		if (writer_end(&one->writers[slot], &one->sums) < 0)
+		if (close_nodes(&one->writers[slot], &one->sums, 0) < 0)
 			return -ENOMEM;
 	tree->least = one->sums.pruning.least;
 	if (tally_vector_push(&tree->nodes, all) < 0)

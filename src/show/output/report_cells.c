@@ -2,6 +2,7 @@
  * middle. */
 #include "output/output.h"
 
+#include "base/characters.h"
 #include "base/number_text.h"
 #include "base/terminal.h"
 #include "output/output_text.h"
@@ -21,9 +22,9 @@ static void copy_name(const char *name, const char *behind, char *out, size_t si
 		return;
 	}
 	size_t head = room / 2, tail = length - room / 2;
-	while (head && (name[head] & 0xc0) == 0x80)
+	while (head && !tally_begins_character(name[head]))
 		head--;
-	while ((name[tail] & 0xc0) == 0x80)
+	while (!tally_begins_character(name[tail]))
 		tail++;
 	snprintf(out, size, "%.*s%s%s%s", (int)head, name, dots, name + tail, behind);
 }
