@@ -96,12 +96,13 @@ int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_erro
 	int folder = file->path.folder;
 	look_like(file->fd, like);
 	int result = tally_file_sync(file->fd);
-	if (!result)
-		result = give_name(file);
-	if (!result && renameat(folder, file->temporary, folder, file->path.name) < 0)
-		result = -errno;
 	if (result < 0)
 		return fail(file, result, err);
+	result = give_name(file);
+	if (result < 0)
+		return fail(file, result, err);
+	if (renameat(folder, file->temporary, folder, file->path.name) < 0)
+		return fail(file, -errno, err);
 	*file->temporary = '\0';
 	tally_folder_sync(folder);
 	return 0;

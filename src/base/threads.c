@@ -36,12 +36,14 @@ int tally_thread_start(pthread_t *thread, void *(*run)(void *argument), void *ar
 	for (size_t i = 0; i < sizeof(OWN_SIGNALS) / sizeof(*OWN_SIGNALS); i++)
 		sigdelset(&others, OWN_SIGNALS[i]);
 	result = -pthread_attr_setstacksize(&attributes, TALLY_STACK_BYTES);
-	if (!result)
-		result = -pthread_sigmask(SIG_SETMASK, &others, &before);
-	if (!result) {
-		result = -pthread_create(thread, &attributes, run, argument);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	if (result)
+		goto out;
+	result = -pthread_sigmask(SIG_SETMASK, &others, &before);
+	if (result)
+		goto out;
+	result = -pthread_create(thread, &attributes, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+out:
 	pthread_attr_destroy(&attributes);
 	return result;
 }

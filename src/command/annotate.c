@@ -187,10 +187,12 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 	struct tally_hot_functions hot = { 0 };
 	uint32_t event;
 	int result = tally_profile_event(profile, request->view.filter.event, &event, err);
-	if (!result)
-		say_idle(command, profile, event);
-	if (!result)
-		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
+	if (result)
+		return result;
+	say_idle(command, profile, event);
+	result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
+	if (result)
+		goto out;
 	/* "[object]" names hundreds of places without a symbol */
 	bool is_one = !request->choice.name || request->choice.name[0] == '[';
 	size_t wanted = request->functions;
@@ -198,7 +200,7 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 		wanted = is_one ? 1 : hot.count;
 	struct left_out left_out = { 0 };
 	uint64_t heaviest = 0;
-	for (size_t i = 0, seen = 0, copies = 0; !result && i < hot.count; i++) {
+	for (size_t i = 0, seen = 0, copies = 0; i < hot.count; i++) {
 		const struct tally_annotation_weight *weight = &hot.items[i].weight;
 		struct tally_annotation one;
 		bool is_next = !i || hot.items[i].number != hot.items[i - 1].number;
@@ -222,11 +224,14 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 					       &one, err);
 		if (!result && tally_vector_push(out, one) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
-		if (result)
+		if (result) {
 			tally_annotation_release(&one);
+			break;
+		}
 	}
 	if (hot.count)
 		say_left_out(command, profile, &hot.items[hot.count - 1], &left_out);
+out:
 	tally_vector_release(&hot);
 	return result;
 }

@@ -25,8 +25,7 @@ const struct tally_option tally_header_options[] = {
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out)
 {
-	struct stat status;
-	time_t written = 0;
+	struct stat status = { 0 };
 	int result;
 	char data[4096];
 	if (!strcmp(path, "-"))
@@ -37,9 +36,9 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 		snprintf(data, sizeof(data), "%s/data", path);
 		result = stat(data, &status);
 	}
-	if (!result)
-		written = status.st_mtime;
-	tally_recording_header(recording->data, written, request->full, out);
+	if (result < 0)
+		status.st_mtime = 0;
+	tally_recording_header(recording->data, status.st_mtime, request->full, out);
 }
 
 int tally_command_header_only(const struct tally_command *command, const char *path,

@@ -78,21 +78,26 @@ static int prepare_events(struct record_request *request, struct tally_error *er
 
 static int parse_expressions(struct record_request *request, struct tally_error *err)
 {
-	int result = 0;
 	size_t turns = 0;
-	for (size_t i = 0; result >= 0 && i < request->expression_count; i++) {
+	for (size_t i = 0; i < request->expression_count; i++) {
 		const struct record_expression *expression = &request->expressions[i];
 		size_t first = request->events.count;
-		result = tally_event_parse(expression->text, &request->catalogue, &request->arena,
-					   &request->events, err);
-		if (result >= 0 && expression->filter)
+		int result = tally_event_parse(expression->text, &request->catalogue,
+					       &request->arena, &request->events, err);
+		if (result < 0)
+			return result;
+		if (expression->filter)
 			result = tally_event_filter_assign(&request->events, first,
 							   expression->filter, err);
-		if (result >= 0 && expression->cgroups)
+		if (result < 0)
+			return result;
+		if (expression->cgroups)
 			result = tally_event_assign_cgroups(&request->events, expression->cgroups,
 							    &request->arena, &turns, err);
+		if (result < 0)
+			return result;
 	}
-	return result;
+	return 0;
 }
 
 static bool has_event(const struct tally_event_list *events, const char *name)
@@ -151,24 +156,18 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 			return TALLY_EXIT_USAGE;
 		return TALLY_EXIT_FAILURE;
 	}
-	result = parse_expressions(request, &err);
-	if (result >= 0 && request->switch_event)
-		result = tally_event_parse(request->switch_event, &request->catalogue,
-					   &request->arena, &request->switch_events, &err);
-	if (result >= 0)
-		result = prepare_events(request, &err);
-	if (result < 0) {
+	if (parse_expressions(request, &err) < 0 ||
+	    (request->switch_event &&
+	     tally_event_parse(request->switch_event, &request->catalogue, &request->arena,
+			       &request->switch_events, &err) < 0) ||
+	    prepare_events(request, &err) < 0) {
 		tally_command_fail(command, &err);
 		return TALLY_EXIT_USAGE;
 	}
-	if (!request->events.count) {
-		result = choose_default_event(request, &err);
-		if (result >= 0)
-			result = prepare_events(request, &err);
-	}
-	if (result >= 0 && request->off_cpu)
-		result = add_off_cpu(request, &err);
-	if (result < 0)
+	if (!request->events.count &&
+	    (choose_default_event(request, &err) < 0 || prepare_events(request, &err) < 0))
+		return tally_command_fail(command, &err);
+	if (request->off_cpu && add_off_cpu(request, &err) < 0)
 		return tally_command_fail(command, &err);
 	return -1;
 }

@@ -291,12 +291,11 @@ int record_output_next(struct record_request *request, const struct tally_record
 		       int *fd, struct tally_error *err)
 {
 	int result = record_output_name(request, err);
-	if (!result)
-		record_say_file(request, status, request->named_output);
-	if (!result && keep_last(request) < 0)
-		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0)
 		return result;
+	record_say_file(request, status, request->named_output);
+	if (keep_last(request) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
 	close(request->output_fd);
 	*fd = request->output_fd = open_file(request, err);
 	if (*fd < 0)

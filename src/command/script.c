@@ -218,13 +218,16 @@ static int check_clock(const struct request *request, struct tally_error *err)
 
 static int take_fields(struct request *request, struct tally_error *err)
 {
-	int result = 0;
 	tally_script_fields_init(&request->fields, request->layout);
 	request->fields.no_stacks = request->no_stacks;
 	request->fields.clock = &request->clock;
-	for (size_t i = 0; !result && i < request->field_list_count; i++)
-		result = tally_script_fields_parse(&request->fields, request->field_lists[i], err);
-	return result;
+	for (size_t i = 0; i < request->field_list_count; i++) {
+		int result = tally_script_fields_parse(&request->fields, request->field_lists[i],
+						       err);
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 /* Lines are printed while reading, so hot objects must be found in a pass before. */

@@ -126,8 +126,9 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	struct tally_activity *activity;
 	const char *const inputs[] = { tally_view_path(request->from.input), NULL };
 	int result = tally_output_check(request->output, inputs, err);
-	if (!result)
-		result = tally_view_open(&request->from, &recording, err);
+	if (result < 0)
+		return result;
+	result = tally_view_open(&request->from, &recording, err);
 	if (result < 0)
 		return result;
 	tally_view_protect(recording);

@@ -377,20 +377,23 @@ static int hint(struct top_request *top)
 static int show_view(struct top_request *top, struct loop *loop)
 {
 	int result = build(top);
-	for (uint32_t event = 0; top->stdio && !result && event < top->request.events.count;
-	     event++) {
+	if (result)
+		return result;
+	for (uint32_t event = 0; top->stdio && event < top->request.events.count; event++) {
 		top->options.event = event;
 		result = build(top);
-		if (!result)
-			print_view(top);
+		if (result)
+			return result;
+		print_view(top);
 	}
-	if (!result)
-		result = hint(top);
+	result = hint(top);
+	if (result)
+		return result;
 	top->browser.event_number = top->options.event + 1;
 	top->browser.event_count = (unsigned)top->request.events.count;
 	if (!top->is_paused)
 		describe(top, top->browser.title, sizeof(top->browser.title));
-	if (!result && !top->is_paused)
+	if (!top->is_paused)
 		result = tally_live_sums_decay(&top->sums, top->stdio || top->forgets ? 0 : FADES);
 	top->before = top->status;
 	top->taken = 0;
@@ -539,6 +542,17 @@ static int sample(struct top_request *top, struct tally_error *err)
 
 /* --- the command ---------------------------------------------------------- */
 
+static int open_for_target(struct top_request *top, int fd, struct tally_buffer *notes,
+			   struct tally_error *err)
+{
+	struct record_request *request = &top->request;
+	int result = tally_target_resolve(&request->target, err);
+	if (result)
+		return result;
+	return tally_recorder_new(request->provider, &request->events, &request->target,
+				  &request->record, fd, false, NULL, notes, &top->recorder, err);
+}
+
 /* Opens the recorder for the target. If no target was given and the kernel refuses the whole
  * system, opens it for the user's own processes. */
 static int open_recorder(struct top_request *top, int fd, struct tally_error *err)
@@ -549,11 +563,7 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 	bool chosen = tally_target_has_tasks(target) || target->has_cpu_list || target->all;
 	char user[24];
 	target->all |= !chosen;
-	int result = tally_target_resolve(target, err);
-	if (!result)
-		result = tally_recorder_new(request->provider, &request->events, target,
-					    &request->record, fd, false, NULL, &notes,
-					    &top->recorder, err);
+	int result = open_for_target(top, fd, &notes, err);
 	if ((result == -EACCES || result == -EPERM) && !chosen) {
 		tally_target_release(target);
 		*target = (struct tally_target)TALLY_TARGET_INIT;
@@ -561,12 +571,8 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 		snprintf(user, sizeof(user), "%u", (unsigned)getuid());
 		result = tally_target_set_user(target, user, err);
 		if (!result)
-			result = tally_target_resolve(target, err);
-		if (!result)
-			result = tally_recorder_new(request->provider, &request->events, target,
-						    &request->record, fd, false, NULL, &notes,
-						    &top->recorder, err);
-		top->is_narrowed = !(result < 0);
+			result = open_for_target(top, fd, &notes, err);
+		top->is_narrowed = result >= 0;
 		if (result < 0)
 			tally_error_hint(
 				err,
@@ -576,9 +582,7 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
 	tally_buffer_release(&notes);
-	if (result < 0)
-		return result;
-	return 0;
+	return tally_error_of(result);
 }
 
 static int show(const struct tally_command *command, struct top_request *top)

@@ -230,13 +230,17 @@ int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struc
 	if (!read_header(&graft))
 		return -ENOTSUP;
 	int result = copy_features(&graft, bytes, size, &table);
-	if (!result)
-		result = copy(&graft, 0, 0, graft.data_end);
-	if (!result)
-		result = write_at(to, table.bytes, table.length, graft.data_end);
-	if (!result)
-		result = write_at(to, graft.header.features, sizeof(graft.header.features),
-				  offsetof(struct tally_disk_header, features));
+	if (result)
+		goto out;
+	result = copy(&graft, 0, 0, graft.data_end);
+	if (result)
+		goto out;
+	result = write_at(to, table.bytes, table.length, graft.data_end);
+	if (result)
+		goto out;
+	result = write_at(to, graft.header.features, sizeof(graft.header.features),
+			  offsetof(struct tally_disk_header, features));
+out:
 	tally_buffer_release(&table);
 	if (result < 0 && result != -ENOTSUP)
 		return tally_error_set(err, result, "copying the recording failed: %s",
@@ -327,18 +331,25 @@ int tally_perfdata_rewrite(const char *path, int to, int level, const void *byte
 	if (result < 0)
 		return result;
 	result = read_to_the_end(data, err);
+	if (result)
+		goto out;
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
-	if (!result)
-		result = tally_perfdata_writer_new(to, events, count, &options, &writer, err);
-	if (!result)
-		result = copy_records(path, writer, err);
-	for (unsigned i = 1; !result && i < TALLY_FEATURE_MAX; i++)
+	result = tally_perfdata_writer_new(to, events, count, &options, &writer, err);
+	if (result)
+		goto out;
+	result = copy_records(path, writer, err);
+	if (result)
+		goto out;
+	for (unsigned i = 1; i < TALLY_FEATURE_MAX; i++) {
 		if (i != TALLY_FEATURE_TALLY)
 			result = copy_feature(data, writer, i, err);
-	if (!result)
-		result = tally_perfdata_finish(writer, err);
+		if (result)
+			goto out;
+	}
+	result = tally_perfdata_finish(writer, err);
 	if (!result)
 		result = tally_perfdata_add_own(writer, bytes, size, err);
+out:
 	tally_perfdata_writer_free(writer);
 	tally_perfdata_close(data);
 	return result;

@@ -392,16 +392,17 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 	struct tally_record_header header;
 	for (;;) {
 		struct tally_span span = tally_perfdata_span(order->data);
-		int result = 0;
+		int result;
 		if (span.at) {
 			const uint8_t *to = walk(order, &span);
 			if (!to)
 				return -ENOMEM;
 			result = count_held(order, span.block, (size_t)(to - span.at), err);
 			tally_perfdata_advance(order->data, &span, to);
+			if (result < 0)
+				return result;
 		}
-		if (!result)
-			result = tally_perfdata_next(order->data, record, err);
+		result = tally_perfdata_next(order->data, record, err);
 		if (result < 0)
 			return result;
 		order->at_end = !result;

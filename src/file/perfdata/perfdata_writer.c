@@ -617,9 +617,11 @@ int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void
 		return write_error(writer, result, err);
 	if (is_large || size > PENDING_MAX - writer->pending_size)
 		result = flush(writer);
-	if (!result && is_large) {
+	if (result)
+		return write_error(writer, result, err);
+	if (is_large) {
 		result = put_chunk(writer, records, size);
-	} else if (!result && size) {
+	} else if (size) {
 		memcpy(writer->pending + writer->pending_size, records, size);
 		writer->pending_size += size;
 	}
@@ -692,7 +694,8 @@ static int put_features(struct tally_perfdata_writer *writer)
 	/* Reserves space for the mark of our own section, which may come later. */
 	uint64_t at = writer->end + count * sizeof(struct tally_disk_section) +
 		      sizeof(struct tally_disk_own);
-	for (unsigned i = 0; i < TALLY_FEATURE_MAX && !result; i++) {
+	writer->features_end = 0;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++) {
 		if (!writer->has_feature[i])
 			continue;
 		const struct tally_buffer *feature = &writer->features[i];
@@ -700,16 +703,19 @@ static int put_features(struct tally_perfdata_writer *writer)
 		bits[i / 64] |= 1ull << i % 64;
 		tally_buffer_append(&table, &section, sizeof(section));
 		result = put_at(writer, feature->bytes, feature->length, at, &done);
+		if (result)
+			goto out;
 		at += feature->length;
 	}
-	if (!result && table.failed)
+	if (table.failed) {
 		result = -ENOMEM;
-	if (!result)
-		result = put_at(writer, table.bytes, table.length, writer->end, &done);
-	tally_buffer_release(&table);
-	writer->features_end = 0;
+		goto out;
+	}
+	result = put_at(writer, table.bytes, table.length, writer->end, &done);
 	if (!result)
 		writer->features_end = at;
+out:
+	tally_buffer_release(&table);
 	return result;
 }
 

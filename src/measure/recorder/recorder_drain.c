@@ -240,6 +240,26 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 	return result;
 }
 
+static int drain_rings(struct tally_recorder *recorder, uint64_t now_ns, bool last,
+		       struct tally_error *err)
+{
+	struct tally_recorder_rings *rings = &recorder->rings;
+	int result = drain_side_band(recorder, now_ns, last, err);
+	if (result)
+		return result;
+	result = tally_recorder_look_at_modules(&recorder->tasks, &recorder->output, now_ns, err);
+	if (result)
+		return result;
+	for (size_t i = 0; i < rings->count; i++) {
+		if (!rings->samples[i].page || rings->samples[i].is_backward)
+			continue;
+		result = drain_samples(recorder, &rings->samples[i], err);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
 int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
 	struct tally_provider *provider = recorder->session.provider;
@@ -252,13 +272,7 @@ int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tall
 	tally_recorder_stacks_begin_pass(stacks, last);
 	tally_recorder_tasks_begin_pass(&recorder->tasks);
 	uint64_t now_ns = tally_recorder_now_ns(); /* by the clock of the records */
-	int result = drain_side_band(recorder, now_ns, last, err);
-	if (!result)
-		result = tally_recorder_look_at_modules(&recorder->tasks, &recorder->output, now_ns,
-							err);
-	for (size_t i = 0; !result && i < rings->count; i++)
-		if (rings->samples[i].page && !rings->samples[i].is_backward)
-			result = drain_samples(recorder, &rings->samples[i], err);
+	int result = drain_rings(recorder, now_ns, last, err);
 	tally_recorder_stacks_end_pass(stacks, now_ns);
 	if (!result)
 		result = tally_recorder_write_held(stacks, last, err);

@@ -500,15 +500,20 @@ static int synthesize_kernel(struct synthesis *synthesis)
 		return 0;
 	synthesis->tasks->modules.pass_ns = tally_recorder_now_ns();
 	int result = read_modules(synthesis);
-	if (!result)
-		result = read_bpf(synthesis, &codes);
-	if (!result)
-		result = write_kernel(synthesis, symbol, start,
-				      kernel_end(&synthesis->tasks->modules.now, &codes, start));
-	if (!result)
-		result = synthesize_modules(synthesis);
-	if (!result)
-		result = synthesize_bpf(synthesis, &codes);
+	if (result)
+		return result;
+	result = read_bpf(synthesis, &codes);
+	if (result)
+		goto out;
+	result = write_kernel(synthesis, symbol, start,
+			      kernel_end(&synthesis->tasks->modules.now, &codes, start));
+	if (result)
+		goto out;
+	result = synthesize_modules(synthesis);
+	if (result)
+		goto out;
+	result = synthesize_bpf(synthesis, &codes);
+out:
 	tally_vector_release(&codes);
 	return result;
 }
@@ -594,6 +599,17 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	return finish(synthesis, TALLY_RECORD_MMAP2, misc, pid, pid);
 }
 
+static int synthesize_task(struct synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
+{
+	int result = synthesize_fork(synthesis, pid, parent, tid);
+	if (result)
+		return result;
+	result = synthesize_namespaces(synthesis, pid, tid);
+	if (result)
+		return result;
+	return synthesize_comm(synthesis, pid, tid);
+}
+
 static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 {
 	struct tally_proc_status status;
@@ -602,20 +618,10 @@ static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 		return 0; /* it ended meanwhile */
 	synthesis->pid = pid;
 	synthesis->image.end = 0;
-	int result = synthesize_fork(synthesis, pid, status.parent, pid);
-	if (!result)
-		result = synthesize_namespaces(synthesis, pid, pid);
-	if (!result)
-		result = synthesize_comm(synthesis, pid, pid);
-	for (size_t i = 0; !result && i < threads.count; i++) {
-		if (threads.items[i] == pid)
-			continue;
-		result = synthesize_fork(synthesis, pid, pid, threads.items[i]);
-		if (!result)
-			result = synthesize_namespaces(synthesis, pid, threads.items[i]);
-		if (!result)
-			result = synthesize_comm(synthesis, pid, threads.items[i]);
-	}
+	int result = synthesize_task(synthesis, pid, status.parent, pid);
+	for (size_t i = 0; !result && i < threads.count; i++)
+		if (threads.items[i] != pid)
+			result = synthesize_task(synthesis, pid, pid, threads.items[i]);
 	tally_pid_list_release(&threads);
 	if (result)
 		return result;
@@ -671,15 +677,20 @@ int tally_recorder_synthesize(struct tally_recorder_tasks *tasks,
 	struct synthesis synthesis = synthesis_of(tasks, output, err);
 	bool has_kernel = tally_provider_can(session->provider, TALLY_PROVIDER_KERNEL_MODE);
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
-	if (!result)
-		result = synthesize_cgroups(&synthesis);
-	if (!result && session->target->all)
+	if (result)
+		return result;
+	result = synthesize_cgroups(&synthesis);
+	if (result)
+		return result;
+	if (session->target->all)
 		result = synthesize_all(&synthesis);
-	else if (!result && session->target->tids.count)
+	else if (session->target->tids.count)
 		result = synthesize_tids(&synthesis);
-	else if (!result && session->spawn)
+	else if (session->spawn)
 		result = synthesize_command(&synthesis, session->spawn->pid);
-	return result ? result : tally_recorder_finish_round(output, err);
+	if (result)
+		return result;
+	return tally_recorder_finish_round(output, err);
 }
 
 /* ---- the tasks known so far ---------------------------------------------- */

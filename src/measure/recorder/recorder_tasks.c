@@ -31,13 +31,23 @@ int tally_recorder_take_task(struct tally_recorder_tasks *tasks, const struct ta
 			     struct tally_error *err)
 {
 	int result = tally_tasks_record(&tasks->known, record);
-	if (!result)
-		result = tally_endings_record(&tasks->endings, record);
-	if (!result && tasks->objects.is_live)
-		result = tally_perf_maps_record(&tasks->perf_maps, &tasks->known, record);
-	if (!result && tasks->objects.is_live)
-		result = tally_jit_files_record(&tasks->jit_files, record);
-	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+	if (result < 0)
+		goto out_of_memory;
+	result = tally_endings_record(&tasks->endings, record);
+	if (result < 0)
+		goto out_of_memory;
+	if (!tasks->objects.is_live)
+		return 0;
+	result = tally_perf_maps_record(&tasks->perf_maps, &tasks->known, record);
+	if (result < 0)
+		goto out_of_memory;
+	result = tally_jit_files_record(&tasks->jit_files, record);
+	if (result < 0)
+		goto out_of_memory;
+	return 0;
+
+out_of_memory:
+	return tally_error_set(err, result, "out of memory");
 }
 
 int tally_recorder_apply_task_record(struct tally_recorder_tasks *tasks,

@@ -75,7 +75,6 @@ static int open_event(struct tally_recorder_triggers *triggers, const struct tal
 int tally_recorder_open_triggers(struct tally_recorder_triggers *triggers, struct tally_error *err)
 {
 	const struct tally_event_list *events = triggers->session->options.switch_events;
-	int result = 0;
 	if (!events || !events->count)
 		return 0;
 	triggers->count = triggers->session->target->cpus.count;
@@ -85,9 +84,12 @@ int tally_recorder_open_triggers(struct tally_recorder_triggers *triggers, struc
 		triggers->count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
-	for (size_t i = 0; !result && i < events->count; i++)
-		result = open_event(triggers, &events->items[i], err);
-	return result;
+	for (size_t i = 0; i < events->count; i++) {
+		int result = open_event(triggers, &events->items[i], err);
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 bool tally_recorder_triggered(struct tally_recorder_triggers *triggers)

@@ -407,6 +407,21 @@ static int take(struct search *search, bool any_hierarchy, struct tally_containe
 	return 0;
 }
 
+static int search_all(struct search *search, const struct tally_container_places *places,
+		      bool *any_hierarchy)
+{
+	int result = read_docker(search, places->docker);
+	if (result)
+		return result;
+	result = read_podman(search, places->podman);
+	if (result)
+		return result;
+	result = read_podman_below_home(search, places->podman_below_home);
+	if (result)
+		return result;
+	return search_hierarchies(search, places->mounts, any_hierarchy);
+}
+
 int tally_container_find(const struct tally_container_places *places, const char *name,
 			 struct tally_container *out, struct tally_error *err)
 {
@@ -414,13 +429,7 @@ int tally_container_find(const struct tally_container_places *places, const char
 	bool any_hierarchy = false;
 	if (!*name)
 		return tally_error_set(err, -EINVAL, "the container's name is empty");
-	int result = read_docker(&search, places->docker);
-	if (!result)
-		result = read_podman(&search, places->podman);
-	if (!result)
-		result = read_podman_below_home(&search, places->podman_below_home);
-	if (!result)
-		result = search_hierarchies(&search, places->mounts, &any_hierarchy);
+	int result = search_all(&search, places, &any_hierarchy);
 	if (result < 0)
 		tally_error_set(err, result, "out of memory");
 	else

@@ -333,24 +333,30 @@ int tally_diff_build(const struct tally_match *match, const struct tally_diff_op
 	*out = (struct tally_diff){ .has_weight = weights_compare(match) };
 	if (options->measure == TALLY_MEASURE_WEIGHT && !out->has_weight)
 		return -EINVAL;
-	maker.totals = calloc(match->count, sizeof(*maker.totals));
 	int result = -ENOMEM;
-	if (maker.totals)
-		result = make_places(&maker);
-	for (size_t r = 0; !result && r < match->count; r++)
+	maker.totals = calloc(match->count, sizeof(*maker.totals));
+	if (!maker.totals)
+		goto out;
+	result = make_places(&maker);
+	if (result)
+		goto out;
+	for (size_t r = 0; r < match->count; r++) {
 		result = take_run(&maker, r);
-	out->compared = out->entries.count;
-	if (!result)
-		result = compare_all(&maker);
-	if (!result) {
-		describe_side(match, maker.totals, 0, match->old_count, &out->old);
-		describe_side(match, maker.totals, match->old_count,
-			      match->count - match->old_count, &out->new);
-		if (out->entries.count)
-			qsort(out->entries.items, out->entries.count, sizeof(*out->entries.items),
-			      compare_entries);
-		leave_out(options, out);
+		if (result)
+			goto out;
 	}
+	out->compared = out->entries.count;
+	result = compare_all(&maker);
+	if (result)
+		goto out;
+	describe_side(match, maker.totals, 0, match->old_count, &out->old);
+	describe_side(match, maker.totals, match->old_count, match->count - match->old_count,
+		      &out->new);
+	if (out->entries.count)
+		qsort(out->entries.items, out->entries.count, sizeof(*out->entries.items),
+		      compare_entries);
+	leave_out(options, out);
+out:
 	free(maker.totals);
 	free(maker.places);
 	tally_vector_release(&maker.place_frames);

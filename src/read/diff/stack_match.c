@@ -312,17 +312,22 @@ static int match_frames(struct matcher *matcher)
 			is_there[match->runs[r].frames[i]] = true;
 	}
 	int result = match_left(matcher, false);
-	if (!result)
-		result = match_left(matcher, true);
-	if (!result && match->has_full_names)
+	if (result)
+		return result;
+	result = match_left(matcher, true);
+	if (result)
+		return result;
+	if (match->has_full_names)
 		result = shorten_names(match);
-	for (size_t r = 0; !result && r < match->old_count; r++)
+	if (result)
+		return result;
+	for (size_t r = 0; r < match->old_count; r++)
 		for (size_t i = 0; i < match->runs[r].stacks->frames.count; i++) {
 			uint32_t *frame = &match->runs[r].frames[i];
 			if (matcher->same_as[*frame] != NONE)
 				*frame = matcher->same_as[*frame];
 		}
-	return result;
+	return 0;
 }
 
 /* --- commands ------------------------------------------------------------- */

@@ -248,16 +248,17 @@ int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *
 	int result = 0;
 	if (is_asked_for)
 		result = read_vmlinux(names, table);
-	if (result > 0 || (!result && !names->sources.kallsyms && read_kept(names, table))) {
+	if (result < 0)
+		return result;
+	if (result > 0 || (!names->sources.kallsyms && read_kept(names, table))) {
 		table->is_partial = true;
 		return 0;
 	}
-	if (!result)
-		result = read_kallsyms(names, table);
-	if (!result && !table->symbols) {
-		result = read_vmlinux(names, table);
-		table->is_partial = result > 0;
-	}
+	result = read_kallsyms(names, table);
+	if (result < 0 || table->symbols)
+		return tally_error_of(result);
+	result = read_vmlinux(names, table);
+	table->is_partial = result > 0;
 	return tally_error_of(result);
 }
 

@@ -310,13 +310,17 @@ static int resolve(struct tally_names *names, const struct tally_place *places, 
 		return tally_names_resolve_by_files(names, places, 1, out);
 	}
 	int result = split_places(names, places, count, &split);
-	if (!result && split.left_count)
+	if (result)
+		goto out;
+	if (split.left_count)
 		result = tally_names_resolve_by_files(names, split.left_places, split.left_count,
 						      split.left_names);
-	for (size_t i = 0; !result && i < split.left_count; i++)
+	if (result)
+		goto out;
+	for (size_t i = 0; i < split.left_count; i++)
 		out[split.left[i]] = split.left_names[i];
-	if (!result)
-		result = name_known(names, places, &split, out);
+	result = name_known(names, places, &split, out);
+out:
 	free(split.known);
 	free(split.keys);
 	free(split.left);

@@ -278,11 +278,12 @@ static int charge(struct job *job)
 	if (!job->late.count)
 		return 0;
 	int result = tally_causes_find(job->names, job->late.items, job->late.count);
-	if (!result && job->table->dump)
-		find_jit_lines_of_causes(job);
-	else if (!result)
-		result = find_lines_of_causes(job);
-	return result;
+	if (result)
+		return result;
+	if (!job->table->dump)
+		return find_lines_of_causes(job);
+	find_jit_lines_of_causes(job);
+	return 0;
 }
 
 /* ---- a job --------------------------------------------------------------- */
@@ -722,17 +723,20 @@ int tally_names_resolve_by_files(struct tally_names *names, const struct tally_p
 	if (count == 1)
 		return resolve_one(names, places, out);
 	int result = share_places(names, places, count, &shares);
-	if (!result)
-		result = make_jobs(names, places, &shares, &jobs, &job_count);
-	if (!result)
-		result = run_all(jobs, job_count);
-	if (!result)
-		result = name_plainly(names, places, count, out);
-	for (size_t i = 0; i < job_count; i++) {
-		if (!result)
-			result = intern_job(&jobs[i], out);
+	if (result)
+		goto out;
+	result = make_jobs(names, places, &shares, &jobs, &job_count);
+	if (result)
+		goto out;
+	result = run_all(jobs, job_count);
+	if (result)
+		goto out;
+	result = name_plainly(names, places, count, out);
+	for (size_t i = 0; !result && i < job_count; i++)
+		result = intern_job(&jobs[i], out);
+out:
+	for (size_t i = 0; i < job_count; i++)
 		release_job(&jobs[i]);
-	}
 	free(jobs);
 	free(shares.starts);
 	free(shares.members);

@@ -140,12 +140,13 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 	    code.start + size < size || (last && code.function <= last->function))
 		return -EBADMSG;
 	int result = read_rows(names, reader, around, codes, &code);
-	if (!result)
-		result = read_targets(names, reader, codes, &code);
-	if (!result && reader->failed)
-		result = -EBADMSG;
 	if (result)
 		return result;
+	result = read_targets(names, reader, codes, &code);
+	if (result)
+		return result;
+	if (reader->failed)
+		return -EBADMSG;
 	return tally_vector_push(&codes->codes, code);
 }
 

@@ -198,12 +198,12 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	memcpy(object.build_id.bytes, id, (size_t)size);
 	int result = read_places(packed, reader, count);
 	object.count = (uint32_t)packed->places.count - object.first;
-	if (!result && !tables_fit(packed))
-		result = -EFBIG;
-	if (!result && tally_vector_push(&packed->objects, object) < 0)
-		result = -ENOMEM;
 	if (result)
 		return result;
+	if (!tables_fit(packed))
+		return -EFBIG;
+	if (tally_vector_push(&packed->objects, object) < 0)
+		return -ENOMEM;
 	return index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 

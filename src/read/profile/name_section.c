@@ -285,16 +285,16 @@ static int put_lines(struct code_packer *self, const struct hot_code *hot)
 	uint64_t *addresses = malloc((code->size + 1) * sizeof(*addresses));
 	struct tally_line_answer *answers = calloc(code->size + 1, sizeof(*answers));
 	struct tally_line_frame *scratch = calloc(code->size + 1, sizeof(*scratch));
-	int result = 0;
+	int result = -ENOMEM;
 	if (!addresses || !answers || !scratch)
-		result = -ENOMEM;
-	for (size_t i = 0; !result && i < code->size; i++)
+		goto out;
+	for (size_t i = 0; i < code->size; i++)
 		addresses[i] = code->start + i;
-	if (!result)
-		result = tally_function_code_lines(self->packer->names, code, place, addresses,
-						   code->size, answers, scratch);
+	result = tally_function_code_lines(self->packer->names, code, place, addresses, code->size,
+					   answers, scratch);
 	if (!result)
 		put_rows(self, answers, code->size);
+out:
 	free(addresses);
 	free(answers);
 	free(scratch);
@@ -417,19 +417,23 @@ static int pack_code(struct packer *packer, struct tally_profile *profile, struc
 	size_t events;
 	int result = 0;
 	tally_perfdata_events(profile->recording->data, &events);
-	for (uint32_t event = 0; !result && event < events; event++)
+	for (uint32_t event = 0; event < events; event++) {
 		result = add_event(&self, &index, event);
-	if (self.hot.count)
-		qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), hotter_first);
-	if (!result)
-		result = find_code(&self);
-	if (self.hot.count)
-		qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), by_id);
-	for (size_t i = 0; i < self.hot.count; i++) {
-		if (!result)
-			result = put_code(&self, &self.hot.items[i]);
-		tally_function_code_release(&self.hot.items[i].code);
+		if (result)
+			goto out;
 	}
+	if (!self.hot.count)
+		goto out;
+	qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), hotter_first);
+	result = find_code(&self);
+	if (result)
+		goto out;
+	qsort(self.hot.items, self.hot.count, sizeof(*self.hot.items), by_id);
+	for (size_t i = 0; !result && i < self.hot.count; i++)
+		result = put_code(&self, &self.hot.items[i]);
+out:
+	for (size_t i = 0; i < self.hot.count; i++)
+		tally_function_code_release(&self.hot.items[i].code);
 	tally_vector_release(&self.hot);
 	tally_map_release(&index);
 	return result;

@@ -124,9 +124,9 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 	size_t places = profile->places.places.count;
 	uint32_t *frames = make_frames(names, out);
 	int result = -ENOMEM;
-	if (frames)
-		result = tally_vector_reserve(&out->steps, places);
-	for (size_t i = 0; !result && i < places; i++) {
+	if (!frames || tally_vector_reserve(&out->steps, places) < 0)
+		goto out;
+	for (size_t i = 0; i < places; i++) {
 		const struct tally_place_name *name = &profile->names[i];
 		struct tally_step step = { .first = (uint32_t)out->step_frames.count,
 					   .count = name->count };
@@ -134,21 +134,21 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 		if (names->functions.items[symbol].name == TALLY_STRING_NONE)
 			note_build(names, &profile->places.places.items[i],
 				   &out->frames.items[frames[symbol]]);
-		for (uint32_t n = 0; !result && n < name->count; n++) {
+		for (uint32_t n = 0; n < name->count; n++) {
 			const struct tally_place_frame *frame =
 				&names->frames.items[name->first + n];
 			uint32_t number = frames[frame->function];
 			if (out->by_line)
 				number = line_frame(names, frame, number, out);
-			result = -ENOMEM;
-			if (number != UINT32_MAX)
-				result = tally_vector_push(&out->step_frames, number);
+			if (number == UINT32_MAX ||
+			    tally_vector_push(&out->step_frames, number) < 0)
+				goto out;
 		}
-		if (!result && out->step_frames.count > UINT32_MAX)
-			result = -ENOMEM;
-		if (!result)
-			result = tally_vector_push(&out->steps, step);
+		if (out->step_frames.count > UINT32_MAX || tally_vector_push(&out->steps, step) < 0)
+			goto out;
 	}
+	result = 0;
+out:
 	free(frames);
 	return result;
 }

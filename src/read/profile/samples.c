@@ -111,19 +111,25 @@ int tally_samples_new(struct tally_recording *recording,
 	samples->recording = recording;
 	recording->options.marks_cut = true;
 	int result = tally_recording_filter(recording, &options->filter, err);
-	if (!result)
-		result = read_all(samples, options, err);
-	if (!result && !samples->samples.count)
+	if (result < 0)
+		goto failed;
+	result = read_all(samples, options, err);
+	if (result < 0)
+		goto failed;
+	if (!samples->samples.count)
 		result = tally_recording_is_empty(recording, 0, err);
-	if (!result)
-		result = name_places(samples, err);
-	if (result < 0) {
-		tally_samples_free(samples);
-		return result;
-	}
+	if (result < 0)
+		goto failed;
+	result = name_places(samples, err);
+	if (result < 0)
+		goto failed;
 	tally_row_table_finish(&samples->stacks);
 	*out = samples;
 	return 0;
+
+failed:
+	tally_samples_free(samples);
+	return result;
 }
 
 void tally_samples_free(struct tally_samples *samples)

@@ -401,17 +401,20 @@ int tally_profile_arrange_waits(struct tally_profile *profile,
 		.is_of_waits = calloc(classes, 1),
 		.class_of = calloc(classes, sizeof(*arranger.class_of)),
 	};
-	int result = 0;
+	int result = -ENOMEM;
 	if (!arranger.scheduler.answers || !arranger.waking.answers || !arranger.is_of_waits ||
 	    !arranger.class_of)
-		result = -ENOMEM;
-	if (!result && find_waits(&arranger)) {
-		result = join_classes(&arranger);
-		if (!result)
-			result = put_rows(&arranger);
-		if (!result)
-			take_over(&arranger);
-	}
+		goto out;
+	result = 0;
+	if (!find_waits(&arranger))
+		goto out;
+	result = join_classes(&arranger);
+	if (result)
+		goto out;
+	result = put_rows(&arranger);
+	if (!result)
+		take_over(&arranger);
+out:
 	release(&arranger);
 	return result;
 }

@@ -252,6 +252,27 @@ static int parse_times(struct tally_sample_filter *filter, const struct tally_pr
 	return result;
 }
 
+static int parse_lists(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+		       const struct tally_perfdata *data, struct tally_error *err)
+{
+	int result = 0;
+	if (asked->pids)
+		result = tally_numbers_parse(&filter->pids, asked->pids, err);
+	if (result)
+		return result;
+	if (asked->tids)
+		result = tally_numbers_parse(&filter->tids, asked->tids, err);
+	if (result)
+		return result;
+	if (asked->cpus)
+		result = tally_filter_cpus_parse(&filter->cpus, asked->cpus, err);
+	if (result)
+		return result;
+	if (asked->time)
+		return parse_times(filter, asked, data, err);
+	return 0;
+}
+
 int tally_sample_filter_init(struct tally_sample_filter *filter,
 			     const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err)
@@ -263,15 +284,7 @@ int tally_sample_filter_init(struct tally_sample_filter *filter,
 		.event_index = SIZE_MAX,
 		.names_seen = UINT64_MAX,
 	};
-	int result = 0;
-	if (asked->pids)
-		result = tally_numbers_parse(&filter->pids, asked->pids, err);
-	if (!result && asked->tids)
-		result = tally_numbers_parse(&filter->tids, asked->tids, err);
-	if (!result && asked->cpus)
-		result = tally_filter_cpus_parse(&filter->cpus, asked->cpus, err);
-	if (!result && asked->time)
-		result = parse_times(filter, asked, data, err);
+	int result = parse_lists(filter, asked, data, err);
 	if (result)
 		tally_sample_filter_release(filter);
 	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms &&

@@ -637,17 +637,20 @@ int tally_annotation_make(struct tally_profile *profile, uint32_t event,
 	int result = tally_function_code_find(maker.names, maker.place, &maker.code);
 	if (!result)
 		result = gather_spots(&maker, event);
-	if (result < 0)
+	if (result < 0) {
 		tally_error_set(err, result, "out of memory");
-	if (!result) {
-		describe(&maker, event);
-		if (weigh_lines(&maker) < 0)
-			result = tally_error_set(err, -ENOMEM, "out of memory");
+		goto out;
 	}
-	if (!result && !options->no_code)
+	describe(&maker, event);
+	if (weigh_lines(&maker) < 0) {
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	if (!options->no_code)
 		result = add_instructions(&maker, err);
 	if (!result && sort_lines(out) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
+out:
 	tally_vector_release(&maker.spots);
 	tally_map_release(&maker.line_index);
 	tally_map_release(&maker.path_index);

@@ -316,7 +316,6 @@ static int set_place_keys(struct tally_report_builder *builder, uint32_t place)
 static int make_place_keys(struct tally_report_builder *builder)
 {
 	size_t places = builder->profile->places.places.count;
-	int result = 0;
 	builder->keys_of_place = malloc((places + 1) * sizeof(*builder->keys_of_place));
 	builder->functions_of_key = malloc((builder->keys.count + 1) *
 					   sizeof(*builder->functions_of_key));
@@ -324,18 +323,23 @@ static int make_place_keys(struct tally_report_builder *builder)
 		return -ENOMEM;
 	memset(builder->functions_of_key, 0xff,
 	       builder->keys.count * sizeof(*builder->functions_of_key));
-	for (uint32_t place = 0; !result && place < places; place++)
-		result = set_place_keys(builder, place);
-	return result;
+	for (uint32_t place = 0; place < places; place++) {
+		int result = set_place_keys(builder, place);
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 int tally_report_make_keys(struct tally_report_builder *builder)
 {
 	int result = make_codes(builder);
-	if (!result)
-		result = make_symbols(builder);
-	if (!result)
-		result = make_frame_keys(builder);
+	if (result)
+		return result;
+	result = make_symbols(builder);
+	if (result)
+		return result;
+	result = make_frame_keys(builder);
 	if (result)
 		return result;
 	return make_place_keys(builder);

@@ -132,12 +132,14 @@ static inline int count_callers_bits(struct summer *summer, const struct tally_r
 {
 	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
 	uint64_t bits = 0;
-	int result = 0;
 	while (next < end)
 		bits |= summer->bits_of_place[*next++];
-	for (bits &= ~((uint64_t)1 << leaf); !result && bits; bits &= bits - 1)
-		result = count_key(summer, row, number, (uint32_t)__builtin_ctzll(bits));
-	return result;
+	for (bits &= ~((uint64_t)1 << leaf); bits; bits &= bits - 1) {
+		int result = count_key(summer, row, number, (uint32_t)__builtin_ctzll(bits));
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 static inline int sum_row(struct summer *summer, size_t at)

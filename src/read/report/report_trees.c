@@ -339,8 +339,10 @@ static int make_leaf_trees(struct tally_report_builder *builder)
 	if (!result)
 		result = tally_call_tree_build(&tree, &packer.sort, builder->least);
 	release_packer(&packer);
-	if (!result)
-		result = copy_trees(builder, &tree);
+	if (result)
+		goto out;
+	result = copy_trees(builder, &tree);
+out:
 	tally_call_tree_release(&tree);
 	return result;
 }
@@ -561,8 +563,8 @@ static void move_found(struct merger *merger, size_t first)
 
 static int follow_groups(struct merger *merger)
 {
-	int result = 0;
-	while (!result && merger->groups.count) {
+	while (merger->groups.count) {
+		int result;
 		struct group group = merger->groups.items[--merger->groups.count];
 		if (merger->builder->branches > BRANCHES_MAX) {
 			merger->builder->report->trees_cut = true;
@@ -572,12 +574,14 @@ static int follow_groups(struct merger *merger)
 			result = gather_callers(merger, group.first);
 		else
 			result = gather_children(merger, group.first);
-		if (!result)
-			result = add_heavy(merger, group.list, group.first);
-		if (!result)
-			move_found(merger, group.first);
+		if (result)
+			return result;
+		result = add_heavy(merger, group.list, group.first);
+		if (result)
+			return result;
+		move_found(merger, group.first);
 	}
-	return result;
+	return 0;
 }
 
 static int make_branches_of_entry(struct tally_report_builder *builder,
@@ -591,21 +595,20 @@ static int make_branches_of_entry(struct tally_report_builder *builder,
 		.buckets = calloc((size_t)builder->code_max + 1, sizeof(*merger.buckets)),
 	};
 	int result = -ENOMEM;
-	if (merger.buckets && count)
-		result = 0;
-	for (size_t i = 0; !result && i < count; i++)
-		if (places[i].weight)
-			result = tally_vector_push(&merger.members,
-						   (struct member){ .node = places[i].node,
-								    .end = places[i].end,
-								    .weight = places[i].weight });
-	struct group all = { 0 };
-	if (count)
-		all.list = &builder->report->entries.items[places[0].shown].tree;
-	if (!result)
-		result = tally_vector_push(&merger.groups, all);
-	if (!result)
-		result = follow_groups(&merger);
+	if (!merger.buckets || !count)
+		goto out;
+	for (size_t i = 0; i < count; i++) {
+		const struct member member = { .node = places[i].node,
+					       .end = places[i].end,
+					       .weight = places[i].weight };
+		if (member.weight && tally_vector_push(&merger.members, member) < 0)
+			goto out;
+	}
+	const struct group all = { .list = &builder->report->entries.items[places[0].shown].tree };
+	if (tally_vector_push(&merger.groups, all) < 0)
+		goto out;
+	result = follow_groups(&merger);
+out:
 	free(merger.buckets);
 	tally_vector_release(&merger.groups);
 	tally_vector_release(&merger.members);

@@ -234,10 +234,13 @@ int tally_pack_write(const char *path, const char *output, const struct tally_bu
 		return tally_error_set(err, -errno, "%s can't be read: %s", path,
 				       tally_errno_text(errno));
 	int result = tally_new_file_open(&file, output, err);
-	if (!result)
-		result = write_file(path, is_directory, &file, from, section, err);
-	if (!result)
-		result = tally_new_file_keep(&file, from, err);
+	if (result)
+		goto out;
+	result = write_file(path, is_directory, &file, from, section, err);
+	if (result)
+		goto out;
+	result = tally_new_file_keep(&file, from, err);
+out:
 	tally_new_file_release(&file);
 	close(from);
 	return result;
