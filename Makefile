@@ -74,6 +74,7 @@ bench-recorder: tests
 # The engine's own costs, beside the kernel's: docs/performance.md, The engine.
 bench-engine: tests
 	@build/bench/bench_engine 15
+	@build/bench/bench_reads 15
 
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all

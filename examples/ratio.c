@@ -36,6 +36,9 @@ int main(void)
 		printf("%s=%" PRIu64 "\n", tally_group_name(group, i), counts[i].value);
 	printf("ratio=%.3f (%" PRIu64 ")\n",
 	       counts[1].value ? (double)counts[0].value / (double)counts[1].value : 0.0, sum);
+	double ns;
+	const char *way = tally_group_read_way(group, &ns);
+	printf("read by %s, %.0f ns\n", way, ns);
 	free(words);
 	tally_group_close(group);
 	return 0;

@@ -6,10 +6,12 @@
  *     struct tally_count count;
  *     tally_counter_read(counter, &count);
  *
- * Only one thread at a time may use a counter.  Counters are made with perf_event_open(2). */
+ * tally_counter_open_with() opens a counter of one thread alone, which is read faster.  Only one
+ * thread at a time may use a counter.  Counters are made with perf_event_open(2). */
 #ifndef TALLY_COUNTER_H
 #define TALLY_COUNTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +24,8 @@ struct tally_counter; /* opaque */
 struct tally_count {
 	/* the count, scaled to the whole time if the counter was shared: see `running_ns` */
 	uint64_t value;
-	uint64_t raw;             /* the count as measured */
-	uint64_t enabled_ns;      /* how long the counter was switched on, in ns */
+	uint64_t raw;        /* the count as measured */
+	uint64_t enabled_ns; /* how long the counter was switched on, in ns */
 	/* how long it really counted, in ns; if less than enabled_ns, `value` is an estimate */
 	uint64_t running_ns;
 };
@@ -34,6 +36,19 @@ struct tally_count {
  * that fails.  The caller owns the counter. */
 struct tally_counter *tally_counter_open(const char *event, char *error, size_t error_size);
 
+struct tally_counter_options {
+	size_t size; /* sizeof(struct tally_counter_options): later versions have more members */
+	/* Counts only the calling thread, not what it starts later.  Then a hardware event is read
+	 * without a system call, where kernel and CPU permit it: see tally_counter_read_way(). */
+	bool this_thread_only;
+};
+
+/* Like tally_counter_open().  `options` may be NULL.  errno is EINVAL if `size` is 0, or if a
+ * member is set that this version of the library does not know. */
+struct tally_counter *tally_counter_open_with(const char *event,
+					      const struct tally_counter_options *options,
+					      char *error, size_t error_size);
+
 /* Returns the event's name as `tally stat` prints it.  The text lives as long as the counter. */
 const char *tally_counter_name(const struct tally_counter *counter);
 
@@ -42,6 +57,23 @@ int tally_counter_read(struct tally_counter *counter, struct tally_count *count)
 int tally_counter_reset(struct tally_counter *counter);
 int tally_counter_enable(struct tally_counter *counter);
 int tally_counter_disable(struct tally_counter *counter);
+
+/* Reads the count alone: `value` of tally_counter_read(), by the fastest way.  Returns 0, or -1
+ * with errno set. */
+int tally_counter_value(struct tally_counter *counter, uint64_t *value);
+
+/* Returns how the calling thread reads this counter now: "user page (rdpmc)", or "read(2): " and
+ * the reason.  `ns` (may be NULL) gets the measured time of one tally_counter_value(), the median of
+ * nine batches of 100.  Measuring takes a millisecond at most.  The text lives until the next call
+ * for this counter.
+ *
+ * A page is read in a few ns: the instruction rdpmc (x86-64), mrs (arm64) or csrr (riscv64), and
+ * loads (perf_event_open(2), "MMAP layout").  It needs a counter of the calling thread alone, an
+ * event that is on a hardware counter now, and a kernel that permits it: on x86-64
+ * /sys/bus/event_source/devices/cpu/rdpmc is 1 or 2, on arm64 kernel.perf_user_access was 1 when
+ * the counter was opened.  If the administrator forbids it while a program reads counters in this
+ * way, the program dies of SIGSEGV or SIGILL. */
+const char *tally_counter_read_way(struct tally_counter *counter, double *ns);
 
 /* Closes the counter.  NULL is allowed. */
 void tally_counter_close(struct tally_counter *counter);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 int tally_library_events_parse(struct tally_library_events *events, const char *expression,
 			       struct tally_error *err)
@@ -37,6 +38,26 @@ void tally_library_events_release(struct tally_library_events *events)
 	tally_event_list_release(&events->list);
 	tally_catalogue_release(&events->catalogue);
 	tally_arena_release(&events->arena);
+}
+
+int tally_library_options(void *chosen, size_t known, const void *options, struct tally_error *err)
+{
+	size_t size;
+	if (!options)
+		return 0;
+	memcpy(&size, options, sizeof(size));
+	if (size < sizeof(size))
+		return tally_error_set(err, -EINVAL,
+				       "the options have no size: set it to the sizeof of the "
+				       "structure");
+	const uint8_t *bytes = options;
+	for (size_t i = known; i < size; i++)
+		if (bytes[i])
+			return tally_error_set(err, -EINVAL,
+					       "the options have members that this libtally does "
+					       "not know");
+	memcpy(chosen, options, size < known ? size : known);
+	return 0;
 }
 
 int tally_library_result(int result)

@@ -26,6 +26,11 @@ int tally_library_events_open(struct tally_library_events *events, size_t index,
 			      struct tally_error *err);
 void tally_library_events_release(struct tally_library_events *events);
 
+/* Copies the caller's options into `chosen`, zeroed.  All structures of options begin with `size_t
+ * size`, the bytes that the caller's header has: members behind them stay 0.  `options` may be NULL.
+ * Returns 0 or -EINVAL with a message: no size, or members that this library does not know. */
+int tally_library_options(void *chosen, size_t known, const void *options, struct tally_error *err);
+
 /* libc's convention: sets errno and returns -1 for a negative result, otherwise returns 0. */
 int tally_library_result(int result);
 /* Writes message and hint into the caller's buffer (may be NULL), and sets errno. */

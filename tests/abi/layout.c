@@ -15,6 +15,8 @@ int main(void)
 {
 	SIZE(tally_count);
 	AT(tally_count, running_ns);
+	SIZE(tally_counter_options);
+	AT(tally_counter_options, this_thread_only);
 	SIZE(tally_event_ring_options);
 	AT(tally_event_ring_options, frequency);
 	AT(tally_event_ring_options, fields);

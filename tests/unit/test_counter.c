@@ -257,6 +257,120 @@ static void the_descriptor_is_closed_at_exec(void **state)
 	tally_counter_close(counter);
 }
 
+/* --- counters of one thread ------------------------------------------------ */
+
+static struct tally_counter *open_own(const char *event)
+{
+	const struct tally_counter_options own = { sizeof(own), .this_thread_only = true };
+	tally_counter_close(open_or_skip(event));
+	struct tally_counter *counter = tally_counter_open_with(event, &own, NULL, 0);
+	assert_non_null(counter);
+	return counter;
+}
+
+static void a_counter_of_one_thread_leaves_out_what_it_starts(void **state)
+{
+	pthread_t thread;
+	(void)state;
+	struct tally_counter *counter = open_own("page-faults:u");
+	assert_int_equal(pthread_create(&thread, NULL, fault_in_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_in_range(read_count(counter).value, 0, 1000);
+	fault(500);
+	assert_in_range(read_count(counter).value, 500, 1500);
+	tally_counter_close(counter);
+}
+
+static void the_value_alone_is_the_same(void **state)
+{
+	(void)state;
+	struct tally_counter *counter = open_own("page-faults:u");
+	uint64_t value;
+	fault(300);
+	assert_int_equal(tally_counter_disable(counter), 0);
+	assert_int_equal(tally_counter_value(counter, &value), 0);
+	assert_true(value >= 300);
+	assert_int_equal(value, read_count(counter).value);
+	tally_counter_close(counter);
+}
+
+static void *name_way(void *counter)
+{
+	return (void *)tally_counter_read_way(counter, NULL);
+}
+
+static void the_way_of_reading_has_its_reason(void **state)
+{
+	double ns = 0;
+	pthread_t thread;
+	void *way;
+	(void)state;
+	struct tally_counter *counter = open_or_skip("task-clock:u");
+	assert_string_equal(
+		tally_counter_read_way(counter, &ns),
+		"read(2): the threads and processes that the thread starts are counted, "
+		"too");
+	print_message("# read(2): %.0f ns\n", ns);
+	assert_true(ns > 10 && ns < 1e6);
+	tally_counter_close(counter);
+	counter = open_own("task-clock:u"); /* no PMU counts it */
+	assert_memory_equal(tally_counter_read_way(counter, NULL), "read(2): ", 9);
+	assert_int_equal(pthread_create(&thread, NULL, name_way, counter), 0);
+	pthread_join(thread, &way);
+	assert_string_equal(way, "read(2): the counter belongs to another thread");
+	tally_counter_close(counter);
+}
+
+static void a_forked_child_reads_the_counter_of_its_parent(void **state)
+{
+	int status;
+	(void)state;
+	struct tally_counter *counter = open_own("page-faults:u");
+	fault(700);
+	pid_t child = fork();
+	if (!child) {
+		struct tally_count count;
+		uint64_t value = 0;
+		bool is_good = !tally_counter_read(counter, &count) && count.value >= 700 &&
+			       !tally_counter_value(counter, &value) && value >= 700 &&
+			       strstr(tally_counter_read_way(counter, NULL), "forked");
+		tally_counter_close(counter);
+		_exit(!is_good);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	tally_counter_close(counter);
+}
+
+static void options_tell_their_size(void **state)
+{
+	char error[256] = "";
+	struct {
+		struct tally_counter_options options;
+		uint64_t more; /* of a later version */
+	} later = { { sizeof(later), .this_thread_only = true }, 0 };
+	(void)state;
+	tally_counter_close(open_or_skip("task-clock:u"));
+	struct tally_counter *counter = tally_counter_open_with("task-clock:u", &later.options,
+								error, sizeof(error));
+	assert_non_null(counter);
+	tally_counter_close(counter);
+	later.more = 1;
+	assert_null(tally_counter_open_with("task-clock:u", &later.options, error, sizeof(error)));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(error, "does not know"));
+	later.options.size = 0;
+	assert_null(tally_counter_open_with("task-clock:u", &later.options, error, sizeof(error)));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(error, "no size"));
+	/* of an earlier version: what it does not have is 0 */
+	later.options.size = sizeof(size_t);
+	counter = tally_counter_open_with("task-clock:u", &later.options, error, sizeof(error));
+	assert_non_null(counter);
+	assert_non_null(strstr(tally_counter_read_way(counter, NULL), "starts are counted"));
+	tally_counter_close(counter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +389,11 @@ int main(void)
 		cmocka_unit_test(closing_null_is_fine),
 		cmocka_unit_test(thousands_of_cycles_leak_no_descriptor),
 		cmocka_unit_test(the_descriptor_is_closed_at_exec),
+		cmocka_unit_test(a_counter_of_one_thread_leaves_out_what_it_starts),
+		cmocka_unit_test(the_value_alone_is_the_same),
+		cmocka_unit_test(the_way_of_reading_has_its_reason),
+		cmocka_unit_test(a_forked_child_reads_the_counter_of_its_parent),
+		cmocka_unit_test(options_tell_their_size),
 	};
 	return cmocka_run_group_tests_name("counter", tests, NULL, NULL);
 }

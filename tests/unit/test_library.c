@@ -52,6 +52,12 @@ static void group_counts_in_the_order_of_the_expression(void **state)
 	assert_true(counts[0].value >= faults);
 	assert_true(counts[1].value > 0);
 	assert_int_equal(counts[0].enabled_ns, counts[1].enabled_ns);
+	uint64_t values[2] = { 0, 1 };
+	assert_int_equal(tally_group_values(group, values, 1), 3);
+	assert_true(values[0] >= counts[0].value && values[1] == 1);
+	double ns = 0;
+	assert_memory_equal(tally_group_read_way(group, &ns), "read(2): ", 9);
+	assert_true(ns > 10 && ns < 1e6);
 	free(memory);
 	tally_group_close(group);
 }

@@ -13,6 +13,9 @@ cpu1() { echo "$1" >/sys/devices/system/cpu/cpu1/online; }
 # use one CPU.
 cpu1 0
 
+# --- a program that counts its own instructions --------------------------------------------------------------------
+./user_reads 64
+
 # --- stacks -------------------------------------------------------------------------------------------------------
 # shares FILE: of the time in work(), half, 30 % and a fifth are below its functions, and each stack
 # is complete

@@ -1,0 +1,165 @@
+/* Counts its own instructions by libtally in the arm64 guest machine: from the user page and by
+ * read(2).  Prints TAP without numbers, as recorder_guest.sh does.
+ *
+ *     user_reads WIDTH
+ *
+ * WIDTH: bits of the counters that user code may read there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tally/counter.h>
+#include <tally/group.h>
+#include <unistd.h>
+
+static const struct tally_counter_options own = { sizeof(own), .this_thread_only = true };
+
+static void check(const char *what, int is_good)
+{
+	printf("%s - %s\n", is_good ? "ok" : "not ok", what);
+}
+
+static void permit(const char *text)
+{
+	int fd = open("/proc/sys/kernel/perf_user_access", O_WRONLY);
+	if (fd < 0 || write(fd, text, 1) != 1)
+		printf("# perf_user_access: %s\n", strerror(errno));
+	close(fd);
+}
+
+/* Two instructions a round. */
+static void loop(uint64_t rounds)
+{
+	__asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(rounds) : : "cc");
+}
+
+static uint64_t value_of(struct tally_counter *counter, int by_page)
+{
+	struct tally_count count = { 0 };
+	uint64_t value = 0;
+	if (by_page)
+		tally_counter_value(counter, &value);
+	else if (!tally_counter_read(counter, &count))
+		value = count.raw;
+	return value;
+}
+
+/* Returns what `more` rounds add to a count. */
+static uint64_t added(struct tally_counter *counter, int by_page, uint64_t more)
+{
+	/* volatile: loading either takes as many instructions */
+	volatile uint64_t rounds[2] = { 1000, 1000 + more };
+	uint64_t counts[2];
+	for (int i = 0; i < 2; i++) {
+		uint64_t before = value_of(counter, by_page);
+		loop(rounds[i]);
+		counts[i] = value_of(counter, by_page) - before;
+	}
+	return counts[1] - counts[0];
+}
+
+static void check_counts(struct tally_counter *counter, int by_page, const char *what)
+{
+	uint64_t found = added(counter, by_page, 1000000);
+	printf("# %s: 1,000,000 rounds of 2 instructions count %llu\n", what,
+	       (unsigned long long)found);
+	check(what, found == 2000000);
+}
+
+static void read_counters(void)
+{
+	char error[256] = "";
+	double ns = 0;
+	struct tally_counter *counter;
+	const char *way;
+
+	permit("0");
+	counter = tally_counter_open_with("instructions:u", &own, error, sizeof(error));
+	if (!counter) {
+		printf("# %s\n", error);
+		check("a counter is opened without user access", 0);
+		return;
+	}
+	way = tally_counter_read_way(counter, &ns);
+	printf("# %s, %.0f ns\n", way, ns);
+	check("kernel.perf_user_access 0 is the reason for read(2)",
+	      !strcmp(way, "read(2): kernel.perf_user_access is 0"));
+	check_counts(counter, 0, "exact instructions by read(2)");
+	tally_counter_close(counter);
+
+	permit("1");
+	counter = tally_counter_open_with("instructions:u", &own, error, sizeof(error));
+	if (!counter) {
+		printf("# %s\n", error);
+		check("a counter is opened with user access", 0);
+		return;
+	}
+	way = tally_counter_read_way(counter, &ns);
+	printf("# %s, %.0f ns\n", way, ns);
+	check("kernel.perf_user_access 1: from the user page", !strcmp(way, "user page (mrs)"));
+	check_counts(counter, 1, "exact instructions from the user page");
+	/* read(2) comes later: it also counts the instructions of the call itself */
+	uint64_t page = value_of(counter, 1);
+	tally_counter_disable(counter);
+	uint64_t file = value_of(counter, 0);
+	printf("# %llu by the page, then %llu by read(2)\n", (unsigned long long)page,
+	       (unsigned long long)file);
+	check("read(2) agrees with the page", file >= page && file - page < 2000);
+	way = tally_counter_read_way(counter, NULL);
+	printf("# disabled: %s\n", way);
+	check("a disabled counter is read by read(2)", !strncmp(way, "read(2): ", 9));
+	tally_counter_close(counter);
+}
+
+static void read_past_the_width(int width)
+{
+	struct tally_counter *counter = tally_counter_open_with("instructions:u", &own, NULL, 0);
+	if (!counter)
+		return;
+	/* A counter of 32 bits wraps; the kernel moves what it had to the page's offset. */
+	uint64_t rounds = width == 32 ? 2300000000u : 50000000u;
+	uint64_t before = value_of(counter, 1);
+	loop(rounds);
+	uint64_t found = value_of(counter, 1) - before;
+	printf("# %llu rounds: %llu\n", (unsigned long long)rounds, (unsigned long long)found);
+	check("a long loop is counted exactly", found >= 2 * rounds && found < 2 * rounds + 1000);
+	tally_counter_close(counter);
+}
+
+static void read_group(void)
+{
+	char error[256] = "";
+	uint64_t before[2], after[2];
+	struct tally_group *group = tally_group_open("instructions:u,cycles:u", error,
+						     sizeof(error));
+	if (!group) {
+		printf("# %s\n", error);
+		check("a group is opened", 0);
+		return;
+	}
+	const char *way = tally_group_read_way(group, NULL);
+	printf("# group: %s\n", way);
+	check("a group is read from its user pages", !strcmp(way, "user page (mrs)"));
+	tally_group_values(group, before, 2);
+	loop(1000000);
+	tally_group_values(group, after, 2);
+	printf("# instructions %llu, cycles %llu\n", (unsigned long long)(after[0] - before[0]),
+	       (unsigned long long)(after[1] - before[1]));
+	check("a group's instructions are right",
+	      after[0] - before[0] >= 2000000 && after[0] - before[0] < 2001000);
+	check("a group's cycles are about as many",
+	      after[1] - before[1] >= 1900000 && after[1] - before[1] < 2200000);
+	tally_group_close(group);
+}
+
+int main(int argc, char **argv)
+{
+	int width = argc > 1 ? atoi(argv[1]) : 64;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	read_counters();
+	read_group();
+	read_past_the_width(width);
+	return 0;
+}
