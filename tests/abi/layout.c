@@ -6,6 +6,7 @@
 #include <tally/counter.h>
 #include <tally/data.h>
 #include <tally/group.h>
+#include <tally/region.h>
 #include <tally/ring.h>
 
 #define SIZE(name) printf("struct %s %zu\n", #name, sizeof(struct name))
@@ -17,6 +18,8 @@ int main(void)
 	AT(tally_count, running_ns);
 	SIZE(tally_counter_options);
 	AT(tally_counter_options, this_thread_only);
+	SIZE(tally_region_figure);
+	AT(tally_region_figure, scaled);
 	SIZE(tally_event_ring_options);
 	AT(tally_event_ring_options, frequency);
 	AT(tally_event_ring_options, fields);
