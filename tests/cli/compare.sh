@@ -38,7 +38,7 @@ check "the exit status is 1 if a condition holds" gates
 not_judged() {
 	compare 2 old.json new.json --fail-if 'cycles > +1%' && has "'cycles > \+1%' can't be judged: new.json has no figure" &&
 		has '^instructions ' && compare 2 old.json new.json --fail-if 'instructions' && has '^hint: such as' &&
-		compare 2 old.json nothing && has 'nothing can.t be read' && compare 2 old.json /bin/sh && has '^hint: save counts with' &&
+		compare 2 old.json nothing && has 'nothing. is neither a file nor a command' && compare 2 old.json compare.sh.txt && echo x >text && compare 2 old.json text && has '^hint: save counts with' &&
 		compare 2 old.json && compare 2 a b c && compare 2 -j --markdown a b
 }
 check "the exit status is 2, never 0, if a condition can't be judged" not_judged
@@ -100,5 +100,78 @@ else
 	number=$((number + 1))
 	echo "ok $number - perf's saved counts are read too # SKIP perf does not write JSON here"
 fi
+
+# --- commands ----------------------------------------------------------------------------------------------------
+in_turns() {
+	compare 0 -r 3 --warmup 0 -e page-faults true 'ls /' && has "^old: 'true', 3 runs$" && has "^new: 'ls /', 3 runs$" &&
+		has '^page-faults(:u)? .* \+[0-9.]+ %' && has '^elapsed ' && has '^note: the commands ran in turns, in random order \(--seed [0-9]+\)$'
+}
+check "two commands run in turns" in_turns
+order() {
+	for word in a b; do printf '#!/bin/sh\necho %s >>order\n' $word >$word.sh && chmod +x $word.sh; done
+	rm -f order
+	compare 0 -r 6 --warmup 2 --seed 5 -e page-faults ./a.sh ./b.sh && [ "$(grep -c a order)" = 8 ] && [ "$(grep -c b order)" = 8 ] &&
+		paste - - <order | tee pairs | grep -q 'a.b' && grep -q 'b.a' pairs && ! grep -qE 'a.a|b.b' pairs && mv order first &&
+		compare 0 -r 6 --warmup 2 --seed 5 -e page-faults ./a.sh ./b.sh && cmp first order
+}
+check "… in an order that is random within a turn, and repeats with its seed" order
+shell() { compare 0 -r 2 -e page-faults -j 'true | true' 'X=1 true' && has '"command":"/bin/sh -c true \| true"' && has '"command":"/bin/sh -c X=1 true"'; }
+check "the shell's characters need the shell" shell
+failing() {
+	compare 2 -r 2 true 'sh -c "exit 3"' && has 'failed with exit status 3' && has -- '--ignore-failure' &&
+		compare 0 -r 2 --ignore-failure true 'sh -c "exit 3"' && compare 2 -r 2 'kill -9 $$' true && has 'ended by signal 9' &&
+		compare 2 no-such-program true && has 'neither a file nor a command' && compare 2 . true && has 'is a directory'
+}
+check "a command that fails is an error" failing
+prepared() {
+	rm -f before
+	compare 0 -r 3 --warmup 1 --prepare 'echo x >>before' -e page-faults true true && [ "$(wc -l <before)" = 8 ] &&
+		compare 2 -r 1 --prepare 'exit 4' true true && has 'status 4'
+}
+check "--prepare runs before each run" prepared
+printing() {
+	compare 0 -r 2 --warmup 0 'echo loud' 'echo loud' && ! has '^loud' && compare 0 -r 2 --warmup 0 --show-output 'echo loud' true && [ "$(grep -c '^loud' out)" = 2 ]
+}
+check "what the commands print is dropped, or shown" printing
+kept() {
+	compare 0 -r 6 -e page-faults --save-old kept.json --save-new other.json true 'ls /' && cp out live && compare 0 kept.json other.json &&
+		diff <(grep ^page-faults live) <(grep ^page-faults out) && compare 0 -r 3 -e page-faults kept.json 'ls /' && has "^old: kept.json, 'true', 6 runs$" &&
+		compare 2 --save-old x kept.json true && has 'saved result already' && compare 2 -r 3 kept.json other.json && has "options for runs don't apply"
+}
+check "runs can be kept, and compared again" kept
+values() {
+	compare 0 -r 6 -e page-faults -j true 'ls /' && python3 - <<-'END'
+	import json
+	rows = {row["name"].split(":")[0]: row for row in json.load(open("out"))["events"]}
+	row = rows["page-faults"]
+	for side in "old", "new":
+	    runs = row[side + "_runs"]
+	    assert runs["count"] == 6 == len(runs["values"]), runs
+	    assert abs(sum(runs["values"]) / 6 - row[side]) < 1e-6
+	END
+}
+check "JSON has each run" values
+cat >times.json <<'END'
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.0e8,"events":[]}
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.1e8,"events":[]}
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":9.0e9,"events":[]}
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.2e8,"events":[]}
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.0e8,"events":[]}
+{"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.1e8,"events":[]}
+END
+outlier() { compare 0 times.json times.json && has '^note: old: run 3 is an outlier: it took 9 s, the median is 0.11 s$' && has '^elapsed .* ± [0-9]+ %'; }
+check "a run that took much longer is named" outlier
+if command -v script >/dev/null; then
+	plot() {
+		COLUMNS=80 LC_ALL=C.UTF-8 script -qec "\"$TALLY\" compare times.json times.json" /dev/null </dev/null >out 2>&1 &&
+			has '^elapsed of each run' && has '^old █.*  0.1 … 9 s' && LC_ALL=C script -qec "\"$TALLY\" compare times.json times.json" /dev/null </dev/null >out 2>&1 && has '^new #.* 0.1 to 9 s'
+	}
+	check "a terminal shows the runs' distribution" plot
+fi
+interrupted() {
+	timeout --preserve-status -s INT 2 "$TALLY" compare -r 1000 -e page-faults 'sleep 0.01' 'sleep 0.02' >out 2>&1
+	[ $? = 130 ] && has '^elapsed ' && has 'until the interruption'
+}
+check "Ctrl-C shows the turns so far" interrupted
 
 echo "1..$number"

@@ -22,7 +22,8 @@ static void near(double value, double expected, double tolerance)
 /* Two-sided quantiles, as in every statistics book's table. */
 static void student_s_quantiles_are_those_of_the_tables(void **state)
 {
-	static const struct { double freedom, p05, p01;
+	static const struct {
+		double freedom, p05, p01;
 	} table[] = {
 		{ 1, 12.706, 63.657 }, { 2, 4.303, 9.925 },   { 3, 3.182, 5.841 },
 		{ 4, 2.776, 4.604 },   { 5, 2.571, 4.032 },   { 9, 2.262, 3.250 },
@@ -147,18 +148,18 @@ static double draw(uint64_t *seed)
 
 /* Returns the share of pairs of series, whose means are `shift` apart, that are called
  * different. */
-static double share_called_real(double shift, uint64_t seed)
+static double share_called_real(double shift, uint64_t seed, double (*draw_one)(uint64_t *))
 {
 	enum { TRIALS = 4000, RUNS = 12 };
 	unsigned real = 0;
 	for (unsigned trial = 0; trial < TRIALS; trial++) {
 		struct tally_figure figures[2];
 		for (int side = 0; side < 2; side++) {
-			figures[side] = (struct tally_figure){ .mean = 100 + draw(&seed),
+			figures[side] = (struct tally_figure){ .mean = 100 + draw_one(&seed),
 							       .runs = 1 };
 			for (int run = 1; run < RUNS; run++) {
 				const struct tally_figure more = {
-					.mean = 100 + draw(&seed) + side * shift, .runs = 1
+					.mean = 100 + draw_one(&seed) + side * shift, .runs = 1
 				};
 				if (run == 1 && side)
 					figures[side].mean += shift;
@@ -175,8 +176,48 @@ static double share_called_real(double shift, uint64_t seed)
 static void chance_is_called_real_in_one_case_of_twenty(void **state)
 {
 	(void)state;
-	near(share_called_real(0, 7), 0.05, 0.012);
-	assert_true(share_called_real(2, 9) > 0.97);
+	near(share_called_real(0, 7, draw), 0.05, 0.012);
+	assert_true(share_called_real(2, 9, draw) > 0.97);
+}
+
+/* Times of programs are no normal distribution: some runs are late, others meet a cold cache. */
+static double draw_skewed(uint64_t *seed)
+{
+	double z = draw(seed);
+	return exp(z);
+}
+
+static double draw_bimodal(uint64_t *seed)
+{
+	double z = draw(seed);
+	return draw(seed) > 0 ? 5 + z : -5 + z;
+}
+
+static void of_skewed_and_bimodal_values_no_more_are_called_real(void **state)
+{
+	double skewed = share_called_real(0, 3, draw_skewed);
+	double bimodal = share_called_real(0, 5, draw_bimodal);
+	(void)state;
+	print_message("# of 4,000 comparisons of equal programs, skewed %.3f and bimodal %.3f are "
+		      "called real\n",
+		      skewed, bimodal);
+	assert_true(skewed > 0.005 && skewed < 0.062);
+	assert_true(bimodal > 0.03 && bimodal < 0.062);
+	assert_true(share_called_real(12, 11, draw_bimodal) > 0.97);
+}
+
+static void outliers_are_far_from_the_median(void **state)
+{
+	static const double values[] = { 10, 10.1, 9.9, 10.2, 30, 9.8, 10, 1 };
+	static const double equal[] = { 5, 5, 5, 5, 5, 900 };
+	bool is_outlier[8];
+	double median = 0;
+	(void)state;
+	assert_int_equal(tally_outliers_mark(values, 8, is_outlier, &median), 2);
+	assert_true(is_outlier[4] && is_outlier[7] && !is_outlier[3]);
+	near(median, 10, 1e-9);
+	assert_int_equal(tally_outliers_mark(values, 4, is_outlier, &median), 0);
+	assert_int_equal(tally_outliers_mark(equal, 6, is_outlier, &median), 0);
 }
 
 static void runs_join_as_if_they_were_one_series(void **state)
@@ -250,7 +291,9 @@ static void conditions_are_read(void **state)
 
 static void wrong_conditions_are_refused_with_a_place(void **state)
 {
-	static const struct { const char *text; int position;
+	static const struct {
+		const char *text;
+		int position;
 	} cases[] = {
 		{ "", 0 },        { "instructions", 0 },
 		{ "> 5", 0 },     { "a > ", 4 },
@@ -318,13 +361,12 @@ static void perf_s_lines_are_read(void **state)
 	struct tally_saved_counts counts;
 	(void)state;
 	assert_int_equal(
-		read_text(
-			"# started on a day\n\n"
-			"{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : "
-			"\"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
-			"{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : "
-			"\"cycles\"}\n",
-			&arena, &counts),
+		read_text("# started on a day\n\n"
+			  "{\"counter-value\" : \"0.5\", \"unit\" : \"msec\", \"event\" : "
+			  "\"task-clock\", \"variance\" : 8.0, \"pcnt-running\" : 100.00}\n"
+			  "{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \"event\" : "
+			  "\"cycles\"}\n",
+			  &arena, &counts),
 		0);
 	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "task-clock");
 	near(row->figure.mean, 500000, 1e-6);
@@ -406,11 +448,11 @@ static void a_gate_fails_for_what_got_worse_alone(void **state)
 {
 	static const char old[] = HEAD(1)
 		EVENT("i", 1000000, ",\"quality\":\"exact\"") "," EVENT("gone", 5, "") END;
-	static const char new[] = HEAD(1) EVENT(
-		"i", 1010001,
-		",\"quality\":\"exact\"") ","
-					  "{\"name\":\"gone\",\"state\":\"not-counted\","
-					  "\"value\":null}" END;
+	static const char new[] = HEAD(1)
+		EVENT("i", 1010001,
+		      ",\"quality\":\"exact\"") ","
+						"{\"name\":\"gone\",\"state\":\"not-counted\","
+						"\"value\":null}" END;
 	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END,
 			  noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
 	(void)state;
@@ -435,6 +477,8 @@ int main(void)
 		cmocka_unit_test(an_interval_has_both_means_errors),
 		cmocka_unit_test(an_interval_holds_0_where_the_change_is_noise_and_only_there),
 		cmocka_unit_test(chance_is_called_real_in_one_case_of_twenty),
+		cmocka_unit_test(of_skewed_and_bimodal_values_no_more_are_called_real),
+		cmocka_unit_test(outliers_are_far_from_the_median),
 		cmocka_unit_test(runs_join_as_if_they_were_one_series),
 		cmocka_unit_test(what_repeats_has_no_noise_and_one_run_no_verdict),
 		cmocka_unit_test(conditions_are_read),

@@ -197,6 +197,11 @@ struct tally_change {
 void tally_change_of(const struct tally_figure *old, const struct tally_figure *new,
 		     struct tally_change *out);
 
+/* Marks the values that are far from the median: more than 3.5 times the median distance, in units of
+ * a normal distribution's σ (B. Iglewicz, D. Hoaglin, How to Detect and Handle Outliers, 1993).
+ * Returns their number; 0 for fewer than 5 values, and if half of them are equal.  -ENOMEM. */
+int tally_outliers_mark(const double *values, size_t count, bool *is_outlier, double *median);
+
 /* Joins the runs of `more` to those of `figure`, as if they were one series. */
 void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more);
 
@@ -250,11 +255,15 @@ struct tally_saved_row {
 	const char *missing; /* why there is no figure: "not-supported", …; NULL: there is one */
 	const char *source;      /* "kernel", "simulated", …; "": unknown */
 	struct tally_figure figure;
+	/* The figures of the runs, in their order.  Empty unless each run is known by itself, and for
+	 * more than 10,000 runs. */
+	TALLY_VECTOR(double) values;
 	bool is_scaled, is_substitute, is_user_only;
 };
 
 struct tally_saved_counts {
 	const char *path;     /* the caller's */
+	bool is_measured;     /* made for this comparison: the commands differ on purpose */
 	const char *command;  /* as one line; "": unknown */
 	const char *provider; /* "": unknown */
 	const char *machine;  /* the simulated machine; "" if none */
@@ -302,7 +311,7 @@ struct tally_saved_comparison {
 	/* in the order of the new file, then those that only the old one has */
 	TALLY_VECTOR(struct tally_compared_row) rows;
 	TALLY_VECTOR(struct tally_judged_condition) conditions;
-	TALLY_VECTOR(const char *) notes; /* how the two sides differ; in the arena */
+	TALLY_VECTOR(const char *) notes; /* how the two sides differ, and outliers; in the arena */
 	bool has_failed;                  /* a condition is TRUE */
 };
 

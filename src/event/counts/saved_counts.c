@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 4096, DOCUMENTS_MAX = 100000 };
+enum { ROWS_MAX = 4096, DOCUMENTS_MAX = 100000, VALUES_MAX = 10000, OUTLIERS_SHOWN = 3 };
 
 struct reading {
 	struct tally_arena *arena;
@@ -49,10 +49,21 @@ static void add_row(struct reading *reading, const struct tally_saved_row *more)
 		copy.source = keep(reading, more->source);
 		if (more->missing)
 			copy.missing = keep(reading, more->missing);
-		reading->failed |= counts->rows.count >= ROWS_MAX ||
-				   tally_vector_push(&counts->rows, copy) < 0;
+		else if (more->figure.runs == 1 &&
+			 tally_vector_push(&copy.values, more->figure.mean) < 0)
+			reading->failed = true;
+		if (counts->rows.count >= ROWS_MAX || tally_vector_push(&counts->rows, copy) < 0) {
+			tally_vector_release(&copy.values);
+			reading->failed = true;
+		}
 		return;
 	}
+	bool goes_on = !row->missing && !more->missing && more->figure.runs == 1 &&
+		       row->values.count == row->figure.runs && row->values.count < VALUES_MAX;
+	if (!goes_on)
+		row->values.count = 0;
+	else if (tally_vector_push(&row->values, more->figure.mean) < 0)
+		reading->failed = true;
 	if (more->missing && !row->missing)
 		row->missing = keep(reading, more->missing);
 	row->is_scaled |= more->is_scaled;
@@ -333,6 +344,8 @@ int tally_saved_counts_read(const char *path, const char *text, size_t length,
 
 void tally_saved_counts_release(struct tally_saved_counts *counts)
 {
+	for (size_t i = 0; i < counts->rows.count; i++)
+		tally_vector_release(&counts->rows.items[i].values);
 	tally_vector_release(&counts->rows);
 	tally_vector_release(&counts->notes);
 }
@@ -413,6 +426,40 @@ static void note_remarks(struct tally_saved_comparison *out, const struct tally_
 			 result);
 }
 
+/* Names the runs whose time is far from the others'. */
+static void note_outliers(struct tally_saved_comparison *out, const struct tally_saved_counts *side,
+			  const char *word, struct tally_arena *arena, int *result)
+{
+	const struct tally_saved_row *row = tally_saved_counts_find(side, "elapsed");
+	if (!row || !row->values.count)
+		return;
+	size_t count = row->values.count, shown = 0;
+	bool *is_outlier = calloc(count, sizeof(*is_outlier));
+	double median = 0;
+	int outliers = -ENOMEM;
+	if (is_outlier)
+		outliers = tally_outliers_mark(row->values.items, count, is_outlier, &median);
+	for (size_t i = 0; i < count && outliers > 0 && shown < OUTLIERS_SHOWN; i++) {
+		if (!is_outlier[i])
+			continue;
+		shown++;
+		add_note(out,
+			 tally_arena_printf(arena,
+					    "%s: run %zu is an outlier: it took %.4g s, the median "
+					    "is %.4g s",
+					    word, i + 1, row->values.items[i], median),
+			 result);
+	}
+	if (outliers > OUTLIERS_SHOWN)
+		add_note(out,
+			 tally_arena_printf(arena, "%s: %d more runs are outliers", word,
+					    outliers - OUTLIERS_SHOWN),
+			 result);
+	free(is_outlier);
+	if (outliers < 0)
+		*result = outliers;
+}
+
 static int note_differences(struct tally_saved_comparison *out, struct tally_arena *arena)
 {
 	const struct tally_saved_counts *old = out->old, *new = out->new;
@@ -422,7 +469,10 @@ static int note_differences(struct tally_saved_comparison *out, struct tally_are
 			 &result);
 	note_remarks(out, old, new, arena, &result);
 	note_remarks(out, new, old, arena, &result);
-	if (old->command[0] && new->command[0] && strcmp(old->command, new->command))
+	note_outliers(out, old, "old", arena, &result);
+	note_outliers(out, new, "new", arena, &result);
+	if (!old->is_measured && !new->is_measured && old->command[0] && new->command[0] &&
+	    strcmp(old->command, new->command))
 		add_note(out,
 			 tally_arena_printf(arena, "the commands differ: %s; %s", old->command,
 					    new->command),
@@ -438,14 +488,12 @@ static int note_differences(struct tally_saved_comparison *out, struct tally_are
 		if (!row->has_change)
 			continue;
 		if (row->old->is_user_only != row->new->is_user_only)
-			add_note(
-				out,
-				tally_arena_printf(
-					arena,
-					"%s: one side counted user code only, "
-					"the other the kernel too",
-					row->name),
-				&result);
+			add_note(out,
+				 tally_arena_printf(arena,
+						    "%s: one side counted user code only, "
+						    "the other the kernel too",
+						    row->name),
+				 &result);
 		if (row->old->is_scaled || row->new->is_scaled)
 			add_note(out,
 				 tally_arena_printf(

@@ -31,6 +31,23 @@ static void show_figure(struct tally_json *json, const char *name,
 		tally_json_null(json, name);
 }
 
+/* The spread over the runs, as far as it is known. */
+static void show_runs(struct tally_json *json, const char *name, const struct tally_saved_row *row)
+{
+	if (!row || row->missing || row->figure.runs < 2 || row->figure.has_no_spread) {
+		tally_json_null(json, name);
+		return;
+	}
+	tally_json_object(json, name);
+	tally_json_u64(json, "count", row->figure.runs);
+	tally_json_double(json, "sigma", row->figure.sigma);
+	tally_json_array(json, "values");
+	for (size_t i = 0; i < row->values.count; i++)
+		tally_json_double(json, NULL, row->values.items[i]);
+	tally_json_end(json);
+	tally_json_end(json);
+}
+
 static const char *significance_text(const struct tally_compared_row *row)
 {
 	static const char *const names[] = { [TALLY_CHANGE_NONE] = "none",
@@ -69,6 +86,8 @@ static void show_row(struct tally_json *json, const struct tally_compared_row *r
 		tally_json_null(json, "high");
 		tally_json_null(json, "p");
 	}
+	show_runs(json, "old_runs", row->old);
+	show_runs(json, "new_runs", row->new);
 	tally_json_text(json, "significance", significance_text(row));
 	tally_json_bool(json, "repeatable",
 			row->has_change && row->old->figure.repeats && row->new->figure.repeats);

@@ -36,11 +36,18 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 	}
 	double size = fabs(value);
 	if (!strcmp(row->unit, "s"))
-		decimals = 4;
+		decimals = size < 0.1 ? 6 : 4;
 	else if (!row->unit[0] && (size >= 100 || size == (double)(long)size))
 		decimals = 0;
 	tally_stat_number(value, decimals, number, sizeof(number));
-	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
+	size_t used = (size_t)snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number,
+				       unit[0] ? " " : "", unit);
+	const struct tally_figure *figure = &row->figure;
+	double percent = 100 * figure->sigma / fabs(figure->mean);
+	if (figure->runs > 1 && !figure->has_no_spread && figure->sigma > 0 && isfinite(percent) &&
+	    used < TALLY_COMPARISON_TEXT)
+		snprintf(out + used, TALLY_COMPARISON_TEXT - used, " ± %.*f %%", percent < 10,
+			 percent);
 }
 
 /* Chooses decimals so that about three digits are significant: 12.3 %, 1.25 %, 0.0004 %. */
@@ -180,8 +187,11 @@ static void put_side(struct tally_buffer *out, const char *word,
 	char path[256], command[512];
 	tally_terminal_clean_name(side->path, path, sizeof(path));
 	tally_terminal_clean_name(side->command, command, sizeof(command));
-	tally_buffer_printf(out, "%s: %s", word, path);
-	if (command[0])
+	if (side->is_measured)
+		tally_buffer_printf(out, "%s: '%s'", word, path);
+	else
+		tally_buffer_printf(out, "%s: %s", word, path);
+	if (command[0] && !side->is_measured)
 		tally_buffer_printf(out, ", '%s'", command);
 	if (side->runs)
 		tally_buffer_printf(out, ", %lu run%s", side->runs, tally_plural(side->runs));

@@ -75,6 +75,10 @@ enum { TALLY_COMPARE_JSON_VERSION = 1 };
 
 void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours,
 			    struct tally_buffer *out);
+/* Draws the distribution of the elapsed times of both sides' runs, in at most that many columns;
+ * nothing unless each side has 5 runs, known one by one. */
+void tally_comparison_plot(const struct tally_saved_comparison *comparison, unsigned columns,
+			   bool is_ascii, struct tally_buffer *out);
 void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
 			       struct tally_buffer *out);
 /* docs/stat-output.md has the schema. */
