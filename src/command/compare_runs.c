@@ -195,6 +195,9 @@ static int run_once(struct compare_runs *runs, struct compare_side *side, struct
 
 /* --- all runs --------------------------------------------------------------- */
 
+/* Signals during a run end that run: tally_stat_run() takes them.  Those between runs are noted. */
+static volatile sig_atomic_t was_signalled;
+
 static uint64_t next_random(uint64_t *state) /* splitmix64 */
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -238,7 +241,9 @@ static int take_turn(struct compare_runs *runs, struct compare_side sides[2], un
 	int result = 0;
 	for (unsigned i = 0; i < 2 && !result; i++) {
 		unsigned side = first ^ i;
-		if (sides[side].text)
+		if (was_signalled)
+			result = -EINTR;
+		else if (sides[side].text)
 			result = run_once(runs, &sides[side], &texts[side], err);
 	}
 	for (unsigned i = 0; i < 2; i++) {
@@ -277,6 +282,24 @@ static int open_events(struct compare_runs *runs, struct tally_error *err)
 	return 0;
 }
 
+static void note_signal(int number)
+{
+	(void)number;
+	was_signalled = 1;
+}
+
+/* To the end of the program: timeout(1) sends its signal twice, and the second must not prevent the
+ * comparison so far from being shown. */
+static void watch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction note = { .sa_handler = note_signal, .sa_flags = SA_RESTART };
+	struct sigaction before;
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &note, NULL);
+}
+
 int compare_run(struct compare_runs *runs, struct compare_side sides[2], struct tally_error *err)
 {
 	/* a target must have a command while its events are chosen */
@@ -289,11 +312,14 @@ int compare_run(struct compare_runs *runs, struct compare_side sides[2], struct 
 	uint64_t random = runs->seed;
 	unsigned long turns = runs->warmups + runs->runs;
 	double start_s = now_s();
+	watch_signals();
 	for (unsigned long turn = 0; turn < turns && !result; turn++) {
 		bool keeps = turn >= runs->warmups;
 		show_progress(turn, turns, start_s);
 		result = take_turn(runs, sides, next_random(&random) >> 63, keeps, err);
 		runs->done += keeps && !result;
+		if (!result && was_signalled)
+			result = -EINTR;
 	}
 	end_progress();
 	if (result != -EINTR)

@@ -25,7 +25,7 @@ struct compare_side {
 };
 
 /* True if the argument is a command, false if it is a saved result: "-", or an existing file that is
- * no program.  Returns -EINVAL with a message for what can be neither. */
+ * no program.  Returns -errno with a message if it is neither. */
 int compare_is_command(const char *argument, struct tally_error *err);
 
 /* Splits a command into words, or, if it uses the shell's characters, makes words that start

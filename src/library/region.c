@@ -71,7 +71,8 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static __thread struct thread *current;
+/* initial-exec: found without a call, which a signal's handler may make, too */
+static __thread struct thread *current __attribute__((tls_model("initial-exec")));
 
 /* --- reading -------------------------------------------------------------- */
 

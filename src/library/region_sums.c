@@ -19,7 +19,8 @@ double tally_region_bucket_value(unsigned bucket)
 	if (bucket < 16)
 		return bucket;
 	unsigned power = (bucket - 16) / 16, part = (bucket - 16) % 16;
-	return ldexp(16.0 + part + (power ? 0.5 : 0), (int)power);
+	double width = (double)((uint64_t)1 << power);
+	return width * (16.0 + part + (power ? 0.5 : 0));
 }
 
 void tally_region_sum_add(struct tally_region_sum *sum, double value)
@@ -62,11 +63,12 @@ static double percentile(const struct tally_region_sum *sum, double share)
 	uint64_t all = 0, below = 0;
 	for (unsigned i = 0; i < TALLY_REGION_BUCKETS; i++)
 		all += sum->buckets[i];
-	double wanted = ceil((double)all * share);
+	double wanted = (double)all * share;
 	for (unsigned i = 0; i < TALLY_REGION_BUCKETS; i++) {
+		double value = tally_region_bucket_value(i);
 		below += sum->buckets[i];
 		if (below && (double)below >= wanted)
-			return fmin(tally_region_bucket_value(i), sum->max);
+			return value < sum->max ? value : sum->max;
 	}
 	return 0;
 }
@@ -78,8 +80,8 @@ void tally_region_figure_of(const struct tally_region_sum *sum, struct tally_reg
 	figure->mean = sum->mean;
 	figure->max = sum->max;
 	figure->deviation = 0;
-	if (sum->measured > 1)
-		figure->deviation = sqrt(fmax(sum->squares, 0) / (double)(sum->measured - 1));
+	if (sum->measured > 1 && sum->squares > 0)
+		figure->deviation = sqrt(sum->squares / (double)(sum->measured - 1));
 	figure->p50 = percentile(sum, 0.5);
 	figure->p99 = percentile(sum, 0.99);
 	figure->measured = sum->measured;

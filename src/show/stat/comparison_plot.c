@@ -21,7 +21,9 @@ static unsigned count_values(const struct tally_saved_row *row, double low, doub
 		double place = (row->values.items[i] - low) / (high - low) * columns;
 		unsigned column = 0;
 		if (place > 0)
-			column = (unsigned)fmin(place, columns - 1);
+			column = (unsigned)place;
+		if (column >= columns)
+			column = columns - 1;
 		if (++counts[column] > most)
 			most = counts[column];
 	}
@@ -42,8 +44,11 @@ static void put_bars(const unsigned *counts, unsigned columns, unsigned most, bo
 static void range_of(const struct tally_saved_row *row, double *low, double *high)
 {
 	for (size_t i = 0; i < row->values.count; i++) {
-		*low = fmin(*low, row->values.items[i]);
-		*high = fmax(*high, row->values.items[i]);
+		double value = row->values.items[i];
+		if (value < *low)
+			*low = value;
+		if (value > *high)
+			*high = value;
 	}
 }
 
