@@ -78,18 +78,19 @@ struct injected {
 	unsigned count;
 };
 
-static uint64_t clock_as_counter(uint32_t number)
+static uint64_t clock_as_counter(void *context, uint32_t number)
 {
 	(void)number;
-	return tally_user_clock();
+	return tally_user_clock(context);
 }
 
-static const struct tally_user_counters cpu = { clock_as_counter, tally_user_clock };
+static const struct tally_user_counters cpu = { TALLY_USER_IS_COUNTER, clock_as_counter,
+						tally_user_clock, NULL };
 
 static int read_clock(void *argument)
 {
 	(void)argument;
-	sink = tally_user_clock();
+	sink = tally_user_clock(NULL);
 	return 0;
 }
 

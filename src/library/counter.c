@@ -13,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-static const struct tally_user_counters this_cpu = { tally_user_counter, tally_user_clock };
-
 /* Opens an event of the calling thread so that user code can read it, where there is a choice.
  * Returns a handle or -errno. */
 static int open_readable(struct tally_library_events *events, size_t index, int leader,
@@ -148,7 +146,7 @@ int tally_counter_read(struct tally_counter *counter, struct tally_count *count)
 	struct tally_page_times times;
 	uint64_t words[3];
 	if (tally_page_reader_usable(&counter->pages) &&
-	    tally_pages_read(counter->pages.pages, 1, &this_cpu, words, &times)) {
+	    tally_pages_read(counter->pages.pages, 1, &tally_this_cpu, words, &times)) {
 		*count = tally_library_count(words[0], times.enabled_ns, times.running_ns);
 		return 0;
 	}
@@ -166,7 +164,7 @@ int tally_counter_value(struct tally_counter *counter, uint64_t *value)
 {
 	struct tally_count count;
 	if (tally_page_reader_usable(&counter->pages) &&
-	    tally_pages_read(counter->pages.pages, 1, &this_cpu, value, NULL))
+	    tally_pages_read(counter->pages.pages, 1, &tally_this_cpu, value, NULL))
 		return 0;
 	int result = tally_counter_read(counter, &count);
 	if (!result)
@@ -298,7 +296,7 @@ static int read_words(struct tally_group *group)
 {
 	struct tally_page_times times;
 	if (tally_page_reader_usable(&group->pages) &&
-	    tally_pages_read(group->pages.pages, group->pages.count, &this_cpu,
+	    tally_pages_read(group->pages.pages, group->pages.count, &tally_this_cpu,
 			     group->words + HEAD_WORDS, &times)) {
 		group->words[1] = times.enabled_ns;
 		group->words[2] = times.running_ns;
@@ -331,7 +329,8 @@ long tally_group_values(struct tally_group *group, uint64_t *values, size_t size
 	if (size > group->size)
 		size = group->size;
 	if (tally_page_reader_usable(&group->pages) &&
-	    tally_pages_read(group->pages.pages, group->pages.count, &this_cpu, words, NULL)) {
+	    tally_pages_read(group->pages.pages, group->pages.count, &tally_this_cpu, words,
+			     NULL)) {
 		memcpy(values, words, size * sizeof(*values));
 		return (long)group->size;
 	}

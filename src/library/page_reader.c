@@ -108,7 +108,6 @@ static const char *why_hidden(void)
 
 const char *tally_page_reader_why_not(const struct tally_page_reader *reader)
 {
-	static const struct tally_user_counters cpu = { tally_user_counter, tally_user_clock };
 	uint64_t values[TALLY_PAGES_MAX];
 	struct tally_page_times times;
 	if (!reader->count)
@@ -117,7 +116,7 @@ const char *tally_page_reader_why_not(const struct tally_page_reader *reader)
 		return "the counter belongs to the process that this one was forked from";
 	if (!tally_page_reader_usable(reader))
 		return "the counter belongs to another thread";
-	if (tally_pages_read(reader->pages, reader->count, &cpu, values, &times))
+	if (tally_pages_read(reader->pages, reader->count, &tally_this_cpu, values, &times))
 		return NULL;
 	for (unsigned i = 0; i < reader->count; i++)
 		if (!reader->pages[i]->index)

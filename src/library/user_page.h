@@ -13,7 +13,8 @@
  * compared behind the last.  So all values are of one stay on the CPU.
  *
  * The functions that read counter and clock are parameters, and the loads are a macro: the tests
- * pass pages and counters of their own, and change the page between any two loads. */
+ * pass pages and counters of their own, and change the page between any two loads.  The conformance
+ * suite reads the kernel's and the engine's pages with this code (tests/conformance/hardware.c). */
 #ifndef TALLY_LIBRARY_USER_PAGE_H
 #define TALLY_LIBRARY_USER_PAGE_H
 
@@ -28,14 +29,19 @@ enum {
 	TALLY_PAGE_TRIES = 16 /* passes before the caller uses read(2): each was interrupted */
 };
 
+/* volatile: loaded where it is written, once.  On a machine of 32 bits a value may be of two halves;
+ * then the lock has changed. */
 #ifndef TALLY_PAGE_LOAD
-#define TALLY_PAGE_LOAD(member) __atomic_load_n(&(member), __ATOMIC_RELAXED)
+#define TALLY_PAGE_LOAD(member) (*(const volatile __typeof__(member) *)&(member))
 #endif
 
-/* The counters and the clock of the CPU, as user code reads them. */
+/* The counters and the clock of the CPU, as user code reads them (user_counters.h).  A number is the
+ * page's index − 1. */
 struct tally_user_counters {
-	uint64_t (*counter)(uint32_t number); /* the page's index − 1 */
-	uint64_t (*clock)(void);              /* the cycles that time_mult and time_shift convert */
+	bool (*is_counter)(uint32_t number); /* it stands for one counter that counts up */
+	uint64_t (*counter)(void *context, uint32_t number);
+	uint64_t (*clock)(void *context); /* the cycles that time_mult and time_shift convert */
+	void *context;
 };
 
 /* Times of a counter, or of a group's leader. */
@@ -66,7 +72,7 @@ static inline __attribute__((always_inline)) bool tally_page_times(
 	uint64_t capabilities = TALLY_PAGE_LOAD(page->capabilities);
 	if (!(capabilities & TALLY_CAP_USER_TIME))
 		return false;
-	uint64_t cycles = cpu->clock();
+	uint64_t cycles = cpu->clock(cpu->context);
 	if (capabilities & TALLY_CAP_USER_TIME_SHORT) {
 		uint64_t start = TALLY_PAGE_LOAD(page->time_cycles);
 		cycles = start + ((cycles - start) & TALLY_PAGE_LOAD(page->time_mask));
@@ -93,10 +99,11 @@ static inline __attribute__((always_inline)) bool tally_page_value(
 	uint32_t index = TALLY_PAGE_LOAD(page->index);
 	unsigned width = TALLY_PAGE_LOAD(page->pmc_width);
 	if (!index || (TALLY_PAGE_LOAD(page->capabilities) & needed) != needed || !width ||
-	    width > 64)
+	    width > 64 || !cpu->is_counter(index - 1))
 		return false;
-	int64_t offset = TALLY_PAGE_LOAD(page->offset);
-	*value = (uint64_t)(offset + tally_page_extend(cpu->counter(index - 1), width));
+	uint64_t offset = (uint64_t)TALLY_PAGE_LOAD(page->offset);
+	/* the sum wraps: a counter starts below zero, and the offset makes up for it */
+	*value = offset + (uint64_t)tally_page_extend(cpu->counter(cpu->context, index - 1), width);
 	return true;
 }
 
@@ -111,8 +118,13 @@ static inline __attribute__((always_inline)) bool tally_pages_read(
 	uint32_t locks[TALLY_PAGES_MAX];
 	for (unsigned tries = 0; tries < TALLY_PAGE_TRIES; tries++) {
 		bool is_known = true, is_same = true;
-		for (unsigned i = 0; i < count; i++)
+		uint32_t odd = 0;
+		for (unsigned i = 0; i < count; i++) {
 			locks[i] = TALLY_PAGE_LOAD(pages[i]->lock);
+			odd |= locks[i] & 1;
+		}
+		if (odd) /* half written: its number may be of no counter, and the read would trap */
+			continue;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		for (unsigned i = 0; i < count && is_known; i++)
 			is_known = tally_page_value(pages[i], cpu, &values[i]);
@@ -123,7 +135,7 @@ static inline __attribute__((always_inline)) bool tally_pages_read(
 				   TALLY_PAGE_LOAD(pages[0]->time_running);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		for (unsigned i = 0; i < count; i++)
-			is_same &= !(locks[i] & 1) && TALLY_PAGE_LOAD(pages[i]->lock) == locks[i];
+			is_same &= TALLY_PAGE_LOAD(pages[i]->lock) == locks[i];
 		if (is_same)
 			return is_known;
 	}

@@ -1,5 +1,7 @@
 #include "hardware.h"
 
+#include "library/user_page.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -79,26 +81,33 @@ struct tally_user_page *hardware_user_page(struct surface *surface, int fd)
 	return CALL(mmap, fd, surface->page_size, PROT_READ, MAP_SHARED, 0, &error);
 }
 
-int hardware_user_read(struct surface *surface, const struct tally_user_page *page, uint64_t *value)
+/* One read of the surface's counters. */
+struct user_read {
+	struct surface *surface;
+	int error; /* of the instruction; 0: none, or none was executed */
+};
+
+static bool is_counter(uint32_t number)
 {
-	uint32_t sequence, index;
-	uint64_t count;
-	/* pairs with the kernel's increments of `lock`, before and after it changes the other
-	 * fields */
-	do {
-		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		index = page->index;
-		count = (uint64_t)page->offset; /* usually negative: the sum wraps */
-		if (index && page->capabilities & TALLY_CAP_USER_RDPMC) {
-			uint64_t raw = 0;
-			unsigned unused = 64u - page->pmc_width;
-			int error = CALL(read_counter, index - 1, &raw);
-			if (error < 0)
-				return error;
-			count += (uint64_t)((int64_t)(raw << unused) >> unused);
-		}
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);
-	*value = count;
-	return index ? 0 : -EAGAIN;
+	(void)number;
+	return true;
+}
+
+static uint64_t read_counter(void *context, uint32_t number)
+{
+	struct user_read *read = context;
+	struct surface *surface = read->surface;
+	uint64_t value = 0;
+	read->error = CALL(read_counter, number, &value);
+	return value;
+}
+
+int hardware_user_read(struct surface *surface, struct tally_user_page *page, uint64_t *value)
+{
+	struct user_read read = { surface, 0 };
+	const struct tally_user_counters cpu = { is_counter, read_counter, NULL, &read };
+	if (tally_pages_read(&page, 1, &cpu, value, NULL))
+		return read.error;
+	*value = (uint64_t)page->offset; /* off the PMU, this is the count */
+	return -EAGAIN;
 }

@@ -36,8 +36,7 @@ int hardware_open_readable(struct surface *surface, enum tally_hw event, uint64_
 
 /* Reads the count without a system call, with the loop of perf_event_open(2) "rdpmc".  Returns 0;
  * -EAGAIN if the event is not on the PMU; -errno if the counter can't be read. */
-int hardware_user_read(struct surface *surface, const struct tally_user_page *page,
-		       uint64_t *value);
+int hardware_user_read(struct surface *surface, struct tally_user_page *page, uint64_t *value);
 
 /* Maps the event's user page without data.  Returns it, or NULL. */
 struct tally_user_page *hardware_user_page(struct surface *surface, int fd);

@@ -52,22 +52,31 @@ static void step(void)
 }
 
 #define TALLY_PAGE_LOAD(member) (step(), (member))
+#include "library/user_counters.h"
 #include "library/user_page.h"
 
-static uint64_t read_counter(uint32_t number)
+static uint64_t read_counter(void *context, uint32_t number)
 {
+	(void)context;
 	step();
 	assert_true(number < COUNTERS);
 	return machine.counters[number];
 }
 
-static uint64_t read_clock(void)
+static uint64_t read_clock(void *context)
 {
+	(void)context;
 	step();
 	return machine.clock;
 }
 
-static const struct tally_user_counters cpu = { read_counter, read_clock };
+static bool is_any(uint32_t number)
+{
+	(void)number;
+	return true;
+}
+
+static const struct tally_user_counters cpu = { is_any, read_counter, read_clock, NULL };
 
 static void start(unsigned events, unsigned width)
 {
@@ -159,6 +168,91 @@ static void what_the_page_does_not_permit_is_left_to_read(void **state)
 	start(3, 48);
 	machine.pages[2].index = 0; /* a software event in the group */
 	assert_false(read_pages((uint64_t[3]){ 0 }, &times));
+}
+
+/* The only counter is the one that the page named. */
+struct one_counter {
+	uint32_t number;
+	uint64_t value;
+	unsigned reads;
+};
+
+static uint64_t read_one(void *context, uint32_t number)
+{
+	struct one_counter *one = context;
+	assert_int_equal(number, one->number);
+	one->reads++;
+	return one->value;
+}
+
+/* Pages as the kernels of the three architectures write them. */
+static void each_architecture_has_its_numbers(void **state)
+{
+	enum { FIXED = 1 << 30, METRICS = 1 << 29 };
+	static const struct {
+		bool (*is_counter)(uint32_t number);
+		uint32_t number;
+		unsigned width;
+		bool is_read;
+	} rows[] = {
+		{ tally_x86_64_is_counter, 0, 48, true },
+		{ tally_x86_64_is_counter, 7, 48, true },
+		{ tally_x86_64_is_counter, 64, 48, false },
+		{ tally_x86_64_is_counter, FIXED, 48, true },
+		{ tally_x86_64_is_counter, FIXED + 2, 48, true },
+		{ tally_x86_64_is_counter, FIXED + 3, 48, false }, /* slots */
+		{ tally_x86_64_is_counter, FIXED + 4, 48, true },
+		{ tally_x86_64_is_counter, FIXED + 16, 48, false },
+		{ tally_x86_64_is_counter, METRICS, 48, false },
+		{ tally_arm64_is_counter, 0, 32, true },
+		{ tally_arm64_is_counter, 30, 64, true },
+		{ tally_arm64_is_counter, 31, 64, true }, /* cycles */
+		{ tally_arm64_is_counter, 32, 64, false },
+		{ tally_riscv64_is_counter, 0, 64, true },  /* cycle */
+		{ tally_riscv64_is_counter, 1, 64, false }, /* time */
+		{ tally_riscv64_is_counter, 2, 64, true },  /* instret */
+		{ tally_riscv64_is_counter, 31, 40, true },
+		{ tally_riscv64_is_counter, 32, 64, false },
+		{ tally_riscv64_is_counter, UINT32_MAX, 64, false },
+	};
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct tally_user_page page = {
+			.index = rows[i].number + 1,
+			.pmc_width = (uint16_t)rows[i].width,
+			.offset = 1000,
+			.capabilities = TALLY_CAP_BIT0_IS_DEPRECATED | TALLY_CAP_USER_RDPMC,
+		};
+		struct tally_user_page *pages[] = { &page };
+		struct one_counter one = { rows[i].number, UINT64_MAX >> (64 - rows[i].width), 0 };
+		const struct tally_user_counters its = { rows[i].is_counter, read_one, read_clock,
+							 &one };
+		uint64_t value = 0;
+		assert_int_equal(tally_pages_read(pages, 1, &its, &value, NULL), rows[i].is_read);
+		assert_int_equal(one.reads, rows[i].is_read);
+		if (rows[i].is_read)
+			assert_int_equal(value, 999);
+	}
+}
+
+static void a_page_that_is_half_written_names_no_counter(void **state)
+{
+	struct tally_user_page page = { .lock = 3,
+					.index = 5,
+					.pmc_width = 48,
+					.capabilities = TALLY_CAP_BIT0_IS_DEPRECATED |
+							TALLY_CAP_USER_RDPMC };
+	struct tally_user_page *pages[] = { &page };
+	struct one_counter one = { 4, 77, 0 };
+	const struct tally_user_counters its = { is_any, read_one, read_clock, &one };
+	uint64_t value;
+	(void)state;
+	assert_false(tally_pages_read(pages, 1, &its, &value, NULL));
+	assert_int_equal(one.reads, 0);
+	page.lock++;
+	assert_true(tally_pages_read(pages, 1, &its, &value, NULL));
+	assert_int_equal(one.reads, 1);
+	assert_int_equal(value, 77);
 }
 
 static void a_value_that_needs_scaling_is_not_read_alone(void **state)
@@ -287,6 +381,8 @@ int main(void)
 		cmocka_unit_test(counters_of_each_width_are_added_to_the_offset),
 		cmocka_unit_test(a_counter_counts_up_from_below_zero),
 		cmocka_unit_test(what_the_page_does_not_permit_is_left_to_read),
+		cmocka_unit_test(each_architecture_has_its_numbers),
+		cmocka_unit_test(a_page_that_is_half_written_names_no_counter),
 		cmocka_unit_test(a_value_that_needs_scaling_is_not_read_alone),
 		cmocka_unit_test(times_follow_the_clock),
 		cmocka_unit_test(a_short_clock_may_wrap),
