@@ -1,5 +1,6 @@
 /* The protocols of the ring and the user page, in every interleaving (interleave.h): the real
- * ring_buffer.c and userpage.c, with their accesses to shared memory replaced.
+ * ring_buffer.c and userpage.c, and libtally's reader of user pages (library/user_page.h), with
+ * their accesses to shared memory replaced.
  *
  * A writer at task level may be interrupted at any access by up to two interrupts, nested or one
  * after the other, that write to the same ring.  A reader on another CPU comes at any time, takes
@@ -641,14 +642,22 @@ static const struct scenario scenarios[] = {
 
 /* --- the user page: writers that interrupt one another, and a reader on another CPU ---- */
 
+enum { EVENTS_MAX = 3, NUMBERS = 16, WRAPPED = 0x10000 };
+
 struct page_program {
 	struct walk walk;
 	struct tally_engine engine;
-	struct engine_ring ring;
-	struct engine_event event;
+	struct engine_ring rings[EVENTS_MAX];
+	struct engine_event events[EVENTS_MAX];
 	struct tally_engine_pmu pmu;
 	struct tally_engine_pmu_ops ops;
-	struct tally_user_page page;
+	struct tally_user_page pages[EVENTS_MAX];
+	unsigned event_count;
+	uint64_t off_at; /* the generation in which the events are on no counter; 0: none */
+	/* How often the last event's counter overflowed: the kernel moves WRAPPED from the counter
+	 * to the offset, and writes this page alone.  Overflows only if may_overflow. */
+	bool may_overflow;
+	uint64_t overflows;
 
 	unsigned updates, interrupts, interrupts_left, rounds;
 	uint64_t generation; /* changes before each update: index, count and times belong to it */
@@ -665,6 +674,14 @@ static uint64_t generation(void)
 	return program->generation;
 }
 
+static uint64_t overflows(void)
+{
+	struct page_program *program = (struct page_program *)walk->program;
+	private_point();
+	walk_saw(walk, program->overflows);
+	return program->overflows;
+}
+
 void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled,
 			uint64_t *running)
 {
@@ -675,14 +692,23 @@ void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *ena
 
 uint64_t engine_event_count(struct engine_event *event)
 {
-	(void)event;
-	return 1000 + generation();
+	const struct page_program *program = (const struct page_program *)walk->program;
+	uint64_t number = (uint64_t)(event - program->events), count = 1000 * (number + 1);
+	if (number == program->event_count - 1)
+		count += WRAPPED * overflows();
+	return count + generation();
 }
 
 static int page_index(const struct tally_pmu_event *event)
 {
-	(void)event;
-	return (int)generation();
+	const struct page_program *program = (const struct page_program *)walk->program;
+	uint64_t at = generation();
+	if (program->off_at && at == program->off_at)
+		return -1;
+	for (unsigned i = 0; i < program->event_count; i++)
+		if (event == &program->events[i].hw)
+			at += (uint64_t)NUMBERS * i;
+	return (int)at;
 }
 
 static void page_interrupt(void *context, unsigned cpu)
@@ -690,15 +716,21 @@ static void page_interrupt(void *context, unsigned cpu)
 	struct page_program *program = context;
 	(void)cpu;
 	program->interrupts_left--;
+	if (program->may_overflow && walk_choose(walk, 2, 4)) {
+		program->overflows++;
+		engine_user_page_update(&program->events[program->event_count - 1]);
+		return;
+	}
 	program->generation++;
-	engine_user_page_update(&program->event);
+	for (unsigned i = 0; i < program->event_count; i++)
+		engine_user_page_update(&program->events[i]);
 }
 
 /* The readers' loop in tally/perf_event.h, one access a step. */
 static void page_reader_step(void *context, unsigned cpu)
 {
 	struct page_program *program = context;
-	const struct tally_user_page *page = &program->page;
+	const struct tally_user_page *page = &program->pages[0];
 	const void *fields[] = { &page->lock, &page->index, &page->offset, &page->time_enabled,
 				 &page->time_running };
 
@@ -744,6 +776,7 @@ static uint64_t page_state(void *context)
 	const struct page_program *program = context;
 	uint64_t hash = walk_mix(program->interrupts_left, program->rounds * 8 + program->step);
 	hash = walk_mix(hash, program->generation);
+	hash = walk_mix(hash, program->overflows);
 	for (unsigned i = 0; i < program->step; i++)
 		hash = walk_mix(hash, program->read[i]);
 	return hash;
@@ -752,36 +785,44 @@ static uint64_t page_state(void *context)
 static void page_start(struct walk *started)
 {
 	struct page_program *program = started->program;
-	const struct tally_user_page *page = &program->page;
-	const void *words[] = { &program->event.page_lock, &page->lock, &page->index, &page->offset,
-				&page->time_enabled, &page->time_running };
 
 	program->ops.user_index = page_index;
 	program->pmu.ops = &program->ops;
-	program->ring = (struct engine_ring){ .page = &program->page, .engine = &program->engine };
-	program->event = (struct engine_event){ .engine = &program->engine,
-						.ring = &program->ring,
+	for (unsigned i = 0; i < program->event_count; i++) {
+		const struct tally_user_page *page = &program->pages[i];
+		struct engine_event *event = &program->events[i];
+		const void *words[] = {
+			&event->page_lock, &page->lock,         &page->index,
+			&page->offset,     &page->time_enabled, &page->time_running
+		};
+		program->rings[i] = (struct engine_ring){ .page = &program->pages[i],
+							  .engine = &program->engine };
+		*event = (struct engine_event){ .engine = &program->engine,
+						.ring = &program->rings[i],
 						.mapped = 1,
 						.state = ENGINE_EVENT_ACTIVE,
 						.hw.pmu = &program->pmu };
+		for (unsigned k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			walk_location(started, words[k], 0);
+	}
 	program->interrupts_left = program->interrupts;
 	program->rounds = 1;
 	program->generation = 0;
+	program->overflows = 0;
 	program->step = 0;
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		walk_location(started, words[i], 0);
-	started->cpus[0].running = started->cpus[1].running = true;
+	for (unsigned i = 0; i < started->cpu_count; i++)
+		started->cpus[i].running = true;
 }
 
 static void page_run(struct walk *running)
 {
 	struct page_program *program = running->program;
-	const struct tally_user_page *page = &program->page;
+	const struct tally_user_page *page = &program->pages[0];
 
 	for (unsigned i = 0; i < program->updates; i++) {
 		running->cpus[0].local[0] = i;
 		program->generation++;
-		engine_user_page_update(&program->event);
+		engine_user_page_update(&program->events[0]);
 		if (walk_value(walk, &page->lock) & 1)
 			walk_fail(walk, "the lock is left odd");
 	}
@@ -802,6 +843,7 @@ static const char *walk_page(unsigned updates, unsigned interrupts)
 	struct page_program *program = calloc(1, sizeof(*program));
 	const char *failure;
 
+	program->event_count = 1;
 	program->updates = updates;
 	program->interrupts = interrupts;
 	program->walk = (struct walk){ .options = page_options,
@@ -820,6 +862,135 @@ static const char *walk_page(unsigned updates, unsigned interrupts)
 	walk_release(walk);
 	free(program);
 	return failure;
+}
+
+/* --- libtally's reader, interrupted by the writer at any access --------------------------- */
+
+/* The pages' words are in the walk; what does not change is in memory alone. */
+static uint64_t load_for_reader(const void *at, size_t size)
+{
+	uint64_t value = 0;
+	private_point();
+	for (unsigned i = 0; i < walk->location_count; i++)
+		if (walk->locations[i].at == at)
+			return walk_load(walk, at, false);
+	memcpy(&value, at, size);
+	walk_saw(walk, value);
+	return value;
+}
+
+#define TALLY_PAGE_LOAD(member) ((__typeof__(member))load_for_reader(&(member), sizeof(member)))
+#include "library/user_page.h"
+
+enum { COUNTED = 3 * WRAPPED };
+
+/* In generation G event E is on counter G + NUMBERS * E, which holds COUNTED; less after each
+ * overflow.  The other counters hold what another program counts. */
+static uint64_t counter_now(void *context, uint32_t number)
+{
+	const struct page_program *program = (const struct page_program *)walk->program;
+	uint64_t event = number / NUMBERS, now = generation();
+	(void)context;
+	if (number % NUMBERS != now)
+		return 0x5555;
+	return COUNTED - (event == program->event_count - 1 ? WRAPPED * program->overflows : 0);
+}
+
+/* The clock says which generation it is, too. */
+static uint64_t clock_now(void *context)
+{
+	(void)context;
+	return generation();
+}
+
+static void page_clock(void *host, struct tally_user_page *page)
+{
+	(void)host;
+	page->capabilities |= TALLY_CAP_USER_TIME;
+	page->time_mult = 1;
+}
+
+static void readable(const struct tally_pmu_event *event, struct tally_user_page *page)
+{
+	(void)event;
+	page->capabilities |= TALLY_CAP_USER_RDPMC;
+	page->pmc_width = 48;
+}
+
+static bool is_counter(uint32_t number)
+{
+	return number < NUMBERS * EVENTS_MAX;
+}
+
+static void reader_run(struct walk *running)
+{
+	static const struct tally_user_counters cpu = { is_counter, counter_now, clock_now, NULL };
+	struct page_program *program = running->program;
+	struct tally_user_page *pages[EVENTS_MAX];
+	struct tally_page_times times;
+	uint64_t values[EVENTS_MAX];
+
+	for (unsigned i = 0; i < program->event_count; i++)
+		pages[i] = &program->pages[i];
+	program->may_overflow = false;
+	program->interrupts_left = 1;
+	page_interrupt(program, 0); /* the first generation, written undisturbed */
+	program->may_overflow = true;
+	program->interrupts_left = program->interrupts;
+	bool is_read = tally_pages_read(pages, program->event_count, &cpu, values, &times);
+	uint64_t last = program->generation;
+	if (!is_read) {
+		program->retries++;
+		if (!program->off_at || last < program->off_at)
+			walk_fail(walk, "events on counters are not read");
+		return;
+	}
+	uint64_t at = times.enabled_ns;
+	program->snapshots++;
+	if (at < 1 || at > last || at == program->off_at)
+		walk_fail(walk, "times that never were");
+	if (times.running_ns != at)
+		walk_fail(walk, "two times of different moments");
+	for (unsigned i = 0; i < program->event_count; i++)
+		if (values[i] != 1000 * (i + 1) + at + COUNTED)
+			walk_fail(walk, "a value of another moment");
+}
+
+static const char *walk_reader(unsigned events, unsigned interrupts, uint64_t off_at)
+{
+	struct page_program *program = calloc(1, sizeof(*program));
+	const char *failure;
+
+	program->event_count = events;
+	program->interrupts = interrupts;
+	program->off_at = off_at;
+	program->engine.host.user_clock = page_clock;
+	program->ops.user_page = readable;
+	program->walk = (struct walk){ .options = page_options,
+				       .interrupt = page_interrupt,
+				       .state = page_state,
+				       .program = program,
+				       .cpu_count = 1 };
+	walk = &program->walk;
+	failure = walk_all(walk, page_start, reader_run);
+	print_message("# reader of %u pages, %u interrupts%s: %llu states, %llu runs, %llu read, "
+		      "%llu left to read(2)%s%s\n",
+		      events, interrupts, off_at ? ", off in one generation" : "",
+		      (unsigned long long)walk->states, (unsigned long long)walk->runs,
+		      (unsigned long long)program->snapshots, (unsigned long long)program->retries,
+		      failure ? ": " : "", failure ? failure : "");
+	walk_release(walk);
+	free(program);
+	return failure;
+}
+
+static void what_libtally_reads_was_true_at_one_moment(void **state)
+{
+	(void)state;
+	for (unsigned events = 1; events <= EVENTS_MAX; events++)
+		for (unsigned interrupts = 1; interrupts <= (events < 3 ? 3u : 2u); interrupts++)
+			for (uint64_t off_at = 0; off_at <= 3; off_at++)
+				assert_null(walk_reader(events, interrupts, off_at));
 }
 
 static void user_page_is_of_one_time(void **state)
@@ -841,6 +1012,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user_page_is_of_one_time),
+		cmocka_unit_test(what_libtally_reads_was_true_at_one_moment),
 		cmocka_unit_test(ring_is_legal_in_every_interleaving),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
