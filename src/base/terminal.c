@@ -6,6 +6,8 @@
 #include "base/environment.h"
 #include "base/extremes.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +111,15 @@ bool tally_terminal_colours(int fd)
 {
 	const char *no = tally_environment("NO_COLOR");
 	return !(no && *no) && tally_terminal_knows_escapes(fd);
+}
+
+bool tally_terminal_is_utf8(void)
+{
+	static bool is_set; /* state of the process, as the locale is */
+	if (!is_set)
+		setlocale(LC_CTYPE, "");
+	is_set = true;
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
 unsigned tally_terminal_columns(int fd, unsigned otherwise)

@@ -37,6 +37,11 @@ bool tally_terminal_knows_escapes(int fd);
 /* The same, and colours are wanted (NO_COLOR is unset or empty). */
 bool tally_terminal_colours(int fd);
 
+/* True if text is UTF-8 in the caller's locale (LC_ALL, LC_CTYPE, LANG).  The first call sets the
+ * category LC_CTYPE by setlocale(3), which opens several files: commands that show plain ASCII do
+ * without it.  Not for the first call in a thread while others run. */
+bool tally_terminal_is_utf8(void);
+
 /* Returns the columns of the terminal at `fd`: by ioctl, else $COLUMNS, else `otherwise`. */
 unsigned tally_terminal_columns(int fd, unsigned otherwise);
 

@@ -16,7 +16,6 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -393,7 +392,7 @@ static int show(const struct tally_command *command, struct request *request,
 	}
 	request->layout.recorded_ns = recorded_until(profile->recording,
 						     tally_view_path(request->view.input));
-	request->layout.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	request->layout.ascii = !tally_terminal_is_utf8();
 	if (!result && write_functions(&all, request, &out, &hottest) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result && is_shown)

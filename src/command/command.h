@@ -14,6 +14,9 @@ struct tally_command {
 	const char *usage;    /* "[options] [--] command [argument…]" */
 	const char *details;  /* paragraphs and examples below the options, or NULL */
 	const struct tally_option *options;
+	/* Libraries for programs and recordings are loaded at their first use, not at the start
+	 * (late_libraries.h). */
+	bool rarely_reads_files;
 	/* argv[0] is the command's name.  Returns the exit status. */
 	int (*run)(const struct tally_command *command, int argc, char **argv);
 };

@@ -368,5 +368,6 @@ const struct tally_command tally_command_compare = {
 		"  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
 		"  tally compare old.json new.json --markdown -o comment.md",
 	.options = options,
+	.rarely_reads_files = true,
 	.run = run,
 };

@@ -360,5 +360,6 @@ const struct tally_command tally_command_completion = {
 		"  source <(tally completion bash)      in ~/.bashrc\n"
 		"  source <(tally completion zsh)       in ~/.zshrc, behind compinit\n"
 		"  tally completion fish | source       in ~/.config/fish/config.fish",
+	.rarely_reads_files = true,
 	.run = run,
 };

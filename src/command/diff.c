@@ -7,7 +7,6 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +205,7 @@ static void show(const struct request *request, const struct tally_match *match,
 		.options = &request->diff,
 		.old_paths = request->old.paths,
 		.new_paths = request->new.paths,
-		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.ascii = !tally_terminal_is_utf8(),
 		.verdicts = request->verdicts,
 		.verdict_count = request->verdict_count,
 	};

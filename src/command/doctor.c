@@ -6,7 +6,6 @@
 #include "provider/simulated.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ static int print_report(const struct tally_command *command,
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer text = { 0 };
 	struct tally_doctor_style style = {
-		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.utf8 = tally_terminal_is_utf8(),
 		.colours = tally_terminal_colours(STDOUT_FILENO),
 	};
 	struct tally_findings *findings = calloc(1, sizeof(*findings));
@@ -84,5 +83,6 @@ const struct tally_command tally_command_doctor = {
 		"  tally doctor\n"
 		"  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
 	.options = options,
+	.rarely_reads_files = true,
 	.run = run,
 };

@@ -35,5 +35,6 @@ const struct tally_command tally_command_help = {
 	.name = "help",
 	.summary = "this list, or the help of one command",
 	.usage = "[COMMAND]",
+	.rarely_reads_files = true,
 	.run = run,
 };

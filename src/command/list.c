@@ -480,5 +480,6 @@ const struct tally_command tally_command_list = {
 		"  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
 		"  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",
 	.options = options,
+	.rarely_reads_files = true,
 	.run = run,
 };

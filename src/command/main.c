@@ -6,10 +6,10 @@
 #include "base/threads.h"
 #include "command/command.h"
 #include "command/command_end.h"
+#include "command/late_libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,8 +84,6 @@ int main(int argc, char **argv)
 	hold_standard_descriptors();
 	tally_environment_begin();
 	survive_file_limit();
-	/* Text depends on the locale; numbers keep the C locale's format. */
-	setlocale(LC_CTYPE, "");
 	const char *name = argc > 1 ? argv[1] : "help";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
@@ -104,6 +102,8 @@ int main(int argc, char **argv)
 	tally_lost_pages_survive();
 	if (tally_input_limits_check(&err) < 0)
 		return tally_command_fail(command, &err);
+	if (!command->rarely_reads_files)
+		tally_late_libraries_load();
 	int status = run_command(command, argc - 1, argv + 1);
 	return finish(name, tally_command_end(command, status));
 }

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -313,7 +312,7 @@ static int show(const struct tally_command *command, struct request *request,
 		struct tally_report_view view = {
 			.columns = pager.columns,
 			.colours = pager.colours,
-			.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+			.ascii = !tally_terminal_is_utf8(),
 			.errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS
 		};
 		if (request->shows_functions)

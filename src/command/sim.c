@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -250,7 +249,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			command, "-o %s: other output goes there; name another file",
 			sim.output);
 	sim.view.out = &sim.text;
-	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	sim.view.is_utf8 = tally_terminal_is_utf8;
 	sim.view.has_colours = tally_terminal_colours(STDOUT_FILENO);
 	int code = play(&sim, argc, argv, &err);
 	tally_buffer_release(&sim.source);
@@ -278,5 +277,6 @@ const struct tally_command tally_command_sim = {
 		"  tally sim --explain examples/tour.sim    with each rotation and loss\n"
 		"  tally sim -o a.data examples/stacks.sim  then: tally report -i a.data",
 	.options = options,
+	.rarely_reads_files = true,
 	.run = run,
 };

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,7 +425,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 		}
 	}
 	stat->view.out = &stat->text;
-	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	stat->view.is_utf8 = tally_terminal_is_utf8;
 	if (isatty(fileno(stat->output)))
 		stat->view.columns = tally_terminal_columns(fileno(stat->output), 80);
 	stat->view.clears &= tally_terminal_knows_escapes(fileno(stat->output));
@@ -576,5 +575,6 @@ const struct tally_command tally_command_stat = {
 		"                                           what a cgroup uses\n"
 		"  tally stat --provider simulated ./program\n"
 		"                                           without hardware counters",
+	.rarely_reads_files = true,
 	.run = run,
 };

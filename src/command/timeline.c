@@ -11,7 +11,6 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,7 +97,7 @@ static int show(struct request *request, const struct tally_activity *activity,
 	if (!view->columns)
 		view->columns = WIDTH_IN_FILES;
 	view->colours = pager.colours;
-	view->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	view->ascii = !tally_terminal_is_utf8();
 	if (is_json(request->output))
 		result = tally_timeline_trace(activity, &out);
 	else

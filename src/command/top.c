@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -311,8 +310,7 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 		bool is_last = i + 1 == browse->column_count;
 		int width = is_last ? 0 : widths[i], padding = 0;
 		tally_report_cell(&top->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		int used = tally_fit_text(&line, cell, width,
-					  strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
+		int used = tally_fit_text(&line, cell, width, !tally_terminal_is_utf8());
 		if (!is_last)
 			padding = width + 2 - used;
 		tally_buffer_printf(&line, "%*s", padding, "");

@@ -173,6 +173,11 @@ load() { # LIBRARY MODE: runs what loads the library
 	libdebuginfod*) run "$2" $path report --stdio --debuginfod=http://127.0.0.1:9 -i bare.data ;;
 	libpfm*) run "$2" $path stat -e NO_SUCH_VENDOR:EVENT true ;;
 	libjansson*) run "$2" $path compare saved.json saved.json ;;
+	libelf* | libzstd*) run "$2" $path report --stdio -i hot.data ;;
+	libz.*) # libelf is bound to it before it could leave a mark
+		run "$2" $path report --stdio -i hot.data
+		if grep -q 'libelf.*: undefined symbol' err; then touch "marks/$1"; fi
+		;;
 	liblzma*) run "$2" $path record -q -e cpu-clock -o theirs/.packed.data ./packed ;;
 	esac
 	[ -e "marks/$1" ]

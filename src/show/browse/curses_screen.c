@@ -11,7 +11,6 @@
 #include "browse/browse.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -241,6 +240,8 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 					   "libncursesw.so.6", "libncursesw6; --stdio for text");
 	}
 	library->set_escdelay(25);
+	/* ncurses reads the locale, so it is set before. */
+	bool is_utf8 = tally_terminal_is_utf8();
 	if (!library->newterm(NULL, stdout, stdin)) {
 		free(curses);
 		tally_error_set(err, -ENOENT,
@@ -261,9 +262,7 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 	library->noecho();
 	library->keypad(curses->window, true);
 	library->curs_set(0);
-	curses->screen = (struct tally_screen){
-		.ops = &curses_ops, .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0
-	};
+	curses->screen = (struct tally_screen){ .ops = &curses_ops, .ascii = !is_utf8 };
 	*out = &curses->screen;
 	return 0;
 }

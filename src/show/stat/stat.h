@@ -16,7 +16,8 @@ struct tally_stat_view {
 	struct tally_buffer *out;
 	const char *separator; /* CSV: between fields */
 	bool has_colours;      /* table */
-	bool is_ascii;         /* table: the terminal's locale can't show "±" */
+	/* table: whether the terminal shows "±"; called only if a text is not ASCII.  NULL: it does */
+	bool (*is_utf8)(void);
 	bool is_plain;         /* table: numbers without commas */
 	bool clears;           /* table: clear the screen before each interval */
 	bool hides_zero;       /* leave out rows that counted 0 */

@@ -363,13 +363,20 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 	}
 }
 
+static bool is_ascii(const struct tally_stat_view *view)
+{
+	return view->is_utf8 && !view->is_utf8();
+}
+
 /* Cuts to `room` columns; `text` has space for "…" after its end. */
-static void shorten(char *text, int room, bool is_ascii)
+static void shorten(const struct tally_stat_view *view, char *text, int room)
 {
 	int kept = room - 1, columns = 0;
-	if (is_ascii)
+	if (width(text) <= room)
+		return;
+	if (is_ascii(view))
 		kept = room - 3;
-	if (width(text) <= room || kept < 1)
+	if (kept < 1)
 		return;
 	char *at = text;
 	for (; *at; at++)
@@ -387,10 +394,10 @@ static void show_heading(struct tally_stat_view *view, const struct tally_stat_r
 	if (report->runs > 1)
 		snprintf(runs, sizeof(runs), ", mean ± σ of %lu runs", report->runs);
 	int room = (int)view->columns - (int)strlen(start) - width(runs);
-	if (view->is_ascii && runs[0]) /* "+- sigma" is wider than "± σ" */
+	if (runs[0] && is_ascii(view)) /* "+- sigma" is wider than "± σ" */
 		room -= 5;
 	if (view->columns)
-		shorten(target, room, view->is_ascii);
+		shorten(view, target, room);
 	tally_buffer_printf(view->out, "\n%s", start);
 	paint(view, INK_BOLD);
 	tally_buffer_text(view->out, target);
@@ -469,14 +476,16 @@ static void append_ascii(struct tally_buffer *out, const char *text)
 static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
 	struct tally_buffer *out = view->out, text = { 0 };
-	if (!view->is_ascii) {
-		show_report(view, report);
-		return;
-	}
 	view->out = &text;
 	show_report(view, report);
 	view->out = out;
-	append_ascii(out, tally_buffer_string(&text));
+	const char *byte = tally_buffer_string(&text);
+	while (*byte && !(*byte & 0x80))
+		byte++;
+	if (*byte && is_ascii(view))
+		append_ascii(out, tally_buffer_string(&text));
+	else
+		tally_buffer_append(out, tally_buffer_string(&text), text.length);
 	out->failed |= text.failed;
 	tally_buffer_release(&text);
 }
