@@ -23,7 +23,7 @@ static int open_readable(struct tally_library_events *events, size_t index, int 
 	for (unsigned strength = 2; strength; strength--) {
 		struct tally_error ignored = TALLY_ERROR_NONE;
 		*attr = plain;
-		if (!tally_page_reader_ask(attr, strength))
+		if (!tally_page_reader_ask(attr, &events->catalogue, strength))
 			break;
 		int handle = tally_library_events_open(events, index, 0, leader, &ignored);
 		if (handle >= 0)
@@ -36,15 +36,17 @@ static int open_readable(struct tally_library_events *events, size_t index, int 
 /* Describes the way of reading: WAY_TEXT bytes. */
 static const char *describe_way(const struct tally_page_reader *reader, char *text, size_t size)
 {
-	const char *reason = tally_page_reader_why_not(reader);
+	const char *reason = tally_page_reader_why_not(reader, false);
 	if (reason)
 		snprintf(text, size, "read(2): %s", reason);
+	else if (tally_page_reader_why_not(reader, true))
+		snprintf(text, size, "user page (%s); times by read(2)", TALLY_USER_COUNTERS);
 	else
 		snprintf(text, size, "user page (%s)", TALLY_USER_COUNTERS);
 	return text;
 }
 
-enum { WAY_TEXT = 160 };
+enum { WAY_TEXT = 200 };
 
 static uint64_t now_ns(void)
 {
@@ -104,7 +106,8 @@ static int open_event(struct tally_counter *counter, const char *expression,
 	counter->handle = open_readable(&counter->events, 0, -1, err);
 	if (counter->handle < 0)
 		return counter->handle;
-	tally_page_reader_open(&counter->pages, counter->events.provider, &counter->handle, 1);
+	tally_page_reader_open(&counter->pages, counter->events.provider,
+			       counter->events.list.items, &counter->handle, 1);
 	return 0;
 }
 
@@ -258,7 +261,8 @@ static int open_events(struct tally_group *group, const char *expression, struct
 			return handle;
 		group->handles[group->size] = handle;
 	}
-	tally_page_reader_open(&group->pages, group->events.provider, group->handles, count);
+	tally_page_reader_open(&group->pages, group->events.provider, group->events.list.items,
+			       group->handles, count);
 	return 0;
 }
 

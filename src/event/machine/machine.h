@@ -222,6 +222,11 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***names,
 			  size_t *count);
 
+/* Returns the CPUs of each kind of core ("0-3"): the file `cpus` of each core's PMU.  A machine with
+ * one kind has one list or, on x86, none.  Returns 0 or -errno. */
+int tally_sysfs_core_cpus(const char *root, struct tally_arena *arena, const char ***out,
+			  size_t *count);
+
 /* Tracepoints as tracefs shows them: Documentation/trace/events.rst. */
 
 /* Returns a descriptor of tracefs's root directory, which is for openat(2) and which the caller

@@ -230,3 +230,26 @@ int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const cha
 	tally_vector_release(&names);
 	return code;
 }
+
+int tally_sysfs_core_cpus(const char *root, struct tally_arena *arena, const char ***out,
+			  size_t *count)
+{
+	const char **names;
+	size_t name_count;
+	int code = tally_sysfs_pmu_names(root, arena, &names, &name_count);
+	*count = 0;
+	*out = names; /* a PMU's name is replaced by its list */
+	for (size_t i = 0; i < name_count; i++) {
+		char path[PATH_MAX];
+		snprintf(path, sizeof(path), "%s/%s", tally_text_or(root, TALLY_SYSFS_PMUS),
+			 names[i]);
+		int pmu = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (pmu < 0)
+			continue;
+		const char *cpus = read_text(pmu, "cpus", arena);
+		close(pmu);
+		if (cpus)
+			names[(*count)++] = cpus;
+	}
+	return code;
+}
