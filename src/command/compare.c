@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +163,7 @@ static void show_table(const struct compare *compare, struct tally_buffer *out)
 	if (is_terminal)
 		tally_comparison_plot(&compare->comparison,
 				      tally_terminal_columns(STDOUT_FILENO, 80),
-				      strcmp(nl_langinfo(CODESET), "UTF-8") != 0, out);
+				      !tally_terminal_is_utf8(), out);
 }
 
 static int show(struct compare *compare, struct tally_error *err)
@@ -303,6 +302,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				   .runs = { .runs = 10,
 					     .warmups = 1,
 					     .stat = { .command = command,
+						       .min_running = 10,
 						       .view = { .separator = "," } } } };
 	const char *arguments[2] = { NULL };
 	/* Options may follow the files: compare old new --fail-if … */

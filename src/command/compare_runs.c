@@ -277,6 +277,7 @@ static int open_events(struct compare_runs *runs, struct tally_error *err)
 	if (result < 0)
 		return result;
 	stat->options.counting.provider = stat->provider;
+	stat->options.counting.share_min = stat->min_running / 100;
 	stat->options.counting.events = stat->events.items;
 	stat->options.counting.event_count = stat->events.count;
 	return 0;

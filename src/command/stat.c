@@ -255,6 +255,9 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct stat_command, options.counting.no_inherit) },
 	{ 0, "no-zero", TALLY_ARGUMENT_NONE, NULL, "leave out rows that counted 0",
 	  TALLY_SET(struct stat_command, view.hides_zero) },
+	{ 0, "min-running", TALLY_ARGUMENT_REQUIRED, "PERCENT",
+	  "withhold figures of events that had a counter for less of\nthe time (10)",
+	  TALLY_PERCENT(struct stat_command, min_running) },
 	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP",
 	  "CSV with this separator (docs/stat-output.md)", TALLY_TAKE(take_csv) },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line",
@@ -465,6 +468,7 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	stat->options.counting.events = stat->events.items;
 	stat->options.counting.event_count = stat->events.count;
 	stat->options.counting.target = &stat->target;
+	stat->options.counting.share_min = stat->min_running / 100;
 	stat->options.target = &stat->target;
 	stat->options.on_start = say_waiting;
 	stat->options.on_report = write_report;
@@ -520,6 +524,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct stat_command stat = { .command = command,
 				     .target = { .takes_descendants = true },
 				     .options = { .runs = 1 },
+				     .min_running = 10,
 				     .control = TALLY_CONTROL_INIT,
 				     .place = TALLY_OUTPUT_PATH_INIT,
 				     .view = { .separator = "," },

@@ -42,6 +42,7 @@ struct stat_command {
 	struct tally_buffer text;
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
+	double min_running; /* percent: --min-running */
 	bool is_misused;
 	bool has_begun;  /* counts were written, in place of the file's old ones */
 	int write_error; /* -errno from writing the output */

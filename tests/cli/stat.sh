@@ -367,6 +367,13 @@ run 0 ./tally stat --provider scripted:script -d true && has '(scripted)' && has
 	has 'insn per cycle, CPI' && has 'In short: memory bound' && has '% of all LL-cache accesses'
 check "a scripted PMU gives ratios and a verdict"
 
+echo 'cycles 1000/1000000/50000' >small
+run 0 ./tally stat --provider scripted:small -e cycles true && has '<withheld>' && has 'had a counter for 5 % of the time only; --min-running' &&
+	run 0 ./tally stat --provider scripted:small -e cycles --min-running 1 true && has '20,000' && has '(5.0 % of the time, scaled)' &&
+	run 0 ./tally stat --provider scripted:small -e cycles -x, true && has '<withheld>,' &&
+	run 0 ./tally stat --provider scripted:small -e cycles -j true && has '"state":"withheld","value":null' && has '"scale_error":null'
+check "a figure of a small part of the time is withheld, unless asked for"
+
 LC_ALL=C ./tally stat -r 2 -e task-clock true >out 2>&1
 LC_ALL=C grep -q '[^ -~]' out && false || has 'mean +- sigma of 2 runs'
 check "without UTF-8 the output is ASCII"

@@ -42,6 +42,25 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading);
  * event was never on the PMU. */
 bool tally_total_value(const struct tally_total *total, double *value);
 
+/* Slices of the time of one event for one task or CPU, from which the error of a scaled count is
+ * estimated: see slices.c.  Zeroed: none. */
+struct tally_slices {
+	unsigned long count;
+	double value, running, enabled;  /* sums; times in ns */
+	double last_value, last_running; /* of the last slice */
+	double vv, vr, rr; /* products of the differences between neighbours, summed */
+};
+
+enum { TALLY_SLICES_MIN = 8 }; /* fewer say nothing about the error */
+
+/* Adds the next slice: what was counted since the one before. */
+void tally_slices_add(struct tally_slices *slices, struct tally_reading slice);
+/* Joins later slices. */
+void tally_slices_join(struct tally_slices *slices, const struct tally_slices *more);
+/* Computes the variance of the count that is scaled to the whole time, 0 for one that ran all the
+ * time.  Returns false if there are too few slices. */
+bool tally_slices_variance(const struct tally_slices *slices, double *variance);
+
 /* Mean and deviation of a series, in one pass and without cancellation (Welford 1962). */
 struct tally_spread {
 	unsigned long count;
@@ -88,6 +107,9 @@ struct tally_event_count {
 	double value;        /* scaled; the mean of several runs */
 	uint64_t raw, enabled_ns, running_ns; /* sums over tasks and CPUs (of the last run) */
 	bool was_scaled;
+	/* half the 95 % confidence interval of a scaled value, in its unit (of one run); negative:
+	 * unknown */
+	double scale_error;
 	struct tally_spread spread; /* over runs */
 };
 

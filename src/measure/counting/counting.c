@@ -25,6 +25,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,11 +274,41 @@ static void withhold_empty_tracepoint(struct tally_event_count *row)
 	}
 }
 
+static void withhold_small_share(struct tally_counting *c, struct tally_event_count *row)
+{
+	row->state = TALLY_COUNT_WITHHELD;
+	row->reason = tally_arena_printf(
+		&c->arena, "had a counter for %.2g %% of the time only; --min-running shows it",
+		100 * tally_count_share(row));
+}
+
 /* The counts of one event in one part. */
 struct sum {
 	struct tally_total total;
+	double variance;
 	bool was_read, was_open;
+	bool has_no_variance; /* of a task or CPU there are too few slices */
 };
+
+static void add_slice(struct tally_count_slot *slot)
+{
+	tally_slices_add(&slot->slices, tally_reading_since(slot->now, slot->sliced));
+	slot->sliced = slot->now;
+}
+
+bool tally_counting_slice(struct tally_counting *c)
+{
+	size_t slots = c->handles.scope_count * c->options->event_count;
+	bool is_shared = false;
+	tally_count_handles_read(&c->handles);
+	for (size_t i = 0; i < slots; i++) {
+		struct tally_count_slot *slot = &c->handles.slots[i];
+		if (slot->was_read)
+			add_slice(slot);
+		is_shared |= slot->slices.running < slot->slices.enabled * 0.9999;
+	}
+	return is_shared;
+}
 
 static struct sum *sum_up(struct tally_counting *c, bool since_start)
 {
@@ -293,6 +324,19 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 			struct tally_reading from = { 0 };
 			if (!since_start)
 				from = slot->last;
+			double variance;
+			add_slice(slot);
+			struct tally_slices slices = slot->slices;
+			if (since_start) {
+				slices = slot->all_slices;
+				tally_slices_join(&slices, &slot->slices);
+			}
+			if (tally_slices_variance(&slices, &variance))
+				sum->variance += variance;
+			else
+				sum->has_no_variance |= slices.enabled > 0;
+			tally_slices_join(&slot->all_slices, &slot->slices);
+			slot->slices = (struct tally_slices){ 0 };
 			tally_total_add(&sum->total, tally_reading_since(slot->now, from));
 			slot->last = slot->now;
 			sum->was_read = true;
@@ -318,6 +362,9 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	row->enabled_ns = total.enabled_ns;
 	row->running_ns = total.running_ns;
 	row->was_scaled = total.was_scaled;
+	row->scale_error = -1;
+	if (total.was_scaled && !sum->has_no_variance)
+		row->scale_error = 1.96 * sqrt(sum->variance) * row->scale;
 	row->quality = quality(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	const struct tally_provider *provider = c->options->provider;
@@ -331,6 +378,9 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 		row->reason = uncounted;
 	else if (row->state == TALLY_COUNT_OK && total.is_saturated)
 		row->reason = "raw counts add up to more than 2^64 - 1";
+	else if (row->state == TALLY_COUNT_OK && total.was_scaled &&
+		 tally_count_share(row) < c->options->share_min)
+		withhold_small_share(c, row);
 	else if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
 	else if (is_pinned && !total.enabled_ns)

@@ -28,6 +28,8 @@ struct tally_counting_options {
 	pid_t command_pid;
 	bool no_inherit;
 	bool starts_disabled;          /* even the command's exec does not enable events */
+	/* withhold scaled figures of events that had a counter for a smaller part of the time, 0…1 */
+	double share_min;
 	enum tally_count_by by;
 };
 
@@ -51,6 +53,8 @@ struct tally_count_slot { /* one event in one scope */
 	struct tally_reading last, now; /* `now`: everything since it was first opened */
 	/* from handles that were closed when their CPU went offline */
 	struct tally_reading kept;
+	struct tally_reading sliced;            /* the reading at the end of the last slice */
+	struct tally_slices slices, all_slices; /* since `last`; before that */
 	bool reads_group; /* a read of it also returns the members' values */
 	bool was_read;
 	bool was_open;
@@ -119,6 +123,10 @@ bool tally_counting_set_online(struct tally_counting *counting,
  * resource usage in that time, for events without another source; NULL if
  * tally_counting_needs_usage() is false. */
 void tally_counting_read(struct tally_counting *counting, const struct tally_resource_usage *usage);
+
+/* Ends a slice of time, for the errors of scaled counts.  Returns true if an event shares its counter
+ * so far: only then are further slices of use. */
+bool tally_counting_slice(struct tally_counting *counting);
 
 /* Fills the rows with counts since the start, from the last reading.  `usage` covers the same
  * time. */

@@ -68,6 +68,7 @@ struct run {
 	unsigned long interval_reports;
 	bool has_all_intervals;
 	double reported_ns; /* time of the last report, from the start */
+	int64_t slice_at_ns, slice_ns; /* the next slice, and the time between two; 0: none */
 };
 
 static int64_t now_ns(void)
@@ -470,6 +471,42 @@ static bool has_begun(const struct run *run)
 	return run->enable_at_ns == INT64_MAX;
 }
 
+/* Slices show how far scaled counts may be from the truth.  Reading costs time: with many events or
+ * CPUs there are fewer slices.  As long as no event shares its counter, the next look comes later and
+ * later. */
+static void take_slice(struct run *run)
+{
+	enum {
+		FIRST_NS = 20000000,
+		LATEST_NS = 1000000000,
+		PART = 200 /* at most 0.5 % of the time */
+	};
+	int64_t before = now_ns();
+	bool is_shared = tally_counting_slice(&run->counting);
+	int64_t now = now_ns(), least = (now - before) * PART;
+	if (!is_shared)
+		run->slice_ns *= 2;
+	else
+		run->slice_ns = FIRST_NS;
+	if (run->slice_ns < least)
+		run->slice_ns = least;
+	if (run->slice_ns > LATEST_NS)
+		run->slice_ns = LATEST_NS;
+	run->slice_at_ns = now + run->slice_ns;
+}
+
+/* True if an event is counted by hardware, and may have to share its counter. */
+static bool may_share(const struct run *run)
+{
+	for (size_t i = 0; i < run->options->counting.event_count; i++) {
+		uint32_t type = run->options->counting.events[i].attr.type;
+		if (run->counting.handles.events[i].was_open && type != TALLY_TYPE_SOFTWARE &&
+		    type != TALLY_TYPE_TRACEPOINT && type != TALLY_TYPE_BREAKPOINT)
+			return true;
+	}
+	return false;
+}
+
 static int64_t next_deadline(const struct run *run)
 {
 	const struct tally_stat_options *o = run->options;
@@ -480,6 +517,8 @@ static int64_t next_deadline(const struct run *run)
 		deadline = run->start_ns + (int64_t)(run->intervals + 1) * o->interval_ms * 1000000;
 	if (o->timeout_ms && run->start_ns + (int64_t)o->timeout_ms * 1000000 < deadline)
 		deadline = run->start_ns + (int64_t)o->timeout_ms * 1000000;
+	if (run->slice_ns && run->slice_at_ns < deadline)
+		deadline = run->slice_at_ns;
 	return deadline;
 }
 
@@ -496,6 +535,8 @@ static void check_deadlines(struct run *run)
 		run->should_stop = true;
 		return;
 	}
+	if (run->slice_ns && now >= run->slice_at_ns)
+		take_slice(run);
 	if (!o->interval_ms ||
 	    since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
 		return;
@@ -615,6 +656,8 @@ static int run_once(struct run *run, struct tally_error *err)
 	if (run->options->on_start)
 		run->options->on_start(run->options->context);
 	take_events(run);
+	run->slice_ns = may_share(run) ? 20000000 : 0;
+	run->slice_at_ns = run->start_ns + run->slice_ns;
 	while (!run->has_ended && !run->should_stop) {
 		wait_until(run, next_deadline(run));
 		if (!run->has_ended)

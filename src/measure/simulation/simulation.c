@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { READ_INSTRUCTIONS = 2000, NAME_MAX_BYTES = 200, MARGIN_NS = 10000000 };
+enum { READ_INSTRUCTIONS = 2000, NAME_MAX_BYTES = 200, MARGIN_NS = 10000000, SLICE_NS = 20000000 };
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -160,6 +160,7 @@ static int open_counts(struct simulation *simulation, struct simulation_part *pa
 		.target = &part->target,
 		.no_inherit = !part->line->is_inherited,
 	};
+	part->slice_at_ns = sim_now(stage->machine) + SLICE_NS;
 	code = tally_counting_open(&part->counting_options, &part->counting, stage->err);
 	if (code < 0)
 		return code;
@@ -243,7 +244,21 @@ static uint64_t next_due(const struct simulation *simulation)
 	for (unsigned i = 0; i < stage->scenario->part_count; i++)
 		if (simulation->parts[i].rings && simulation->parts[i].next_read_ns < due)
 			due = simulation->parts[i].next_read_ns;
+		else if (simulation->parts[i].is_counting && simulation->parts[i].slice_at_ns < due)
+			due = simulation->parts[i].slice_at_ns;
 	return due;
+}
+
+/* Reads the counts of each slice of time, as `stat` does. */
+static void take_slices(struct simulation *simulation)
+{
+	for (unsigned i = 0; i < simulation->stage.scenario->part_count; i++) {
+		struct simulation_part *part = &simulation->parts[i];
+		if (!part->is_counting || part->slice_at_ns > sim_now(simulation->stage.machine))
+			continue;
+		tally_counting_slice(&part->counting);
+		part->slice_at_ns += SLICE_NS;
+	}
 }
 
 /* Spends simulated time: reading takes time as on a real machine. */
@@ -287,6 +302,7 @@ static int watch_play(struct simulation *simulation)
 		if (!stage->play.live)
 			break;
 		scenario_play_happenings(&stage->play);
+		take_slices(simulation);
 		int code = drain_due(simulation, false);
 		if (code)
 			return code;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- the object ---------------------------------------------------------- */
@@ -204,6 +205,12 @@ static int write_object(struct simulation_recording *recording)
 	int code = tally_file_write(fd, bytes.bytes, bytes.length);
 	if (!code)
 		code = tally_file_sync(fd);
+	/* The recording may be written in the same tick of the file system's clock.  The program must
+	 * look older than its recording, or views don't trust its names. */
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	clock_gettime(CLOCK_REALTIME, &times[1]);
+	times[1].tv_sec--;
+	futimens(fd, times);
 	close(fd);
 	tally_buffer_release(&bytes);
 	if (code < 0)

@@ -31,7 +31,7 @@ struct simulation_part {
 	/* For samples. */
 	struct simulation_source *sources;
 	struct tally_ring *rings; /* by CPU; page NULL: none */
-	uint64_t next_read_ns, samples, lost, lost_reported, throttled;
+	uint64_t next_read_ns, slice_at_ns, samples, lost, lost_reported, throttled;
 };
 
 /* The machine and what all parts share. */

@@ -80,6 +80,8 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 	number_or_null(json, "enabled_ns", has_times, (double)row->enabled_ns);
 	number_or_null(json, "running_ns", has_times, (double)row->running_ns);
 	tally_json_bool(json, "scaled", is_counted && row->was_scaled);
+	number_or_null(json, "scale_error", is_counted && row->was_scaled && row->scale_error >= 0,
+		       row->scale_error);
 	tally_json_bool(json, "user_only", row->excludes & TALLY_ATTR_EXCLUDE_KERNEL);
 	if (row->group >= 0)
 		tally_json_i64(json, "group", row->group);

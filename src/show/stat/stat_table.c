@@ -118,6 +118,17 @@ static bool has_usual_source(const struct tally_event_count *row)
 	return !strcmp(row->source, "kernel");
 }
 
+/* "(49 % of the time, scaled ± 1.3 %)  " */
+static size_t share_of(const struct tally_event_count *row, char *out, size_t size)
+{
+	char error[32] = "";
+	double share = 100 * tally_count_share(row);
+	if (row->scale_error >= 0 && row->value > 0)
+		snprintf(error, sizeof(error), " ± %.2g %%", 100 * row->scale_error / row->value);
+	return (size_t)snprintf(out, size, "(%.*f %% of the time, scaled%s)  ", share < 10, share,
+				error);
+}
+
 static void tail_of(const struct tally_stat_report *report, const struct tally_event_count *row,
 		    char *out, size_t size)
 {
@@ -129,8 +140,7 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_e
 		used += (size_t)snprintf(out + used, size - used, "± %5.2f %%  ",
 					 tally_spread_percent(&row->spread));
 	if (row->was_scaled && used < size)
-		used += (size_t)snprintf(out + used, size - used, "(%.0f %% of the time, scaled)  ",
-					 100 * tally_count_share(row));
+		used += share_of(row, out + used, size - used);
 	if (row->quality && used < size) {
 		bool is_user = !strcmp(row->quality, "exact") &&
 			       row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
