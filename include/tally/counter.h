@@ -62,17 +62,33 @@ int tally_counter_disable(struct tally_counter *counter);
  * with errno set. */
 int tally_counter_value(struct tally_counter *counter, uint64_t *value);
 
-/* Returns how the calling thread reads this counter now: "user page (rdpmc)", or "read(2): " and
- * the reason.  `ns` (may be NULL) gets the measured time of one tally_counter_value(), the median of
- * nine batches of 100.  Measuring takes a millisecond at most.  The text lives until the next call
- * for this counter.
+/* Returns how the calling thread reads this counter now: "user page (rdpmc)", "user page (rdpmc);
+ * times by read(2)" (tally_counter_value() alone reads the page), or "read(2): " and the reason.
+ * `ns` (may be NULL) gets the measured time of one tally_counter_value(): the median of nine batches
+ * of 100, measured in this call.  That takes a millisecond at most.  The text lives until the next
+ * call for this counter.
  *
  * A page is read in a few ns: the instruction rdpmc (x86-64), mrs (arm64) or csrr (riscv64), and
- * loads (perf_event_open(2), "MMAP layout").  It needs a counter of the calling thread alone, an
- * event that is on a hardware counter now, and a kernel that permits it: on x86-64
- * /sys/bus/event_source/devices/cpu/rdpmc is 1 or 2, on arm64 kernel.perf_user_access was 1 when
- * the counter was opened.  If the administrator forbids it while a program reads counters in this
- * way, the program dies of SIGSEGV or SIGILL. */
+ * loads (perf_event_open(2), "MMAP layout").  read(2) takes some 500 ns.  Each read chooses: the page
+ * if the following holds, otherwise read(2).
+ *
+ * The counter is of one thread (`this_thread_only`), and that thread reads it.
+ *
+ * The event is on a hardware counter now.  Software events, tracepoints and breakpoints are on none,
+ * nor is an event that waits for a counter or counts only on another kind of core.  Intel's topdown
+ * events are parts of a register.
+ *
+ * The kernel permits it: /sys/bus/event_source/devices/cpu/rdpmc is 1 or 2 (x86-64);
+ * kernel.perf_user_access was 1 when the counter was opened (arm64), or is not 0 (riscv64).  On arm64
+ * the library asks for 64 bits, and if the kernel refuses, for 32.
+ *
+ * On a machine with several kinds of cores, the thread was pinned to one kind (sched_setaffinity(2))
+ * when it opened the counter.  It must stay there.
+ *
+ * Each counter maps one page, which counts as locked memory (RLIMIT_MEMLOCK).  The processor may
+ * execute the instruction a little before or after its neighbours, so counts of a few dozen
+ * instructions are not exact.  If the administrator forbids user reads while a program makes them,
+ * or a pinned thread leaves its kind of cores, the program dies of SIGSEGV or SIGILL. */
 const char *tally_counter_read_way(struct tally_counter *counter, double *ns);
 
 /* Closes the counter.  NULL is allowed. */
