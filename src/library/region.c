@@ -1,628 +1,882 @@
-/* Measures regions: reads the clock and the thread's events where a region begins and ends, and adds
- * the difference to the sums of its name.
+/* Regions: the open regions and the sums of each thread, and figures from them.
  *
- * Each thread has its own sums, its own stack of open regions, and its own group of events.  A small
- * lock guards the sums against a thread that reports; it is free at all other times.  A signal's
- * handler that begins a region while this thread is adding would wait for itself: its regions are
- * dropped, and counted.  When a thread ends, its sums are merged into those of the ended threads. */
-#include "tally/region.h"
-
+ * A thread has a struct region_thread.  It is taken at the thread's first region and given back when
+ * the thread ends; its sums stay in it, and the next thread goes on with them.  So nothing has to be
+ * merged or freed while a thread ends, and memory grows with the threads that exist at one time.
+ *
+ * Begin and end find the thread's sums of a name in three steps: a small cache by the name's address,
+ * which compares the text, too; a hash table of the thread; and at the first use the process's list of
+ * names, which has a lock.  The process's lock is never taken later.
+ *
+ * A thread that has not begun a region costs nothing, nor does a program without regions: the library
+ * has no constructor, and its destructor returns at once. */
+#include "base/environment.h"
 #include "base/error.h"
+#include "base/extremes.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "library/library_events.h"
 #include "library/region_internal.h"
-#include "tally/group.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 64, SLOTS_MIN = 32 };
+enum { CACHE_SLOTS = 64, TABLE_SLOTS = 2 * REGION_NAMES_MAX };
+enum { FRAMES_TOUCHED = 16 };
+enum { OTHER_REGIONS = REGION_NAMES_MAX - 1 }; /* index of the name for those beyond the limit */
 
-/* The clock and the events at one moment. */
-struct reading {
-	uint64_t time_ns;
-	uint64_t enabled_ns, running_ns;
-	uint64_t counts[TALLY_REGION_EVENTS_MAX];
-	bool has_counts;
+struct cache_slot {
+	const char *name; /* the caller's address */
+	struct region_sums *sums;
 };
 
-/* A region that has begun. */
+/* A region that is open. */
 struct frame {
-	struct tally_region_sums *sums;
-	struct reading start;
-	double inner[TALLY_REGION_FIGURES_MAX]; /* what the regions within it measured */
-	uint64_t pairs;                         /* regions within it, at any depth */
-	bool is_nested;                         /* within a call of the same region */
+	struct region_sums *sums;
+	const char *name;  /* of the sums */
+	uint32_t hash;     /* of the caller's name, if the sums are those of the other regions */
+	bool is_outermost; /* of its name on this thread */
+	bool is_of_parent; /* begun before fork(2): its end is awaited, and has no figures */
+	uint64_t pairs;    /* regions that ended inside, at any depth */
+	struct region_reading begin;
+	uint64_t inside[REGION_EVENTS_MAX]; /* totals of the regions directly inside */
 };
 
-struct thread {
-	struct thread *next, *previous;
-	struct tally_group *group; /* NULL: only the time is measured */
-	bool has_started;
-	volatile bool is_busy; /* this thread changes what follows: a signal's handler must not */
-	atomic_flag lock;
-	struct frame stack[DEPTH_MAX];
-	unsigned depth, beyond;           /* open regions; those that found no room on the stack */
-	struct tally_region_sums **slots; /* by hash; a power of two */
-	size_t slot_count;
-	struct tally_region_sums **order; /* of the first use */
-	size_t count;
-	uint64_t mismatches, dropped;
+struct region_thread {
+	struct region_thread *next; /* of the process's list */
+	bool is_used;               /* a thread owns it; under the lock */
+	volatile bool is_busy;      /* begin or end is running: seen by signal handlers */
+	bool is_calibrating;
+	bool has_groups;
+	struct tally_group *groups[REGION_GROUPS_MAX];
+	unsigned depth;   /* number of frames; other threads read it */
+	unsigned skipped; /* begins beyond REGION_OPEN_MAX that have not ended */
+	struct region_mistakes mistakes;
+	struct region_sums *by_name[REGION_NAMES_MAX]; /* published with release */
+	struct region_sums *table[TABLE_SLOTS];        /* by the hash of the text */
+	struct cache_slot cache[CACHE_SLOTS];
+	struct frame frames[REGION_OPEN_MAX];
 };
 
+/* State of the process. */
 static struct {
-	pthread_mutex_t lock;       /* guards what follows */
-	struct thread threads;      /* head of the ring of threads that measure */
-	struct tally_regions ended; /* the figures of threads that have ended */
-	const char *events;         /* the expression; NULL: only the time */
-	char *names[TALLY_REGION_FIGURES_MAX];
-	unsigned event_count; /* with the time */
-	char reason[256];
-	bool is_subtracted;
-	/* what an empty region measures, and what measuring one adds to those around it */
-	double inside[TALLY_REGION_FIGURES_MAX], around[TALLY_REGION_FIGURES_MAX];
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER,
-	  .threads = { .next = &all.threads, .previous = &all.threads } };
+	pthread_mutex_t lock;
+	bool is_ready; /* plan and settings are made; release */
+	bool has_key, has_fork_handlers;
+	pthread_key_t key; /* its destructor gives a thread's state back */
+	struct region_plan plan;
+	bool subtracts;
+	char *chosen_events; /* NULL: the usual ones */
+	bool chosen_subtracts;
+	struct region_thread *threads;
+	uint64_t thread_count;
+	char *names[REGION_NAMES_MAX];
+	unsigned name_count; /* release */
+	pid_t pid;
+	/* the first end whose region was not open: 0 unset, 1 being set, 2 set */
+	unsigned unknown_state;
+	char unknown[64];
+} process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-/* initial-exec: found without a call, which a signal's handler may make, too */
-static __thread struct thread *current __attribute__((tls_model("initial-exec")));
+/* initial-exec: found without a call, so that signal handlers may use it, too */
+static __thread struct region_thread *self __attribute__((tls_model("initial-exec")));
 
-/* --- reading -------------------------------------------------------------- */
-
-static uint64_t now_ns(void)
+static void *map_memory(size_t size)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void read_events(const struct thread *thread, struct reading *reading)
-{
-	struct tally_count counts[TALLY_REGION_EVENTS_MAX];
-	reading->has_counts = false;
-	if (!thread->group)
-		return;
-	long count = tally_group_read(thread->group, counts, TALLY_REGION_EVENTS_MAX);
-	if (count <= 0)
-		return;
-	reading->has_counts = true;
-	reading->enabled_ns = counts[0].enabled_ns;
-	reading->running_ns = counts[0].running_ns;
-	for (long i = 0; i < count && i < TALLY_REGION_EVENTS_MAX; i++)
-		reading->counts[i] = counts[i].raw;
-}
-
-/* Computes what was counted between two readings.  Returns false if the events were on no counter in
- * all that time. */
-static bool subtract(const struct reading *start, const struct reading *end, unsigned count,
-		     double *out, bool *is_scaled)
-{
-	out[0] = (double)(end->time_ns - start->time_ns);
-	*is_scaled = false;
-	if (!start->has_counts || !end->has_counts)
-		return false;
-	uint64_t enabled = end->enabled_ns - start->enabled_ns;
-	uint64_t running = end->running_ns - start->running_ns;
-	double scale = 1;
-	if (running < enabled) {
-		if (!running)
-			return false;
-		scale = (double)enabled / (double)running;
-		*is_scaled = true;
-	}
-	for (unsigned i = 1; i < count; i++)
-		out[i] = (double)(end->counts[i - 1] - start->counts[i - 1]) * scale;
-	return true;
-}
-
-/* --- names ---------------------------------------------------------------- */
-
-static uint64_t hash_of(const char *name)
-{
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-	return hash;
-}
-
-static struct tally_region_sums *make_sums(const char *name, uint64_t hash, unsigned count)
-{
-	struct tally_region_sums *sums = calloc(1, sizeof(*sums) + count * sizeof(*sums->sums));
-	char *copy = strdup(name);
-	if (!sums || !copy) {
-		free(sums);
-		free(copy);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
 		return NULL;
-	}
-	sums->name = copy;
-	sums->hash = hash;
-	sums->count = count;
-	return sums;
+	return memory;
 }
 
-static void free_sums(struct tally_region_sums *sums)
+static size_t sums_size(void)
 {
-	free(sums->name);
-	free(sums);
+	return sizeof(struct region_sums) +
+	       process.plan.event_count * sizeof(uint64_t[TALLY_HISTOGRAM_BUCKETS]);
 }
 
-static void put_slot(struct tally_region_sums **slots, size_t slot_count,
-		     struct tally_region_sums *sums)
+static struct region_sums *sums_new(const char *name, unsigned index)
 {
-	size_t at = sums->hash & (slot_count - 1);
-	while (slots[at])
-		at = (at + 1) & (slot_count - 1);
-	slots[at] = sums;
-}
-
-static bool grow(struct thread *thread)
-{
-	size_t count = thread->slot_count ? thread->slot_count * 2 : SLOTS_MIN;
-	struct tally_region_sums **slots = calloc(count, sizeof(*slots));
-	struct tally_region_sums **order = realloc(thread->order, count * sizeof(*order));
-	if (order)
-		thread->order = order;
-	if (!slots || !order) {
-		free(slots);
-		return false;
-	}
-	for (size_t i = 0; i < thread->count; i++)
-		put_slot(slots, count, order[i]);
-	free(thread->slots);
-	thread->slots = slots;
-	thread->slot_count = count;
-	return true;
-}
-
-/* Finds the thread's sums of a name, or makes them.  NULL without memory. */
-static struct tally_region_sums *find_sums(struct thread *thread, const char *name, bool makes)
-{
-	uint64_t hash = hash_of(name);
-	for (size_t at = hash; thread->slot_count; at++) {
-		struct tally_region_sums *sums = thread->slots[at & (thread->slot_count - 1)];
-		if (!sums)
-			break;
-		if (sums->hash == hash && !strcmp(sums->name, name))
-			return sums;
-	}
-	if (!makes || (thread->count * 2 >= thread->slot_count && !grow(thread)))
-		return NULL;
-	struct tally_region_sums *sums = make_sums(name, hash, all.event_count);
+	struct region_sums *sums = map_memory(sums_size());
 	if (!sums)
 		return NULL;
-	put_slot(thread->slots, thread->slot_count, sums);
-	thread->order[thread->count++] = sums;
+	sums->name = name;
+	sums->index = index;
 	return sums;
 }
 
-/* --- threads -------------------------------------------------------------- */
+/* ---- the life of a thread's state -------------------------------------------- */
 
-static void lock(struct thread *thread)
+static void count_open_as_left(struct region_thread *thread)
 {
-	while (atomic_flag_test_and_set_explicit(&thread->lock, memory_order_acquire))
-		;
-}
-
-static void unlock(struct thread *thread)
-{
-	atomic_flag_clear_explicit(&thread->lock, memory_order_release);
-}
-
-/* Adds one thread's sums to those in `to`.  Returns 0 or -ENOMEM. */
-static int merge(struct tally_regions *to, struct tally_region_sums *const *items, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct tally_region_sums *sums = NULL;
-		for (size_t k = 0; k < to->count && !sums; k++)
-			if (!strcmp(to->items[k]->name, items[i]->name))
-				sums = to->items[k];
-		if (!sums) {
-			struct tally_region_sums **grown = realloc(
-				to->items, (to->count + 1) * sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			to->items = grown;
-			sums = make_sums(items[i]->name, items[i]->hash, items[i]->count);
-			if (!sums)
-				return -ENOMEM;
-			to->items[to->count++] = sums;
-		}
-		sums->calls += items[i]->calls;
-		for (unsigned n = 0; n < sums->count && n < items[i]->count; n++)
-			tally_region_sum_merge(&sums->sums[n], &items[i]->sums[n]);
+	for (unsigned i = 0; i < thread->depth; i++) {
+		struct frame *frame = &thread->frames[i];
+		if (frame->is_of_parent)
+			continue;
+		region_put(frame->sums->open, 0);
+		region_add(thread->mistakes.left_open, 1);
 	}
-	return 0;
+	region_put(thread->depth, 0);
+	thread->skipped = 0;
 }
 
-static void release_sums(struct thread *thread)
+/* Called when a thread ends. */
+static void give_back(void *argument)
 {
-	for (size_t i = 0; i < thread->count; i++)
-		free_sums(thread->order[i]);
-	free(thread->order);
-	free(thread->slots);
+	struct region_thread *thread = argument;
+	thread->is_busy = true;
+	region_groups_close(&process.plan, thread->groups);
+	thread->has_groups = false;
+	pthread_mutex_lock(&process.lock);
+	count_open_as_left(thread);
+	thread->is_used = false;
+	pthread_mutex_unlock(&process.lock);
+	self = NULL;
 }
 
-/* At the end of a thread that measured. */
-static void end_thread(void *argument)
+static void lock_for_fork(void)
 {
-	struct thread *thread = argument;
-	pthread_mutex_lock(&all.lock);
-	merge(&all.ended, thread->order, thread->count);
-	all.ended.mismatches += thread->mismatches;
-	all.ended.dropped += thread->dropped;
-	all.ended.threads += thread->count > 0;
-	thread->previous->next = thread->next;
-	thread->next->previous = thread->previous;
-	pthread_mutex_unlock(&all.lock);
-	tally_group_close(thread->group);
-	release_sums(thread);
-	free(thread);
-	current = NULL;
+	pthread_mutex_lock(&process.lock);
 }
 
-static void before_fork(void)
+static void unlock_after_fork(void)
 {
-	pthread_mutex_lock(&all.lock);
+	pthread_mutex_unlock(&process.lock);
 }
 
-static void after_fork(void)
+/* Takes all sums away: of the parent, in a new child. */
+static void forget_sums(struct region_thread *thread)
 {
-	pthread_mutex_unlock(&all.lock);
-}
-
-/* The child has one thread, and figures of its own.  What the parent's other threads had is left
- * where it is: they may have been changing it. */
-static void in_child(void)
-{
-	tally_regions_release(&all.ended);
-	all.ended = (struct tally_regions){ 0 };
-	all.threads.next = all.threads.previous = &all.threads;
-	if (current) {
-		struct thread *thread = current;
-		tally_group_close(thread->group); /* it counts the parent */
-		release_sums(thread);
-		*thread = (struct thread){ .next = &all.threads, .previous = &all.threads };
-		all.threads.next = all.threads.previous = thread;
+	for (unsigned i = 0; i < process.name_count; i++) {
+		if (thread->by_name[i])
+			munmap(thread->by_name[i], sums_size());
+		thread->by_name[i] = NULL;
 	}
-	pthread_mutex_unlock(&all.lock);
+	memset(thread->table, 0, sizeof(thread->table));
+	memset(thread->cache, 0, sizeof(thread->cache));
+	memset(&thread->mistakes, 0, sizeof(thread->mistakes));
 }
 
-static void report_at_exit(void);
-
-/* Reads the environment, and chooses the events that can be counted here. */
-static void start(void)
+/* The child has no figures, and only the thread that forked.  Regions
+ * that are open began in the parent. */
+static void begin_child(void)
 {
-	static const char *const defaults[] = { "cycles:u,instructions:u",
-						"task-clock:u,page-faults:u" };
-	const char *asked = secure_getenv("TALLY_EVENTS"),
-		   *subtracts = secure_getenv("TALLY_SUBTRACT");
-	struct tally_group *group = NULL;
-	char error[sizeof(all.reason)] = "";
-	all.names[0] = strdup("time");
-	all.event_count = 1;
-	all.is_subtracted = subtracts && *subtracts && strcmp(subtracts, "0") != 0;
-	if (asked && *asked && strcmp(asked, "none") != 0) {
-		group = tally_group_open(asked, error, sizeof(error));
-		all.events = asked;
-		if (group && tally_group_size(group) > TALLY_REGION_EVENTS_MAX) {
-			snprintf(error, sizeof(error), "TALLY_EVENTS names more than %d events",
-				 TALLY_REGION_EVENTS_MAX);
-			tally_group_close(group);
-			group = NULL;
+	for (struct region_thread *thread = process.threads; thread; thread = thread->next) {
+		for (unsigned i = 0; i < thread->depth; i++)
+			thread->frames[i].is_of_parent = true;
+		if (thread != self) {
+			thread->depth = 0;
+			thread->skipped = 0;
+			thread->is_used = false;
+			thread->is_busy = false;
 		}
-	} else if (!asked || !*asked) {
-		for (unsigned i = 0; i < 2 && !group; i++) {
-			group = tally_group_open(defaults[i], error, sizeof(error));
-			all.events = defaults[i];
-		}
+		region_groups_close(&process.plan, thread->groups);
+		thread->has_groups = false;
+		forget_sums(thread);
 	}
-	if (!group && *error)
-		memcpy(all.reason, error, sizeof(error));
-	if (!group)
-		all.events = NULL;
-	for (size_t i = 0; group && i < tally_group_size(group); i++)
-		all.names[all.event_count++] = strdup(tally_group_name(group, i));
-	tally_group_close(group);
-	pthread_key_create(&key, end_thread);
-	pthread_atfork(before_fork, after_fork, in_child);
-	atexit(report_at_exit);
+	process.thread_count = 0;
+	process.unknown_state = 0;
+	process.pid = getpid();
+	pthread_mutex_unlock(&process.lock);
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* Decides events, settings and the report's place.  Holds the lock. */
+static void make_ready(void)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	const char *events = tally_environment("TALLY_EVENTS");
+	const char *overhead = tally_environment("TALLY_OVERHEAD");
+	region_plan_make(&process.plan, tally_text_or(events, process.chosen_events));
+	process.subtracts = process.chosen_subtracts;
+	if (overhead)
+		process.subtracts = !strcmp(overhead, "subtract");
+	process.pid = getpid();
+	region_report_prepare(tally_environment("TALLY_REPORT"));
+	process.has_key = !pthread_key_create(&process.key, give_back);
+	pthread_atfork(lock_for_fork, unlock_after_fork, begin_child);
 }
 
-static void begin(struct thread *thread, struct tally_region_sums *sums);
-static void end(struct thread *thread, double *values);
-
-/* Measures what measuring costs: medians over empty regions. */
-static void calibrate(struct thread *thread)
+static struct region_thread *take_state(void)
 {
-	enum { TRIALS = 101 };
-	static double inside[TALLY_REGION_FIGURES_MAX][TRIALS];
-	static double around[TALLY_REGION_FIGURES_MAX][TRIALS];
-	struct tally_region_sums *scratch = make_sums("", 0, all.event_count);
-	if (!scratch)
-		return;
-	for (unsigned i = 0; i < TRIALS; i++) {
-		struct reading readings[3] = { 0 };
-		double apart[2][TALLY_REGION_FIGURES_MAX] = { { 0 } };
-		double values[TALLY_REGION_FIGURES_MAX] = { 0 };
-		bool is_scaled;
-		for (unsigned r = 0; r < 3; r++) {
-			if (r == 2) {
-				begin(thread, scratch);
-				end(thread, values);
-			}
-			readings[r].time_ns = now_ns();
-			read_events(thread, &readings[r]);
-		}
-		subtract(&readings[0], &readings[1], all.event_count, apart[0], &is_scaled);
-		subtract(&readings[1], &readings[2], all.event_count, apart[1], &is_scaled);
-		for (unsigned n = 0; n < all.event_count; n++) {
-			inside[n][i] = values[n];
-			around[n][i] = apart[1][n] - apart[0][n];
-		}
+	struct region_thread *thread = process.threads;
+	while (thread && thread->is_used)
+		thread = thread->next;
+	if (thread) {
+		thread->is_used = true;
+		return thread;
 	}
-	for (unsigned n = 0; n < all.event_count; n++) {
-		qsort(inside[n], TRIALS, sizeof(double), compare_doubles);
-		qsort(around[n], TRIALS, sizeof(double), compare_doubles);
-		all.inside[n] = inside[n][TRIALS / 2];
-		all.around[n] = around[n][TRIALS / 2];
-	}
-	free_sums(scratch);
-}
-
-/* Opens the thread's events. */
-static void start_thread(struct thread *thread)
-{
-	static bool is_calibrated;
-	char error[sizeof(all.reason)] = "";
-	thread->has_started = true;
-	if (all.events)
-		thread->group = tally_group_open(all.events, error, sizeof(error));
-	pthread_mutex_lock(&all.lock);
-	if (*error && !*all.reason)
-		memcpy(all.reason, error, sizeof(error));
-	bool calibrates = all.is_subtracted && !is_calibrated;
-	is_calibrated |= calibrates;
-	pthread_mutex_unlock(&all.lock);
-	if (calibrates)
-		calibrate(thread);
-}
-
-/* Returns the calling thread's state; NULL without memory. */
-static struct thread *this_thread(void)
-{
-	if (current)
-		return current;
-	pthread_once(&once, start);
-	struct thread *thread = calloc(1, sizeof(*thread));
+	thread = map_memory(sizeof(*thread));
 	if (!thread)
 		return NULL;
-	pthread_setspecific(key, thread);
-	pthread_mutex_lock(&all.lock);
-	thread->next = &all.threads;
-	thread->previous = all.threads.previous;
-	thread->previous->next = all.threads.previous = thread;
-	pthread_mutex_unlock(&all.lock);
-	current = thread;
+	/* so that few regions have page faults of the first use in their figures */
+	memset(thread->frames, 1, FRAMES_TOUCHED * sizeof(thread->frames[0]));
+	thread->is_used = true;
+	thread->next = process.threads;
+	process.threads = thread;
 	return thread;
 }
 
-/* --- beginning and ending -------------------------------------------------- */
+static void calibrate(struct region_thread *thread);
 
-static void begin(struct thread *thread, struct tally_region_sums *sums)
+static void open_groups(struct region_thread *thread)
 {
-	struct frame *frame = &thread->stack[thread->depth++];
-	frame->sums = sums;
-	frame->is_nested = sums->active++;
-	frame->pairs = 0;
-	memset(frame->inner, 0, sizeof(frame->inner));
-	read_events(thread, &frame->start);
-	frame->start.time_ns = now_ns();
+	if (region_groups_open(&process.plan, thread->groups))
+		region_add(thread->mistakes.without_events, 1);
+	thread->has_groups = true;
+	pthread_mutex_lock(&process.lock);
+	process.thread_count++;
+	pthread_mutex_unlock(&process.lock);
 }
 
-/* Ends the innermost region, and stores what it measured. */
-static void end(struct thread *thread, double *values)
+/* Returns the calling thread's state, busy.  NULL: out of memory. */
+static struct region_thread *start_thread(void)
 {
-	struct reading now;
-	bool is_scaled;
-	now.time_ns = now_ns();
-	read_events(thread, &now);
-	struct frame *frame = &thread->stack[--thread->depth], *outer = NULL;
-	if (thread->depth)
-		outer = frame - 1;
-	bool has_counts = subtract(&frame->start, &now, all.event_count, values, &is_scaled);
-	unsigned count = has_counts ? all.event_count : 1;
-	for (unsigned i = 0; i < count && all.is_subtracted; i++) {
-		values[i] -= all.inside[i] + (double)frame->pairs * all.around[i];
-		if (values[i] < 0)
-			values[i] = 0;
+	pthread_mutex_lock(&process.lock);
+	bool is_first = !process.is_ready;
+	if (is_first)
+		make_ready();
+	struct region_thread *thread = take_state();
+	if (thread)
+		thread->is_busy = true;
+	if (thread && is_first) {
+		region_groups_open(&process.plan, thread->groups);
+		thread->has_groups = true;
+		process.thread_count++;
+		calibrate(thread);
 	}
-	lock(thread);
-	frame->sums->calls++;
-	for (unsigned i = 0; i < count; i++) {
-		struct tally_region_sum *sum = &frame->sums->sums[i];
-		double self = values[i] - frame->inner[i];
-		sum->self += self > 0 ? self : 0;
-		sum->scaled += i && is_scaled;
-		if (!frame->is_nested)
-			tally_region_sum_add(sum, values[i]);
-	}
-	unlock(thread);
-	frame->sums->active--;
-	if (!outer)
-		return;
-	outer->pairs += 1 + frame->pairs;
+	__atomic_store_n(&process.is_ready, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&process.lock);
+	if (thread && process.has_key)
+		pthread_setspecific(process.key, thread);
+	self = thread;
+	return thread;
+}
+
+/* ---- names ------------------------------------------------------------------- */
+
+static int search_names(const char *name)
+{
+	unsigned count = region_names();
 	for (unsigned i = 0; i < count; i++)
-		outer->inner[i] += values[i];
+		if (!strcmp(process.names[i], name))
+			return (int)i;
+	if (count == REGION_NAMES_MAX)
+		return OTHER_REGIONS;
+	return -1;
+}
+
+/* Returns the index of a name; −1: out of memory.  Takes no lock if the name is known, or if there
+ * are too many. */
+static int name_index(const char *name)
+{
+	int index = search_names(name);
+	if (index >= 0)
+		return index;
+	pthread_mutex_lock(&process.lock);
+	index = search_names(name);
+	unsigned count = process.name_count;
+	if (index < 0) {
+		if (count == OTHER_REGIONS)
+			name = "(other regions)";
+		process.names[count] = strdup(name);
+		if (process.names[count]) {
+			index = (int)count;
+			__atomic_store_n(&process.name_count, count + 1, __ATOMIC_RELEASE);
+		}
+	}
+	pthread_mutex_unlock(&process.lock);
+	return index;
+}
+
+static struct region_sums *first_use(struct region_thread *thread, const char *name,
+				     struct region_sums **slot)
+{
+	int index = name_index(name);
+	if (index < 0)
+		return NULL;
+	struct region_sums *sums = thread->by_name[index];
+	if (sums) /* the other regions: they have no slot of their own */
+		return sums;
+	sums = sums_new(process.names[index], (unsigned)index);
+	if (!sums)
+		return NULL;
+	__atomic_store_n(&thread->by_name[index], sums, __ATOMIC_RELEASE);
+	if (!strcmp(sums->name, name))
+		*slot = sums;
+	return sums;
+}
+
+/* FNV-1a */
+static uint32_t hash_text(const char *text)
+{
+	uint32_t hash = 2166136261u;
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 16777619u;
+	return hash;
+}
+
+static struct region_sums *find_by_text(struct region_thread *thread, const char *name)
+{
+	struct region_sums **slot = &thread->table[hash_text(name) % TABLE_SLOTS];
+	/* At most half of the slots are taken. */
+	while (*slot && strcmp((*slot)->name, name))
+		if (++slot == thread->table + TABLE_SLOTS)
+			slot = thread->table;
+	if (*slot)
+		return *slot;
+	return first_use(thread, name, slot);
+}
+
+static struct cache_slot *cache_slot(struct region_thread *thread, const char *name)
+{
+	uintptr_t address = (uintptr_t)name;
+	return &thread->cache[(address ^ address >> 6) % CACHE_SLOTS];
+}
+
+static struct region_sums *find_sums(struct region_thread *thread, const char *name)
+{
+	struct cache_slot *slot = cache_slot(thread, name);
+	if (slot->name == name && !strcmp(slot->sums->name, name))
+		return slot->sums;
+	struct region_sums *sums = find_by_text(thread, name);
+	if (sums)
+		*slot = (struct cache_slot){ name, sums };
+	return sums;
+}
+
+/* ---- measuring ---------------------------------------------------------------- */
+
+/* Adds one call to the sums of an event. */
+static void add_call(struct region_sum *sum, uint64_t value, uint64_t *histogram)
+{
+	unsigned __int128 square = (unsigned __int128)value * value;
+	uint64_t low = region_get(sum->square_low) + (uint64_t)square;
+	bool carry = low < (uint64_t)square;
+	region_put(sum->square_low, low);
+	region_add(sum->square_high, (uint64_t)(square >> 64) + carry);
+	region_add(sum->measured, 1);
+	region_add(sum->total, value);
+	if (value > region_get(sum->max))
+		region_put(sum->max, value);
+	region_add(histogram[tally_histogram_bucket(value)], 1);
+}
+
+/* Computes an event's count in a call.  Returns false if it was not counted. */
+static bool call_value(const struct region_event *event, unsigned index, const struct frame *frame,
+		       const struct region_reading *end, struct region_sum *sum, uint64_t *value,
+		       bool *is_scaled)
+{
+	const struct region_reading *begin = &frame->begin;
+	*value = tally_saturating_sub_u64(end->values[index], begin->values[index]);
+	*is_scaled = false;
+	if (event->group != REGION_IS_CLOCK) {
+		unsigned group = (unsigned)event->group;
+		if (begin->enabled_ns[group] == REGION_UNREAD ||
+		    end->enabled_ns[group] == REGION_UNREAD)
+			return false;
+		uint64_t enabled = tally_saturating_sub_u64(end->enabled_ns[group],
+							    begin->enabled_ns[group]);
+		uint64_t running = tally_saturating_sub_u64(end->running_ns[group],
+							    begin->running_ns[group]);
+		if (frame->is_outermost) {
+			region_add(sum->enabled_ns, enabled);
+			region_add(sum->running_ns, running);
+		}
+		if (enabled && !running)
+			return false;
+		if (running < enabled) {
+			*is_scaled = true;
+			*value = tally_library_count(*value, enabled, running).value;
+		}
+	}
+	if (process.subtracts)
+		*value = tally_saturating_sub_u64(*value,
+						  event->empty + frame->pairs * event->pair);
+	return true;
+}
+
+/* Adds a call that has ended to its region's sums, and to the frame around it. */
+static void finish(struct region_thread *thread, struct frame *frame,
+		   const struct region_reading *end)
+{
+	struct region_sums *sums = frame->sums;
+	struct frame *around = frame > thread->frames ? frame - 1 : NULL;
+	/* Readers that see a sum of this call see an odd sequence as well. */
+	region_put(sums->sequence, sums->sequence + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	region_add(sums->calls, 1);
+	region_put(sums->open, sums->open - 1);
+	if (!frame->is_outermost)
+		region_add(sums->recursive, 1);
+	for (unsigned i = 0; i < process.plan.event_count; i++) {
+		struct region_sum *sum = &sums->events[i];
+		bool is_scaled;
+		uint64_t value;
+		if (!call_value(&process.plan.events[i], i, frame, end, sum, &value, &is_scaled))
+			continue;
+		if (around)
+			around->inside[i] += value;
+		region_add(sum->self, tally_saturating_sub_u64(value, frame->inside[i]));
+		if (!frame->is_outermost)
+			continue;
+		region_add(sum->scaled, is_scaled);
+		add_call(sum, value, sums->histograms[i]);
+	}
+	__atomic_store_n(&sums->sequence, sums->sequence + 1, __ATOMIC_RELEASE);
+	if (around)
+		around->pairs += frame->pairs + 1;
+}
+
+/* Opens a region.  The reading comes last. */
+static void push(struct region_thread *thread, struct region_sums *sums, const char *name)
+{
+	struct frame *frame = &thread->frames[thread->depth];
+	frame->name = sums->name;
+	if (sums->index == OTHER_REGIONS)
+		frame->hash = hash_text(name);
+	frame->is_outermost = !sums->open;
+	frame->is_of_parent = false;
+	frame->pairs = 0;
+	memset(frame->inside, 0, process.plan.event_count * sizeof(*frame->inside));
+	frame->sums = sums;
+	region_put(sums->open, sums->open + 1);
+	region_put(thread->depth, thread->depth + 1);
+	region_read_begin(&process.plan, thread->groups, &frame->begin);
+}
+
+/* Closes regions down to a depth, without figures. */
+static void drop_to(struct region_thread *thread, unsigned depth)
+{
+	while (thread->depth > depth) {
+		struct frame *frame = &thread->frames[thread->depth - 1];
+		region_put(thread->depth, thread->depth - 1);
+		if (frame->is_of_parent)
+			continue;
+		region_put(frame->sums->open, frame->sums->open - 1);
+		region_add(thread->mistakes.left_open, 1);
+	}
+}
+
+static void note_unknown(struct region_thread *thread, const char *name)
+{
+	unsigned expected = 0;
+	region_add(thread->mistakes.unknown_ends, 1);
+	if (!__atomic_compare_exchange_n(&process.unknown_state, &expected, 1, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	tally_terminal_clean_name(tally_text_or(name, "(the innermost)"), process.unknown,
+				  sizeof(process.unknown));
+	__atomic_store_n(&process.unknown_state, 2, __ATOMIC_RELEASE);
+}
+
+static bool is_frame_of(const struct frame *frame, const char *name)
+{
+	if (!frame->is_of_parent && frame->sums->index == OTHER_REGIONS)
+		return frame->hash == hash_text(name);
+	return !strcmp(frame->name, name);
+}
+
+static void end_region(struct region_thread *thread, const char *name,
+		       const struct region_reading *end)
+{
+	unsigned depth = thread->depth;
+	while (name && depth && !is_frame_of(&thread->frames[depth - 1], name))
+		depth--;
+	if (!depth) {
+		note_unknown(thread, name);
+		return;
+	}
+	drop_to(thread, depth);
+	struct frame *frame = &thread->frames[depth - 1];
+	if (!frame->is_of_parent)
+		finish(thread, frame, end);
+	region_put(thread->depth, depth - 1);
+}
+
+/* ---- begin and end ------------------------------------------------------------ */
+
+/* Returns the calling thread's state, busy; NULL if there is none, or if a signal interrupted
+ * another call. */
+static inline struct region_thread *enter(void)
+{
+	struct region_thread *thread = self;
+	if (!thread)
+		return NULL;
+	if (thread->is_busy) {
+		region_add(thread->mistakes.in_handlers, 1);
+		return NULL;
+	}
+	thread->is_busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return thread;
+}
+
+static inline void leave(struct region_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->is_busy = false;
+}
+
+static void begin_region(struct region_thread *thread, const char *name)
+{
+	if (!thread->has_groups)
+		open_groups(thread);
+	name = tally_text_or(name, "(no name)");
+	struct region_sums *sums = find_sums(thread, name);
+	if (sums && thread->depth < REGION_OPEN_MAX) {
+		push(thread, sums, name);
+		return;
+	}
+	thread->skipped++;
+	if (sums)
+		region_add(thread->mistakes.too_deep, 1);
+	else
+		region_add(thread->mistakes.no_memory, 1);
 }
 
 void tally_region_begin(const char *name)
 {
-	struct thread *thread = this_thread();
-	if (!thread)
-		return;
-	if (thread->is_busy) {
-		__atomic_fetch_add(&thread->dropped, 1, __ATOMIC_RELAXED);
-		return;
+	int saved = errno;
+	struct region_thread *thread = enter();
+	if (!thread && !self)
+		thread = start_thread();
+	if (thread) {
+		begin_region(thread, name);
+		leave(thread);
 	}
-	thread->is_busy = true;
-	if (!thread->has_started)
-		start_thread(thread);
-	struct tally_region_sums *sums = find_sums(thread, name, false);
-	if (!sums) {
-		/* the table of names changes: a report must not read it meanwhile */
-		lock(thread);
-		sums = find_sums(thread, name, true);
-		unlock(thread);
-	}
-	if (sums && thread->depth < DEPTH_MAX)
-		begin(thread, sums);
-	else
-		thread->beyond++;
-	thread->is_busy = false;
+	errno = saved;
 }
 
 void tally_region_end(const char *name)
 {
-	struct thread *thread = current;
-	if (!thread || thread->is_busy)
-		return;
-	thread->is_busy = true;
-	if (thread->beyond) {
-		thread->beyond--;
-		thread->dropped++;
+	int saved = errno;
+	struct region_thread *thread = enter();
+	if (!thread && !self)
+		thread = start_thread();
+	if (!thread)
+		goto out;
+	if (thread->skipped) {
+		thread->skipped--;
 	} else {
-		unsigned at = thread->depth;
-		while (at && strcmp(thread->stack[at - 1].sums->name, name) != 0)
-			at--;
-		if (!at || at < thread->depth)
-			thread->mismatches++;
-		double values[TALLY_REGION_FIGURES_MAX];
-		while (at && thread->depth >= at)
-			end(thread, values);
+		struct region_reading end;
+		region_read_end(&process.plan, thread->groups, &end);
+		end_region(thread, name, &end);
 	}
-	thread->is_busy = false;
+	leave(thread);
+out:
+	errno = saved;
 }
 
-/* --- figures --------------------------------------------------------------- */
+/* ---- overhead ------------------------------------------------------------------ */
 
-int tally_regions_gather(struct tally_regions *regions)
+enum { BATCHES = 9, BATCH = 32 };
+
+static int compare_words(const void *a, const void *b)
 {
-	*regions = (struct tally_regions){ 0 };
-	pthread_mutex_lock(&all.lock);
-	int result = merge(regions, all.ended.items, all.ended.count);
-	regions->mismatches = all.ended.mismatches;
-	regions->dropped = all.ended.dropped;
-	regions->threads = all.ended.threads;
-	for (struct thread *thread = all.threads.next; !result && thread != &all.threads;
-	     thread = thread->next) {
-		lock(thread);
-		result = merge(regions, thread->order, thread->count);
-		regions->mismatches += thread->mismatches;
-		regions->dropped += thread->dropped;
-		regions->threads += thread->count > 0;
-		unlock(thread);
-	}
-	regions->event_count = all.event_count;
-	for (unsigned i = 0; i < all.event_count; i++)
-		regions->events[i] = all.names[i];
-	if (*all.reason)
-		regions->reason = all.reason;
-	regions->is_subtracted = all.is_subtracted;
-	pthread_mutex_unlock(&all.lock);
-	return result;
+	return tally_compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-void tally_regions_release(struct tally_regions *regions)
+/* Measures empty regions: medians of its own figures, and of its cost for the region around it.
+ * Runs by the first thread, under the lock, before there are names. */
+static void calibrate(struct region_thread *thread)
 {
-	for (size_t i = 0; i < regions->count; i++)
-		free_sums(regions->items[i]);
-	free(regions->items);
-	regions->items = NULL;
-	regions->count = 0;
-}
-
-long tally_region_read(const char *name, struct tally_region_figure *figures, size_t size,
-		       uint64_t *calls)
-{
-	struct tally_regions regions;
-	const struct tally_region_sums *sums = NULL;
-	long result = tally_regions_gather(&regions);
-	for (size_t i = 0; !result && !sums && i < regions.count; i++)
-		if (!strcmp(regions.items[i]->name, name))
-			sums = regions.items[i];
-	if (!result && !sums)
-		result = -ENOENT;
-	if (!result) {
-		result = sums->count;
-		if (calls)
-			*calls = sums->calls;
-		for (size_t i = 0; i < sums->count && i < size; i++) {
-			tally_region_figure_of(&sums->sums[i], &figures[i]);
-			figures[i].event = regions.events[i];
-			figures[i].unit = i ? "" : "ns";
+	static const char name[] = "(empty)";
+	struct region_sums *sums = sums_new(name, 0);
+	if (!sums)
+		return;
+	bool subtracts = process.subtracts;
+	process.subtracts = false;
+	uint64_t empty[REGION_EVENTS_MAX][BATCHES], pair[REGION_EVENTS_MAX][BATCHES];
+	struct region_reading before, after, end;
+	unsigned count = process.plan.event_count;
+	*cache_slot(thread, name) = (struct cache_slot){ name, sums };
+	for (unsigned batch = 0; batch < BATCHES; batch++) {
+		uint64_t totals[REGION_EVENTS_MAX];
+		for (unsigned i = 0; i < count; i++)
+			totals[i] = sums->events[i].total;
+		region_read_begin(&process.plan, thread->groups, &before);
+		for (unsigned n = 0; n < BATCH; n++) {
+			push(thread, find_sums(thread, name), name);
+			region_read_end(&process.plan, thread->groups, &end);
+			end_region(thread, name, &end);
+		}
+		region_read_end(&process.plan, thread->groups, &after);
+		for (unsigned i = 0; i < count; i++) {
+			empty[i][batch] = (sums->events[i].total - totals[i]) / BATCH;
+			pair[i][batch] = tally_saturating_sub_u64(after.values[i],
+								  before.values[i]) /
+					 BATCH;
 		}
 	}
-	tally_regions_release(&regions);
-	if (result >= 0)
-		return result;
-	errno = (int)-result;
-	return -1;
-}
-
-static int report(int fd, bool as_json)
-{
-	struct tally_regions regions;
-	int result = tally_regions_gather(&regions);
-	if (!result && regions.count)
-		result = tally_regions_write(&regions, fd, as_json);
-	tally_regions_release(&regions);
-	return result;
-}
-
-int tally_region_report(int fd, const char *format)
-{
-	bool as_json = !strcmp(format, "json");
-	int result = -EINVAL;
-	if (as_json || !strcmp(format, "table"))
-		result = report(fd, as_json);
-	if (result >= 0)
-		return 0;
-	errno = -result;
-	return -1;
-}
-
-static void report_at_exit(void)
-{
-	const char *asked = secure_getenv("TALLY_REPORT");
-	if (!asked || !*asked)
-		return;
-	bool as_json = !strncmp(asked, "json", 4);
-	const char *file = asked + (as_json ? 4 : 5);
-	if ((!as_json && strncmp(asked, "table", 5) != 0) || (*file && *file != ':')) {
-		dprintf(STDERR_FILENO, "libtally: TALLY_REPORT is '%s', and not table or json\n",
-			asked);
-		return;
+	for (unsigned i = 0; i < count; i++) {
+		qsort(empty[i], BATCHES, sizeof(uint64_t), compare_words);
+		qsort(pair[i], BATCHES, sizeof(uint64_t), compare_words);
+		process.plan.events[i].empty = empty[i][BATCHES / 2];
+		process.plan.events[i].pair = pair[i][BATCHES / 2];
 	}
-	int fd = STDERR_FILENO;
-	if (*file)
-		fd = open(file + 1, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int result = fd < 0 ? -errno : report(fd, as_json);
-	if (result < 0 && *file)
-		dprintf(STDERR_FILENO, "libtally: %s can't be written: %s\n", file + 1,
-			tally_errno_text(result));
-	if (*file && fd >= 0)
-		close(fd);
+	memset(thread->cache, 0, sizeof(thread->cache));
+	process.subtracts = subtracts;
+	munmap(sums, sums_size());
+}
+
+/* ---- for reports ---------------------------------------------------------------- */
+
+const struct region_plan *region_plan_get(void)
+{
+	if (!__atomic_load_n(&process.is_ready, __ATOMIC_ACQUIRE) || !region_names())
+		return NULL;
+	return &process.plan;
+}
+
+unsigned region_names(void)
+{
+	return __atomic_load_n(&process.name_count, __ATOMIC_ACQUIRE);
+}
+
+const char *region_name_at(unsigned index)
+{
+	return process.names[index];
+}
+
+const char *region_first_unknown(void)
+{
+	if (__atomic_load_n(&process.unknown_state, __ATOMIC_ACQUIRE) == 2)
+		return process.unknown;
+	return NULL;
+}
+
+bool region_subtracts(void)
+{
+	return process.subtracts;
+}
+
+uint64_t region_threads(struct region_mistakes *mistakes)
+{
+	*mistakes = (struct region_mistakes){ 0 };
+	if (process.pid != getpid()) /* of vfork(2) or clone(2): the sums are another process's */
+		return 0;
+	pthread_mutex_lock(&process.lock);
+	uint64_t count = process.thread_count;
+	for (struct region_thread *thread = process.threads; thread; thread = thread->next) {
+		const struct region_mistakes *own = &thread->mistakes;
+		mistakes->unknown_ends += region_get(own->unknown_ends);
+		mistakes->left_open += region_get(own->left_open);
+		mistakes->too_deep += region_get(own->too_deep);
+		mistakes->in_handlers += region_get(own->in_handlers);
+		mistakes->no_memory += region_get(own->no_memory);
+		mistakes->without_events += region_get(own->without_events);
+	}
+	pthread_mutex_unlock(&process.lock);
+	return count;
+}
+
+static void copy_sum(const struct region_sum *from, struct region_sum *to)
+{
+	to->measured = region_get(from->measured);
+	to->scaled = region_get(from->scaled);
+	to->total = region_get(from->total);
+	to->self = region_get(from->self);
+	to->max = region_get(from->max);
+	to->square_low = region_get(from->square_low);
+	to->square_high = region_get(from->square_high);
+	to->enabled_ns = region_get(from->enabled_ns);
+	to->running_ns = region_get(from->running_ns);
+}
+
+/* Copies sums that their thread may be changing.  If it changes them all the time, a copy may mix two
+ * calls. */
+static void copy_sums(const struct region_sums *sums, struct region_all *copy)
+{
+	enum { TRIES = 1000 };
+	for (unsigned i = 0; i < TRIES; i++) {
+		unsigned sequence = __atomic_load_n(&sums->sequence, __ATOMIC_ACQUIRE);
+		copy->calls = region_get(sums->calls);
+		copy->recursive = region_get(sums->recursive);
+		copy->open = region_get(sums->open);
+		for (unsigned n = 0; n < REGION_EVENTS_MAX; n++)
+			copy_sum(&sums->events[n], &copy->events[n]);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(sequence & 1) && region_get(sums->sequence) == sequence)
+			return;
+		sched_yield();
+	}
+}
+
+static void add_sum(struct region_sum *to, const struct region_sum *from)
+{
+	to->measured += from->measured;
+	to->scaled += from->scaled;
+	to->total += from->total;
+	to->self += from->self;
+	to->max = tally_max_u64(to->max, from->max);
+	to->square_low += from->square_low;
+	to->square_high += from->square_high + (to->square_low < from->square_low);
+	to->enabled_ns += from->enabled_ns;
+	to->running_ns += from->running_ns;
+}
+
+/* Returns the list.  Threads are never removed from it, and sums never from a thread. */
+static struct region_thread *all_threads(void)
+{
+	pthread_mutex_lock(&process.lock);
+	struct region_thread *thread = process.threads;
+	pthread_mutex_unlock(&process.lock);
+	return thread;
+}
+
+void region_sum_up(unsigned index, struct region_all *all)
+{
+	*all = (struct region_all){ .index = index, .name = process.names[index] };
+	for (struct region_thread *thread = all_threads(); thread; thread = thread->next) {
+		struct region_all one;
+		const struct region_sums *sums = __atomic_load_n(&thread->by_name[index],
+								 __ATOMIC_ACQUIRE);
+		if (!sums)
+			continue;
+		copy_sums(sums, &one);
+		all->calls += one.calls;
+		all->recursive += one.recursive;
+		all->open += one.open;
+		for (unsigned i = 0; i < REGION_EVENTS_MAX; i++)
+			add_sum(&all->events[i], &one.events[i]);
+	}
+}
+
+/* The sums are exact: digits are lost here only. */
+static double sigma_of(const struct region_sum *sum)
+{
+	if (sum->measured < 2)
+		return 0;
+	long double squares = (long double)sum->square_high * 0x1p64L +
+			      (long double)sum->square_low;
+	long double total = (long double)sum->total;
+	long double rest = squares - total * total / (long double)sum->measured;
+	if (rest <= 0)
+		return 0;
+	return sqrt((double)(rest / (long double)(sum->measured - 1)));
+}
+
+/* Adds the histograms of one event over all threads. */
+static void add_histograms(unsigned index, unsigned event, uint64_t counts[TALLY_HISTOGRAM_BUCKETS])
+{
+	for (struct region_thread *thread = all_threads(); thread; thread = thread->next) {
+		const struct region_sums *sums = __atomic_load_n(&thread->by_name[index],
+								 __ATOMIC_ACQUIRE);
+		for (unsigned i = 0; sums && i < TALLY_HISTOGRAM_BUCKETS; i++)
+			counts[i] += region_get(sums->histograms[event][i]);
+	}
+}
+
+void region_figures(const struct region_all *all, unsigned event, struct tally_region_figures *out)
+{
+	const struct region_sum *sum = &all->events[event];
+	uint64_t counts[TALLY_HISTOGRAM_BUCKETS] = { 0 };
+	*out = (struct tally_region_figures){
+		.calls = all->calls,
+		.recursive = all->recursive,
+		.open = all->open,
+		.measured = sum->measured,
+		.scaled = sum->scaled,
+		.total = sum->total,
+		.self = tally_min_u64(sum->self, sum->total), /* each is rounded to 0 on its own */
+		.max = sum->max,
+		.empty = process.plan.events[event].empty,
+		.pair = process.plan.events[event].pair,
+		.share = 1,
+	};
+	if (sum->measured)
+		out->mean = (double)sum->total / (double)sum->measured;
+	out->sigma = sigma_of(sum);
+	if (sum->enabled_ns)
+		out->share = (double)sum->running_ns / (double)sum->enabled_ns;
+	add_histograms(all->index, event, counts);
+	out->p50 = tally_min_u64(tally_histogram_percentile(counts, 50), sum->max);
+	out->p99 = tally_min_u64(tally_histogram_percentile(counts, 99), sum->max);
+}
+
+/* ---- the public functions ------------------------------------------------------- */
+
+int tally_region_configure(const struct tally_region_options *options)
+{
+	struct tally_region_options chosen = { 0 };
+	char *events = NULL;
+	int result = tally_library_options(&chosen, sizeof(chosen), options, NULL);
+	if (!result && chosen.events) {
+		events = strdup(chosen.events);
+		if (!events)
+			result = -ENOMEM;
+	}
+	if (result)
+		return tally_library_result(result);
+	pthread_mutex_lock(&process.lock);
+	char *unused = events;
+	if (process.is_ready) {
+		result = -EBUSY;
+	} else {
+		unused = process.chosen_events;
+		process.chosen_events = events;
+		process.chosen_subtracts = chosen.subtract_overhead;
+	}
+	pthread_mutex_unlock(&process.lock);
+	free(unused);
+	return tally_library_result(result);
+}
+
+const char *tally_region_name(size_t index)
+{
+	if (index < region_names())
+		return process.names[index];
+	return NULL;
+}
+
+const char *tally_region_event(size_t index)
+{
+	if (region_plan_get() && index < process.plan.event_count)
+		return process.plan.events[index].name;
+	return NULL;
+}
+
+const char *tally_region_missing(void)
+{
+	if (region_plan_get())
+		return process.plan.missing;
+	return "";
+}
+
+int tally_region_read(const char *region, const char *event, struct tally_region_figures *figures,
+		      size_t size)
+{
+	struct region_all all;
+	struct tally_region_figures found;
+	unsigned names = region_names(), index = 0, number = 0;
+	if (size < sizeof(found))
+		return tally_library_result(-EINVAL);
+	while (index < names && strcmp(process.names[index], region))
+		index++;
+	const char *wanted = tally_text_or(event, "wall"), *name;
+	while ((name = tally_region_event(number)) && strcmp(name, wanted))
+		number++;
+	if (index == names || !name)
+		return tally_library_result(-ENOENT);
+	region_sum_up(index, &all);
+	region_figures(&all, number, &found);
+	memset(figures, 0, size);
+	memcpy(figures, &found, sizeof(found));
+	return 0;
+}
+
+__attribute__((destructor)) static void end_process(void)
+{
+	if (!__atomic_load_n(&process.is_ready, __ATOMIC_ACQUIRE))
+		return;
+	if (process.pid == getpid())
+		region_report_at_exit();
+	/* A copy in a plugin that is unloaded must not be called at the end of threads. */
+	if (process.has_key)
+		pthread_key_delete(process.key);
 }

@@ -64,6 +64,25 @@ C
 gcc -g -O1 -o hot hot.c && strip -o bare hot && ./plain record -q -e cpu-clock -o hot.data ./hot 2>err >out &&
 	./plain record -q -e cpu-clock -o bare.data ./bare 2>err >out && chmod 644 hot.data bare.data hot.c || skip_all "$(head -n 1 err)"
 
+cat >regions.c <<'C'
+#include <stdio.h>
+#include <tally/region.h>
+int main(void)
+{
+	size_t events = 0;
+	tally_region_begin("work");
+	tally_region_end("work");
+	while (tally_region_event(events))
+		events++;
+	printf("events %zu\n", events);
+	fflush(stdout);
+	return tally_region_report(1, "json") < 0;
+}
+C
+cp "$(dirname "$TALLY")/libtally.so.0" . && ln -s libtally.so.0 libtally.so && chmod 755 libtally.so.0 &&
+	gcc -I"$SOURCE/include" -o regions regions.c -L. -ltally -Wl,-rpath,"$scratch" && chmod 755 regions &&
+	cp regions regions_capable && setcap $capabilities+ep regions_capable || exit 1
+
 # ---- one command in each position
 
 # MODE [VARIABLE=VALUE…] COMMAND…: runs tally's command as that kind of user.  `plain` is an ordinary
@@ -110,6 +129,19 @@ trusts() { (unset SUDO_UID; run sudo "$1" TALLY_LIBLLVM="$scratch/evil/libLLVM-1
 try_SUDO_UID() { case $1 in plain) trusts SUDO_UID=0 ;; capable) return 1 ;; sudo) trusts SUDO_UID=12345 ;; esac; }
 try_PKEXEC_UID() { case $1 in plain) trusts SUDO_UID=0 ;; capable) return 1 ;; sudo) run sudo SUDO_UID=0 PKEXEC_UID=12345 TALLY_LIBLLVM="$scratch/evil/libLLVM-14.so.1/libLLVM-14.so.1" annotate --stdio -i hot.data hot; marked ;; esac; }
 try_DOAS_USER() { case $1 in plain) trusts SUDO_UID=0 ;; capable) return 1 ;; sudo) run sudo SUDO_UID=0 DOAS_USER=someone TALLY_LIBLLVM="$scratch/evil/libLLVM-14.so.1/libLLVM-14.so.1" annotate --stdio -i hot.data hot; marked ;; esac; }
+# MODE VARIABLE=VALUE…: runs a program with regions, and takes its report.
+run_regions() {
+	local mode=$1 program=(env "${@:2}" ./regions) before=()
+	case $mode in
+	plain) before=($as_user) ;;
+	capable) before=($as_user) program=(env "${@:2}" ./regions_capable) ;;
+	sudo) before=(env SUDO_UID=12345) ;;
+	esac
+	"${before[@]}" "${program[@]}" >out 2>err
+}
+try_TALLY_REPORT() { run_regions "$1" TALLY_REPORT=table; grep -q '^work: 1 call' err; }
+try_TALLY_EVENTS() { run_regions "$1" TALLY_EVENTS=wall; grep -q '^events 1$' out; }
+try_TALLY_OVERHEAD() { run_regions "$1" TALLY_OVERHEAD=subtract; grep -q '"overhead_subtracted": true' out; }
 # Harmless ones: used by all.
 try_TALLY_LIMITS() { run "$1" TALLY_LIMITS=nonsense=1 fold -i hot.data; grep -q 'TALLY_LIMITS' err; }
 try_TERM() { on_terminal=1 run "$1" TERM=dumb PAGER=cat annotate -i hot.data hot; ! grep -q $'\x1b' out; }
