@@ -84,6 +84,36 @@ if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; the
 else
 	skip "ratio and self_sample" "the kernel refuses perf events"
 fi
+# --- regions: they work without perf events, too
+# json_says EXPRESSION: of the report in ./report.json, as `report`, with its regions by name
+json_says() {
+	python3 -c "import json; report = json.load(open('report.json')); names = {r['name']: r for r in report['regions']}
+assert $1, report"
+}
+for refuse in "" "$REFUSE_PERF EPERM"; do
+	run 0 env TALLY_REPORT=json:report.json $refuse "$EXAMPLES/regions" && eval "$(grep -oE '^[a-z_]+=[0-9]+' out)" &&
+		[ "$words" -gt 300000 ] && [ "$sorts" = 20 ] && [ "$median_ns" -gt 1000 ] &&
+		json_says "names['sort']['calls'] == 20 and sorted(names) == ['count', 'make', 'sort']" 2>>out &&
+		json_says "all(n['events'][0]['self'] <= n['events'][0]['total'] for n in names.values())" 2>>out
+	check "regions measures its parts${refuse:+, where perf events are refused}"
+done
+json_says "'cpu-time' in [e['name'] for e in report['events']] and 'task-clock' in report['missing']" 2>out
+check "… by the clocks alone, and says what is missing"
+if [ -x "$EXAMPLES/region_scope" ]; then
+	run 0 env TALLY_REPORT=json:report.json "$EXAMPLES/region_scope" && grep -q '^parsed=1000$' out &&
+		json_says "names['parse']['open'] == 0 and not report['mistakes']['begins_without_end']" 2>>out
+	check "region_scope's regions end by exceptions"
+else
+	skip "region_scope" "no C++ compiler"
+fi
+if ! nm -D "$LIBTALLY" | grep -q '__asan_\|__tsan_'; then
+	run 0 env LIBTALLY="$LIBTALLY" TALLY_REPORT=table python3 "$SOURCE/examples/regions.py" &&
+		grep -q '^calls=100$' out && grep -q '^self_and_inside=True$' out && grep -q '^sort: 100 calls$' out &&
+		grep -q ', 2 threads:$' out
+	check "regions.py measures Python by ctypes"
+else
+	skip "regions.py" "Python has no sanitizer"
+fi
 if [ -s data ]; then
 	"$TALLY" report -i data --no-children --sort dso,sym --percent-limit 0 -j >report 2>/dev/null
 	run 0 "$EXAMPLES/top_functions" data && python3 -c '
