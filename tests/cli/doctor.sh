@@ -46,6 +46,28 @@ else
 	for name in status causes cures probe; do skip "JSON $name" "no python3"; done
 fi
 
+run 0 "$TALLY" doctor --self-test && has 'what doctor says holds here' && ! has '✗'
+check "the self-test holds what doctor says" "$(answer [ $? = 0 ])"
+run 0 ./refuse_perf EPERM ./tally doctor --self-test && has 'skipped: a seccomp filter refuses perf_event_open'
+check "the self-test skips what doctor calls missing" "$(answer [ $? = 0 ])"
+if command -v python3 >/dev/null; then
+	run 0 "$TALLY" doctor --self-test -j && python3 -c 'import json,sys; d=json.load(open("out"))
+assert d["schema"] == "tally-self-test" and d["failed"] == 0 and len(d["tests"]) == 12
+assert {x["state"] for x in d["tests"]} <= {"ok", "skipped"} and all(x["detail"] for x in d["tests"])'
+	check "JSON of the self-test" "$(answer [ $? = 0 ])"
+else
+	skip "JSON of the self-test" "no python3"
+fi
+[ -z "$(find /tmp -maxdepth 1 -name 'tally-self-test-*' -newer "$scratch/tally" 2>/dev/null)" ]
+check "the self-test leaves no files" "$(answer [ $? = 0 ])"
+# perf_event_open works for doctor itself, and not for the programs that it starts.
+if [ $works = 0 ]; then
+	run 1 sh -c "ulimit -f 4; exec ./tally doctor --self-test" && has "claims do not hold here"
+	check "a claim that does not hold is a failure (here: no recording fits)" "$(answer [ $? = 0 ])"
+else
+	skip "a claim that does not hold is a failure" "perf events don't work here"
+fi
+
 (ulimit -n 20 && ./tally doctor) >out 2>&1
 has 'up to 20:' && has 'RLIMIT_NOFILE allows 20'
 check "a low limit of descriptors is reported" "$(answer [ $? = 0 ])"
