@@ -258,6 +258,16 @@ static const struct tally_option options[] = {
 	{ 0, "min-running", TALLY_ARGUMENT_REQUIRED, "PERCENT",
 	  "withhold figures of events that had a counter for less of\nthe time (10)",
 	  TALLY_PERCENT(struct stat_command, min_running) },
+	{ 0, "no-multiplex", TALLY_ARGUMENT_NONE, NULL,
+	  "run the command once for each set of events that fits the\n"
+	  "counters, so that no count is scaled",
+	  TALLY_SET(struct stat_command, is_unscaled) },
+	{ 0, "max-difference", TALLY_ARGUMENT_REQUIRED, "PERCENT",
+	  "--no-multiplex fails if the runs differ by more (5; times: 25)",
+	  TALLY_PERCENT(struct stat_command, max_difference) },
+	{ 0, "split-groups", TALLY_ARGUMENT_NONE, NULL,
+	  "count the events of groups that don't fit the counters\nseparately",
+	  TALLY_SET(struct stat_command, splits_groups) },
 	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP",
 	  "CSV with this separator (docs/stat-output.md)", TALLY_TAKE(take_csv) },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line",
@@ -270,6 +280,36 @@ static const struct tally_option options[] = {
 	TALLY_SIMULATED_OPTIONS(struct stat_command, simulated),
 	TALLY_OPTIONS_END,
 };
+
+/* --no-multiplex needs a command that runs again, from its start to its end. */
+static const char *conflict_of_passes(const struct stat_command *stat)
+{
+	const struct tally_stat_options *o = &stat->options;
+	const struct tally_target *target = &stat->target;
+	if (stat->max_difference && !stat->is_unscaled)
+		return "--max-difference needs --no-multiplex";
+	if (!stat->is_unscaled)
+		return NULL;
+	if (!tally_fit_can_try(stat->provider_ops))
+		return "--no-multiplex is not needed with this provider: it counts all events all "
+		       "the time";
+	if (tally_target_has_tasks(target) || !target->command)
+		return "--no-multiplex runs a command several times: a running process or the "
+		       "system can't be run again";
+	if (target->all || target->has_cpu_list)
+		return "--no-multiplex and -a or -C exclude each other: what the rest of the "
+		       "system does can't be run again";
+	if (o->interval_ms)
+		return "--no-multiplex and -I exclude each other: intervals of different runs "
+		       "don't belong together";
+	if (o->timeout_ms)
+		return "--no-multiplex and --duration or --timeout exclude each other: runs that "
+		       "are cut short don't do the same work";
+	if (stat->control_spec)
+		return "--no-multiplex and --control exclude each other: commands come in one run "
+		       "only";
+	return NULL;
+}
 
 /* Returns a message if options exclude each other, or NULL. */
 static const char *conflict_of_target(const struct stat_command *stat)
@@ -310,6 +350,8 @@ static const char *conflict(const struct stat_command *stat)
 		return "--append needs -o FILE";
 	if (o->delay_ms < 0 && !stat->control_spec)
 		return "-D -1 needs --control, which enables counting";
+	if (conflict_of_passes(stat))
+		return conflict_of_passes(stat);
 	if (conflict_of_target(stat))
 		return conflict_of_target(stat);
 	return simulated_conflict(&stat->simulated, stat->provider_ops);
@@ -454,6 +496,9 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	result = stat_find_event_cpus(stat, err);
 	if (result < 0)
 		return result;
+	result = stat_fit_events(stat, err);
+	if (result < 0)
+		return result;
 	if (stat->control_spec) {
 		result = tally_control_open(&stat->control, stat->control_spec, err);
 		stat->is_misused = result == -EINVAL;
@@ -468,6 +513,9 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	stat->options.counting.events = stat->events.items;
 	stat->options.counting.event_count = stat->events.count;
 	stat->options.counting.target = &stat->target;
+	if (stat->is_unscaled)
+		stat->options.counting.passes = &stat->passes;
+	stat->options.max_difference = stat->max_difference / 100;
 	stat->options.counting.share_min = stat->min_running / 100;
 	stat->options.target = &stat->target;
 	stat->options.on_start = say_waiting;
@@ -547,6 +595,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (stat.has_catalogue)
 		tally_catalogue_release(&stat.catalogue);
 	tally_event_list_release(&stat.events);
+	tally_count_passes_release(&stat.passes);
 	tally_control_release(&stat.control);
 	tally_output_path_close(&stat.place);
 	tally_target_release(&stat.target);

@@ -43,6 +43,10 @@ struct stat_command {
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
 	double min_running; /* percent: --min-running */
+	double max_difference; /* percent: --max-difference; 0: not given */
+	bool is_unscaled;      /* --no-multiplex */
+	bool splits_groups;
+	struct tally_count_passes passes; /* with is_unscaled */
 	bool is_misused;
 	bool has_begun;  /* counts were written, in place of the file's old ones */
 	int write_error; /* -errno from writing the output */
@@ -53,5 +57,8 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err);
 /* Finds which CPUs each event's PMU counts on: an uncore PMU opened on every CPU would count
  * repeatedly. */
 int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err);
+/* stat_fit.c: finds the groups that don't fit the counters before the command runs, says so, and
+ * splits them if the user wants that; finds the passes of --no-multiplex. */
+int stat_fit_events(struct stat_command *stat, struct tally_error *err);
 
 #endif

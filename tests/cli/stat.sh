@@ -374,6 +374,37 @@ run 0 ./tally stat --provider scripted:small -e cycles true && has '<withheld>' 
 	run 0 ./tally stat --provider scripted:small -e cycles -j true && has '"state":"withheld","value":null' && has '"scale_error":null'
 check "a figure of a small part of the time is withheld, unless asked for"
 
+printf '%s\n' 'counters 3' 'task-clock 2000000000' 'cycles 3000000000' 'instructions 6000000000' 'branches 100000000' \
+	'branch-misses 1000000' 'cache-misses 20' >three
+four='{cycles,instructions,branches,branch-misses}'
+run 0 ./tally stat --provider scripted:three -e $four -o counts true && has "group $four can't be counted at once: there are counters for 3 of its 4 events; --split-groups" &&
+	run 0 ./tally stat --provider scripted:three -e $four -j true && lacks "can't be counted at once:"
+check "a group with more members than counters is named before the run, but not to programs that read stderr"
+run 0 ./tally stat --provider scripted:three --split-groups -e $four true && has 'they are counted separately' && lacks '<not'
+check "--split-groups counts its events separately"
+run 2 ./tally stat --provider scripted:three --no-multiplex -e $four true && has 'there are counters for 3 of its 4' && lacks elapsed &&
+	run 0 ./tally stat --provider scripted:three --no-multiplex --split-groups -e $four true && has 'once for each of 2 sets'
+check "--no-multiplex refuses such a group, unless it is split"
+run 0 ./tally stat --provider scripted:three --no-multiplex -e task-clock,cycles,instructions,branches,branch-misses,cache-misses -j -r 2 sh -c 'echo run >>runs' &&
+	json 'd["runs"] == 2 and all(x["state"] == "counted" and not x["scaled"] for x in e.values())' &&
+	json '[m["apart"] for m in e["branch-misses"]["metrics"]] == [True, False]' && [ "$(grep -c run runs)" = 4 ]
+check "--no-multiplex runs the command once for each set of events"
+run 5 ./tally stat --provider scripted:three --no-multiplex -e cycles,branches,branch-misses,cache-misses sh -c 'exit 5' && has '2 of 2 runs failed'
+check "… and passes its exit status on"
+(cat three; echo 'instructions 6600000000') >unequal
+run 1 ./tally stat --provider scripted:unequal --no-multiplex -e cycles,instructions,branches,branch-misses,cache-misses true &&
+	has 'instructions differs by 9.1 % (6000000000 to 6600000000; the limit is 5 %)' && has 'hint: ' && lacks elapsed &&
+	run 0 ./tally stat --provider scripted:unequal --no-multiplex --max-difference 10 -e cycles,instructions,branches,branch-misses,cache-misses true && has 'by 9.1 % between them'
+check "… and refuses figures of runs that did different work"
+refuses() { run 2 ./tally stat --no-multiplex "$@" && has "$why"; }
+why="can't be run again" && refuses -p $$ && refuses -a true && why='-I exclude each other' && refuses -I 100 true &&
+	why='cut short' && refuses --duration 1 true && why='only' && refuses --control fd:0 true &&
+	run 2 ./tally stat --max-difference 3 true && has 'needs --no-multiplex' &&
+	run 2 ./tally stat --provider simulated --no-multiplex true && has 'counts all events all the time'
+check "… and says where it makes no sense"
+run 0 ./tally stat --no-multiplex -d true && has task-clock && lacks 'sets of events'
+check "… and is one run without hardware counters, or with enough of them"
+
 LC_ALL=C ./tally stat -r 2 -e task-clock true >out 2>&1
 LC_ALL=C grep -q '[^ -~]' out && false || has 'mean +- sigma of 2 runs'
 check "without UTF-8 the output is ASCII"

@@ -1,6 +1,7 @@
 /* `stat` with scripted counts: cases that this machine's PMU, or its lack of one, can't show. */
 #include "test.h"
 
+#include "counting/counter_fit.h"
 #include "counting/stat_run.h"
 #include "event/event.h"
 #include "provider/scripted.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 struct stat_test {
@@ -208,6 +210,192 @@ static void a_weak_group_that_does_not_fit_is_opened_singly(void **state)
 	assert_int_equal(t->rows[1].value, 2);
 	assert_int_equal(t->rows[2].value, 3);
 	assert_false(t->rows[2].was_scaled);
+}
+
+/* ---- events and counters --------------------------------------------------- */
+
+static void parse(struct stat_test *t, const char *script, const char *events)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (tally_provider_scripted_parse(script, &t->provider, &err) < 0)
+		fail_msg("%s", err.message);
+	if (tally_event_parse(events, &t->catalogue, &t->arena, &t->events, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+#define SIX_EVENTS \
+	"cycles 1\ninstructions 2\nbranches 3\nbranch-misses 4\ncache-misses 5\npage-faults 6\n"
+
+static void a_group_that_never_fits_is_found_before_the_run(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_unfit_group group;
+	parse(t, "counters 3\n" SIX_EVENTS,
+	      "{cycles,branches},{cycles,instructions,branches,branch-misses,page-faults},cycles");
+	assert_int_equal(tally_fit_check_group(t->provider, t->events.items, t->events.count, 0,
+					       false, &group),
+			 1);
+	assert_int_equal(group.first, 2);
+	assert_int_equal(group.count, 5);
+	assert_int_equal(group.fitting, 3);
+	assert_false(group.lacks_held_counter);
+	assert_false(group.was_split);
+	assert_true(t->events.items[2].group >= 0);
+	const char *text = tally_fit_group_text(&group, t->events.items, 1, &t->arena);
+	has(text, "{cycles,instructions,branches,branch-misses,page-faults}");
+	has(text, "3 of its 5 events");
+	has(text, "--split-groups");
+	/* the kernel refuses the group by itself: the watchdog has no part in it */
+	lacks(text, "watchdog");
+	assert_int_equal(tally_fit_check_group(t->provider, t->events.items, t->events.count, 7,
+					       false, &group),
+			 0);
+}
+
+static void a_group_that_opens_and_is_never_counted_names_who_holds_counters(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_unfit_group group;
+	parse(t, "counters 3 held 1\n" SIX_EVENTS, "{cycles,instructions,branches}");
+	assert_int_equal(tally_fit_check_group(t->provider, t->events.items, 3, 0, true, &group),
+			 1);
+	assert_int_equal(group.fitting, 2);
+	assert_true(group.lacks_held_counter);
+	assert_true(group.was_split);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(t->events.items[i].group, TALLY_EVENT_NO_GROUP);
+	has(tally_fit_group_text(&group, t->events.items, 1, &t->arena), "kernel.nmi_watchdog=0");
+	const char *text = tally_fit_group_text(&group, t->events.items, 0, &t->arena);
+	lacks(text, "watchdog");
+	has(text, "held by another user");
+}
+
+static void find_passes(struct stat_test *t, struct tally_count_passes *passes)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(tally_count_passes_find(t->provider, t->events.items, t->events.count,
+						 passes, &err),
+			 0);
+}
+
+static void assert_passes(struct stat_test *t, const char *script, const char *events,
+			  const char *expected)
+{
+	struct tally_count_passes passes;
+	char text[64] = "";
+	parse(t, script, events);
+	find_passes(t, &passes);
+	for (size_t i = 0; i < t->events.count; i++)
+		strcat(text, (const char *[]){ "*", "0", "1", "2", "3" }[passes.pass_of[i] + 1]);
+	assert_string_equal(text, expected);
+	tally_count_passes_release(&passes);
+	tally_event_list_release(&t->events);
+	t->provider->ops->release(t->provider);
+	t->provider = NULL;
+}
+
+static void passes_fill_the_counters_and_keep_groups_together(void **state)
+{
+	struct stat_test *t = *state;
+	assert_passes(t, "counters 8\n" SIX_EVENTS, "cycles,instructions,branches,page-faults",
+		      "0*0*");
+	assert_passes(t, "counters 2\n" SIX_EVENTS,
+		      "cycles,branches,branch-misses,cache-misses,page-faults", "0011*");
+	/* instructions are in every pass */
+	assert_passes(t, "counters 2\n" SIX_EVENTS, "cycles,instructions,branches", "0*1");
+	/* unless there is no room beside them */
+	assert_passes(t, "counters 2\n" SIX_EVENTS, "instructions,{cycles,branches}", "011");
+	/* a later event fills a gap */
+	assert_passes(t, "counters 3\n" SIX_EVENTS,
+		      "{cycles,branches},{branch-misses,cache-misses},cycles", "00110");
+	assert_passes(t, "counters 3 held 1\n" SIX_EVENTS, "cycles,branches,branch-misses", "001");
+	/* what can't be opened is in every pass, and has its reason there */
+	assert_passes(t, "counters 1\n" SIX_EVENTS "LLC-loads refuse ENOENT",
+		      "cycles,LLC-loads,branches", "0*1");
+	/* an event without a free counter doesn't keep others away */
+	assert_passes(t, "counters 1 held 1\n" SIX_EVENTS, "cycles,branches", "01");
+}
+
+/* Runs with passes.  Returns what tally_stat_run() returns. */
+static int run_passes(struct stat_test *t, const char *script, const char *events, double maximum,
+		      struct tally_error *err)
+{
+	struct tally_count_passes passes;
+	parse(t, script, events);
+	find_passes(t, &passes);
+	assert_int_equal(tally_target_resolve(&t->target, err), 0);
+	t->options.counting = (struct tally_counting_options){ .provider = t->provider,
+							       .events = t->events.items,
+							       .event_count = t->events.count,
+							       .target = &t->target,
+							       .passes = &passes };
+	t->options.target = &t->target;
+	t->options.on_report = keep;
+	t->options.context = t;
+	t->options.max_difference = maximum;
+	t->view.out = &t->text;
+	int result = tally_stat_run(&t->options, &t->status, err);
+	tally_count_passes_release(&passes);
+	return result;
+}
+
+static void passes_are_merged_and_their_agreement_is_shown(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(run_passes(t,
+				    "counters 2\ncycles 1000\ninstructions 2000\n"
+				    "instructions 2020\nbranches 300\n",
+				    "cycles,instructions,branches", 0, &err),
+			 0);
+	assert_int_equal(t->rows[0].value, 1000);
+	assert_int_equal(t->rows[1].value, 2010);
+	assert_int_equal(t->rows[2].value, 300);
+	const char *text = tally_buffer_string(&t->text);
+	has(text, "once for each of 2 sets");
+	has(text, "instructions differs");
+	has(text, "by 1.0 %");
+	lacks(text, "interrupted");
+}
+
+static void ratios_of_different_passes_are_marked(void **state)
+{
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_int_equal(run_passes(t,
+				    "counters 2\ncycles 1000\ninstructions 2000\nbranches 300\n"
+				    "branch-misses 3\n",
+				    "cycles,instructions,branches,branch-misses", 0, &err),
+			 0);
+	const char *text = tally_buffer_string(&t->text);
+	has(text, " ~1.00 % of all branches");
+	has(text, " 2.00 insn per cycle"); /* instructions were in both */
+	has(text, "~: the ratio");
+}
+
+static void different_work_in_the_passes_is_an_error(void **state)
+{
+	static const char script[] = "counters 2\ncycles 1000\ninstructions 2000\n"
+				     "instructions 2200\nbranches 300\n";
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	assert_true(run_passes(t, script, "cycles,instructions,branches", 0, &err) < 0);
+	has(err.message, "instructions differs by 9.1 % (2000 to 2200; the limit is 5 %)");
+	has(err.hint, "--max-difference");
+	assert_int_equal(t->text.length, 0); /* no table */
+}
+
+static void a_difference_that_chance_explains_is_none(void **state)
+{
+	/* runs of -r in turns: pass 0 has 2000 and 2500, pass 1 has 2250 and 2600 */
+	static const char script[] = "counters 2\ncycles 1000\ninstructions 2000\n"
+				     "instructions 2250\ninstructions 2500\ninstructions 2600\n"
+				     "branches 300\n";
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	t->options.runs = 2;
+	assert_int_equal(run_passes(t, script, "cycles,instructions,branches", 0.01, &err), 0);
+	has(tally_buffer_string(&t->text), "by 7.2 %");
 }
 
 static void a_group_is_read_with_its_leaders_times(void **state)
@@ -501,7 +689,8 @@ static void csv_has_perfs_columns_and_empty_for_missing(void **state)
 	    "# tally-stat-csv 1: "
 	    "value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
 	has(text, "\n1000,,cycles,500,50.00,,,scripted,\n");
-	has(text, "\n2000,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
+	has(text, "\n2000,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,"
+		  "the metric is of counts that were not taken together\n");
 	has(text, "\n,,,,,0.500000,CPI,,\n");
 	has(text, "\n<not supported>,,branches,,,,,,this CPU has no such event\n");
 }
@@ -584,6 +773,13 @@ int main(void)
 		CASE(a_pinned_event_in_error_is_not_counted),
 		CASE(a_strong_group_that_does_not_fit_says_so),
 		CASE(a_weak_group_that_does_not_fit_is_opened_singly),
+		CASE(a_group_that_never_fits_is_found_before_the_run),
+		CASE(a_group_that_opens_and_is_never_counted_names_who_holds_counters),
+		CASE(passes_fill_the_counters_and_keep_groups_together),
+		CASE(passes_are_merged_and_their_agreement_is_shown),
+		CASE(ratios_of_different_passes_are_marked),
+		CASE(different_work_in_the_passes_is_an_error),
+		CASE(a_difference_that_chance_explains_is_none),
 		CASE(a_group_is_read_with_its_leaders_times),
 		CASE(no_pmu_is_told_once_below_and_shortly_on_each_row),
 		CASE(notes_are_no_wider_than_the_terminal),

@@ -177,12 +177,12 @@ static struct tally_metric rate(double events, double clock_ns)
 {
 	double per_second = events * 1e9 / clock_ns;
 	if (per_second >= 1e9)
-		return (struct tally_metric){ per_second / 1e9, "G/sec", 3, false };
+		return (struct tally_metric){ per_second / 1e9, "G/sec", 3, false, false };
 	if (per_second >= 1e6)
-		return (struct tally_metric){ per_second / 1e6, "M/sec", 3, false };
+		return (struct tally_metric){ per_second / 1e6, "M/sec", 3, false, false };
 	if (per_second >= 1e3)
-		return (struct tally_metric){ per_second / 1e3, "K/sec", 3, false };
-	return (struct tally_metric){ per_second, "/sec", 3, false };
+		return (struct tally_metric){ per_second / 1e3, "K/sec", 3, false, false };
+	return (struct tally_metric){ per_second, "/sec", 3, false, false };
 }
 
 /* A CPU-wide clock runs even while the CPU is idle.  Divided by the elapsed time it gives the
@@ -194,9 +194,20 @@ static unsigned clock_metric(const struct tally_count_table *table, const struct
 		return 0;
 	bool counts_busy_time = !table->cpu_count || row->cgroup || row->is_substitute;
 	*out = (struct tally_metric){ row->value / table->elapsed_ns,
-				      counts_busy_time ? "CPUs utilized" : "CPUs counted",
-				      3, false };
+				      counts_busy_time ? "CPUs utilized" : "CPUs counted", 3, false,
+				      false };
 	return 1;
+}
+
+/* True if the counts were taken at different times.  A count in every pass stands for all of
+ * them: the passes are refused if they differ in it. */
+static bool are_apart(const struct tally_event_count *a, const struct tally_event_count *b)
+{
+	if (a->pass != b->pass && a->pass >= 0 && b->pass >= 0)
+		return true;
+	if (a->group >= 0 && a->group == b->group)
+		return false;
+	return a->was_scaled || b->was_scaled;
 }
 
 unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
@@ -226,7 +237,8 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		}
 		if (whole > 0)
 			out[count++] = (struct tally_metric){ r->factor * part / whole, r->unit,
-							      r->decimals, r->inverse };
+							      r->decimals, r->inverse,
+							      are_apart(row, other) };
 	}
 	if (count || clock_ns <= 0 || row->unit[0])
 		return count;
@@ -234,7 +246,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	if (row->type == TALLY_TYPE_HARDWARE && row->config == TALLY_HW_CPU_CYCLES) {
 		if (!(row->excludes & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)))
 			out[count++] = (struct tally_metric){ row->value / clock_ns, "GHz", 3,
-							      false };
+							      false, false };
 		return count;
 	}
 	out[count++] = rate(row->value, clock_ns);

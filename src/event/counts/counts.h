@@ -97,6 +97,8 @@ struct tally_event_count {
 	uint64_t excludes; /* TALLY_ATTR_EXCLUDES of the event that was really opened */
 	int group;         /* group number; −1: none */
 	const char *cgroup; /* the only cgroup counted; NULL: all */
+	/* the pass that it was counted in, if the events were counted in several runs; -1: in all */
+	int pass;
 
 	enum tally_count_state state;
 	const char *source; /* source of the figure: "kernel", "wait4", "/proc", "scripted" */
@@ -153,6 +155,8 @@ struct tally_metric {
 	const char *unit;
 	int decimals;
 	bool unit_first; /* "CPI 0.43" */
+	/* its two counts were taken at different times: in turns, or in different runs */
+	bool is_apart;
 };
 
 enum { TALLY_METRICS_MAX = 2 };

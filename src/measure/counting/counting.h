@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "counting/counter_fit.h"
 #include "counts/counts.h"
 #include "event/event.h"
 #include "machine/machine.h"
@@ -31,7 +32,20 @@ struct tally_counting_options {
 	/* withhold scaled figures of events that had a counter for a smaller part of the time, 0…1 */
 	double share_min;
 	enum tally_count_by by;
+	/* counts only the events of `pass` and those in every pass; NULL: all events */
+	const struct tally_count_passes *passes;
+	int pass;
 };
+
+/* True if the event is counted in the options' pass. */
+static inline bool tally_counting_is_in_pass(const struct tally_counting_options *options,
+					     size_t event)
+{
+	int pass = options->pass;
+	if (options->passes)
+		pass = options->passes->pass_of[event];
+	return pass == options->pass || pass == TALLY_IN_EVERY_PASS;
+}
 
 /* Reasons why an event has no handle, besides -errno. */
 enum {

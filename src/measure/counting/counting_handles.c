@@ -186,9 +186,8 @@ static bool may_drop_kernel(const struct tally_event *event)
 	return !(event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
-/* Opens one event in one scope.  Returns a handle, -errno, or TALLY_REFUSED_EMPTIED. */
-static int open_event(struct tally_count_handles *h, size_t event, struct tally_count_scope scope,
-		      int group, bool has_members)
+int tally_count_handles_open_event(struct tally_count_handles *h, size_t event,
+				   struct tally_count_scope scope, int group, bool has_members)
 {
 	const struct tally_event *e = &h->options->events[event];
 	struct tally_attr attr = counting_attr(h, event, scope, group < 0, has_members);
@@ -250,17 +249,19 @@ static bool counts_on(const struct tally_count_handles *h, size_t event,
 	return result;
 }
 
-/* True for events that need no counter; the caller fills their rows (stat_run.c). */
-static bool is_tool(const struct tally_count_handles *h, size_t event)
+/* True for events that are not opened: those of another pass, and those that need no counter (the
+ * caller fills their rows, stat_run.c). */
+static bool is_left_out(const struct tally_count_handles *h, size_t event)
 {
-	return h->options->events[event].kind == TALLY_EVENT_TOOL;
+	return h->options->events[event].kind == TALLY_EVENT_TOOL ||
+	       !tally_counting_is_in_pass(h->options, event);
 }
 
 static void open_single(struct tally_count_handles *h, size_t scope, size_t event)
 {
-	if (!is_tool(h, event) && counts_on(h, event, h->scopes[scope]))
+	if (!is_left_out(h, event) && counts_on(h, event, h->scopes[scope]))
 		note_result(h, scope, event, event,
-			    open_event(h, event, h->scopes[scope], -1, false));
+			    tally_count_handles_open_event(h, event, h->scopes[scope], -1, false));
 }
 
 /* Opens a group.  Returns false if it must be taken apart and its events opened singly. */
@@ -269,16 +270,16 @@ static bool open_group(struct tally_count_handles *h, size_t scope, size_t first
 	const struct tally_event *events = h->options->events;
 	size_t leader = SIZE_MAX;
 	for (size_t i = first; i < first + count; i++) {
-		if (is_tool(h, i) || !counts_on(h, i, h->scopes[scope]))
+		if (is_left_out(h, i) || !counts_on(h, i, h->scopes[scope]))
 			continue;
 		int group = -1, alone = -1;
 		if (leader != SIZE_MAX)
 			group = tally_count_slot_of(h, scope, leader)->handle;
-		int handle = open_event(h, i, h->scopes[scope], group, true);
+		int handle = tally_count_handles_open_event(h, i, h->scopes[scope], group, true);
 		bool may_be_full = group >= 0 &&
 				   (handle == -EINVAL || handle == -E2BIG || handle == -ENOSPC);
 		if (may_be_full)
-			alone = open_event(h, i, h->scopes[scope], -1, false);
+			alone = tally_count_handles_open_event(h, i, h->scopes[scope], -1, false);
 		if (alone >= 0) {
 			h->options->provider->ops->close(h->options->provider, alone);
 			if (events[i].weak_group)

@@ -29,6 +29,10 @@ void tally_count_handles_open(struct tally_count_handles *handles, size_t scope)
 /* Explains why opening failed with `code`: sets the message, and returns `code`. */
 int tally_count_handles_explain(const struct tally_count_handles *handles, int code,
 				struct tally_error *err);
+/* Opens one event in one scope, in the group of the handle `group` (-1: none).  Returns a handle,
+ * -errno, or TALLY_REFUSED_EMPTIED. */
+int tally_count_handles_open_event(struct tally_count_handles *handles, size_t event,
+				   struct tally_count_scope scope, int group, bool has_members);
 /* Enable or disable: the groups of a scope; one event in all scopes. */
 void tally_count_handles_switch(struct tally_count_handles *handles, size_t scope,
 				enum tally_ioctl request);

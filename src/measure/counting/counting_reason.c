@@ -264,6 +264,35 @@ static bool has_multiplexing(const struct tally_counting *c)
 	return false;
 }
 
+static const char *multiplexing_note(const struct tally_counting *c)
+{
+	if (c->options->passes)
+		return "scaled all the same: another user, such as 'perf stat -a', took counters "
+		       "during a run";
+	if (c->options->command_pid && tally_fit_can_try(c->options->provider->ops))
+		return "scaled: there were more events than counters; with fewer events (-e), or "
+		       "with --no-multiplex, nothing is scaled";
+	return "scaled: there were more events than counters; with fewer events (-e) nothing is "
+	       "scaled";
+}
+
+static bool has_apart_metric(const struct tally_counting *c)
+{
+	struct tally_metric metrics[TALLY_METRICS_MAX];
+	for (size_t part = 0; part < c->part_count; part++)
+		for (size_t i = 0; i < c->options->event_count; i++) {
+			const struct tally_count_table table = {
+				.rows = c->rows + part * c->options->event_count,
+				.count = c->options->event_count
+			};
+			unsigned count = tally_metrics_of(&table, i, metrics);
+			for (unsigned at = 0; at < count; at++)
+				if (metrics[at].is_apart)
+					return true;
+		}
+	return false;
+}
+
 /* True if a simulated CPU could count instead: for a command, counted by the kernel, if the
  * simulator is available.  A script's lack says nothing about this machine. */
 static bool can_be_simulated(const struct tally_counting *c)
@@ -376,9 +405,10 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 			"or attach with -p",
 			100 * c->coverage);
 	if (has_multiplexing(c) && count < maximum)
-		notes[count++] =
-			"scaled: there were more events than counters; "
-			"with fewer events (-e) nothing is scaled";
+		notes[count++] = multiplexing_note(c);
+	if (has_apart_metric(c) && count < maximum)
+		notes[count++] = "~: the ratio of counts that were not taken at the same time; "
+				 "{…} counts events together";
 	if (count < maximum)
 		notes[count++] = difference_note(c, arena);
 	if (count < maximum)

@@ -8,7 +8,9 @@
  */
 #include "counting/stat_run.h"
 
+#include "base/text.h"
 #include "base/vector.h"
+#include "counting/pass_check.h"
 #include "machine/machine.h"
 #include "session/session.h"
 
@@ -64,6 +66,8 @@ struct run {
 	struct usage_span tools;      /* of the tasks or the command, for user_time, system_time */
 	double switches, preemptions; /* of the ended commands, summed over all runs */
 	unsigned long failed_runs;    /* runs whose command failed */
+	int pass;                     /* of this run */
+	struct tally_pass_check check;
 	unsigned long intervals;      /* intervals that are over */
 	unsigned long interval_reports;
 	bool has_all_intervals;
@@ -581,6 +585,7 @@ static int start(struct run *run, struct tally_error *err)
 		return result;
 	run->counting_options = o->counting;
 	run->counting_options.target = o->target;
+	run->counting_options.pass = run->pass;
 	run->counting_options.command_pid = on_command ? run->spawn.pid : 0;
 	run->counting_options.starts_disabled = o->delay_ms != 0;
 	result = tally_counting_open(&run->counting_options, &run->counting, err);
@@ -640,6 +645,15 @@ static void note_times(struct run *run)
 	run->preemptions += (double)used.preemptions;
 }
 
+/* Returns the CPU time of the ended command in ns, negative if unknown. */
+static double pass_time(const struct run *run)
+{
+	if (!run->has_ended || !run->counting_options.command_pid)
+		return -1;
+	struct tally_resource_usage used = command_usage(run);
+	return (double)used.user_ns + (double)used.system_ns;
+}
+
 /* Makes one run from the start to the last read.  The counting stays open, because its rows are
  * needed. */
 static int run_once(struct run *run, struct tally_error *err)
@@ -685,19 +699,51 @@ static int run_once(struct run *run, struct tally_error *err)
 
 /* ---- all runs ------------------------------------------------------------ */
 
-/* Adds a run's rows to the spreads in the report, and sets the rows' values to the means. */
-static void merge(struct tally_event_count *into, const struct tally_event_count *rows, size_t count,
-		  bool is_first)
+/* The rows of all runs. */
+struct merged {
+	struct tally_event_count *rows;
+	size_t count;
+	struct tally_arena arena; /* names, when the runs count different events */
+};
+
+/* Adds a run's rows to the spreads in the report, and sets the rows' values to the means.  Rows of
+ * another pass only get their place in the first run. */
+static void merge(const struct run *run, struct merged *merged, bool is_first)
 {
-	for (size_t i = 0; i < count; i++) {
+	const struct tally_counting_options *o = &run->counting_options;
+	const struct tally_event_count *rows = run->counting.rows;
+	struct tally_event_count *into = merged->rows;
+	for (size_t i = 0; i < merged->count; i++) {
 		struct tally_spread spread = { 0 };
+		size_t event = i % o->event_count;
+		const char *name = o->events[event].name;
+		if (!tally_counting_is_in_pass(o, event)) {
+			if (is_first) {
+				into[i] = rows[i];
+				into[i].name = name;
+				into[i].state = TALLY_COUNT_NOT_COUNTED;
+				into[i].reason = "the command was interrupted before its run";
+			}
+			continue;
+		}
 		if (!is_first)
 			spread = into[i].spread;
 		bool had_figure = !is_first && into[i].state == TALLY_COUNT_OK;
+		const char *reason = rows[i].reason;
+		name = rows[i].name;
+		if (o->passes) /* the next pass does not make these texts again */
+			name = tally_text_or(tally_arena_string(&merged->arena, name),
+					     o->events[event].name);
+		if (o->passes && reason)
+			reason = tally_arena_string(&merged->arena, reason);
 		if (rows[i].state == TALLY_COUNT_OK)
 			tally_spread_add(&spread, rows[i].value);
-		if (rows[i].state == TALLY_COUNT_OK || !had_figure)
+		if (rows[i].state == TALLY_COUNT_OK || !had_figure) {
 			into[i] = rows[i];
+			into[i].reason = reason;
+		}
+		into[i].name = name;
+		into[i].pass = o->passes ? o->passes->pass_of[event] : 0;
 		into[i].spread = spread;
 		if (spread.count)
 			into[i].value = spread.mean;
@@ -717,11 +763,6 @@ static void finish_report(struct run *run)
 	}
 }
 
-struct merged {
-	struct tally_event_count *rows;
-	size_t count;
-};
-
 /* Makes the array of merged rows.  The parts of the target come first; all runs have them.  CPUs
  * that came online during one run are left out. */
 static int fit_merged(const struct run *run, struct merged *merged)
@@ -737,21 +778,25 @@ static int fit_merged(const struct run *run, struct merged *merged)
 	return 0;
 }
 
-/* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; the last
- * run's strings survive the loop. */
+/* Makes all runs: with passes, each pass in turn, that many times.  The rows' strings are in the
+ * counting's arena, which each run replaces; the last run's strings survive the loop. */
 static int sample_runs(struct run *run, struct merged *merged, int *exit_status,
 		       struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
-	for (unsigned long i = 0; i < o->runs && !run->report.was_interrupted; i++) {
+	unsigned long passes = 1;
+	if (o->counting.passes)
+		passes = (unsigned long)o->counting.passes->count;
+	for (unsigned long i = 0; i < o->runs * passes && !run->report.was_interrupted; i++) {
 		tally_counting_release(&run->counting);
+		run->pass = (int)(i % passes);
 		int result = run_once(run, err);
 		if (result < 0)
 			return result;
 		close_waits(&run->waits);
 		if (fit_merged(run, merged) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		for (size_t row = 0; i && row < merged->count; row++)
+		for (size_t row = 0; i && !o->counting.passes && row < merged->count; row++)
 			merged->rows[row].name = run->counting.rows[row].name;
 		/* A failed run must not be hidden by a later one that succeeds.  A requested limit
 		 * is no failure. */
@@ -763,8 +808,10 @@ static int sample_runs(struct run *run, struct merged *merged, int *exit_status,
 		if (run->report.was_interrupted && i)
 			break;
 		note_times(run);
-		merge(merged->rows, run->counting.rows, merged->count, !i);
-		run->report.runs++;
+		tally_pass_check_add(&run->check, &run->counting_options, run->counting.rows,
+				     pass_time(run));
+		merge(run, merged, !i);
+		run->report.runs += run->pass + 1 == (int)passes;
 	}
 	return 0;
 }
@@ -782,12 +829,12 @@ static void add_notes_of_provider(struct run *run, struct tally_arena *arena)
 static void add_note_of_failures(struct run *run, int exit_status, struct tally_arena *arena)
 {
 	struct tally_stat_report *r = &run->report;
-	if (!run->failed_runs || run->options->runs < 2 || r->note_count == TALLY_STAT_NOTES_MAX)
+	if (!run->failed_runs || r->elapsed.count < 2 || r->note_count == TALLY_STAT_NOTES_MAX)
 		return;
 	const char *note = tally_arena_printf(
 		arena,
 		"%lu of %lu runs failed, the first with exit status %d; they are in the counts",
-		run->failed_runs, r->runs, exit_status);
+		run->failed_runs, r->elapsed.count, exit_status);
 	if (note)
 		r->notes[r->note_count++] = note;
 }
@@ -812,6 +859,8 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 {
 	const struct tally_stat_options *o = run->options;
 	int result = sample_runs(run, merged, exit_status, err);
+	if (result >= 0 && o->counting.passes && !run->report.was_interrupted)
+		result = tally_pass_check_judge(&run->check, &o->counting, o->max_difference, err);
 	if (result < 0)
 		return result;
 	if (o->interval_ms) {
@@ -830,6 +879,10 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 	finish_report(run);
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes,
 						      TALLY_STAT_NOTES_MAX);
+	if (run->report.note_count < TALLY_STAT_NOTES_MAX)
+		run->report.note_count += tally_pass_check_note(
+			&run->check, &o->counting, &arena,
+			&run->report.notes[run->report.note_count]);
 	add_notes_of_provider(run, &arena);
 	add_note_of_failures(run, *exit_status, &arena);
 	o->on_report(o->context, &run->report);
@@ -862,7 +915,9 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	if (options->target->all)
 		run.report.table.cpu_count = (unsigned)options->target->cpus.count;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
-	result = all_runs(&run, &merged, exit_status, err);
+	result = tally_pass_check_init(&run.check, &options->counting, err);
+	if (result >= 0)
+		result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)
 		*exit_status = run.failed_to_exec ? tally_spawn_failure_status(result) : 1;
 	close_waits(&run.waits);
@@ -870,5 +925,7 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
 	tally_counting_release_last(&run.counting);
 	tally_signals_release(&run.signals);
 	free(merged.rows);
+	tally_arena_release(&merged.arena);
+	tally_pass_check_release(&run.check);
 	return result;
 }

@@ -37,10 +37,13 @@ struct tally_stat_report {
 struct tally_stat_options {
 	struct tally_counting_options counting;
 	struct tally_target *target;
-	unsigned long runs;          /* at least 1 */
+	unsigned long runs;          /* at least 1; of each pass */
 	unsigned interval_ms;        /* 0: none */
 	unsigned long interval_count; /* stop after this many intervals; 0: no limit */
 	unsigned long timeout_ms;    /* 0: none */
+	/* with counting.passes: the runs may differ by this much, 0.05 is 5 %; 0: the defaults of
+	 * pass_check.h */
+	double max_difference;
 	bool summary;                /* report the whole after the intervals */
 	/* counting starts this long after the command; −1: when `control` says so */
 	long delay_ms;

@@ -38,6 +38,8 @@ struct script_handle {
 	uint64_t config;
 	int cpu;
 	int leader; /* index of its group's leader; its own for a leader */
+	bool is_trial; /* on the calling thread */
+	bool is_pinned;
 };
 
 struct scripted {
@@ -45,6 +47,7 @@ struct scripted {
 	TALLY_VECTOR(struct script_line) lines;
 	TALLY_VECTOR(struct script_handle) handles;
 	unsigned long counters; /* 0: no limit */
+	unsigned long held;     /* of them, by another user; at most `counters` */
 	bool needs_exclude_kernel, refuses_all;
 	struct tally_catalogue catalogue; /* for names, while parsing */
 };
@@ -185,6 +188,12 @@ static int parse_line(struct scripted *script, char *text)
 		if (!word || parse_number(word, NULL, &number) < 0)
 			return -EINVAL;
 		script->counters = (unsigned long)number;
+		word = strtok_r(NULL, " \t", &rest);
+		if (word && (strcmp(word, "held") != 0 || !(word = strtok_r(NULL, " \t", &rest)) ||
+			     parse_number(word, NULL, &number) < 0 || number > script->counters))
+			return -EINVAL;
+		if (word)
+			script->held = (unsigned long)number;
 		return 0;
 	}
 	if (!strcmp(word, "privilege")) {
@@ -217,7 +226,8 @@ static int choose_line(const struct scripted *script, const struct tally_attr *a
 	bool found = false, any = false;
 	for (size_t i = 0; i < script->handles.count; i++) {
 		const struct script_handle *h = &script->handles.items[i];
-		earlier += h->type == attr->type && h->config == attr->config && h->cpu == cpu;
+		earlier += h->type == attr->type && h->config == attr->config && h->cpu == cpu &&
+			   !h->is_trial;
 	}
 	for (int want_cpu = 1; want_cpu >= 0 && !found; want_cpu--)
 		for (size_t i = 0; i < script->lines.count; i++) {
@@ -258,12 +268,27 @@ static bool group_is_full(const struct scripted *script, int leader, uint32_t ty
 	return used > script->counters;
 }
 
+/* True if the handle's group is pinned, and the counters are taken by the pinned groups before it
+ * and by its own members. */
+static bool is_starved(const struct scripted *script, size_t number)
+{
+	const struct script_handle *items = script->handles.items;
+	int leader = items[number].leader;
+	unsigned long used = 0;
+	if (!script->counters || !items[leader].is_pinned)
+		return false;
+	for (size_t i = 0; i < script->handles.count; i++)
+		used += items[i].is_open && is_hardware(items[i].type) &&
+			items[items[i].leader].is_pinned && items[i].leader <= leader;
+	return used > script->counters - script->held;
+}
+
 static int scripted_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
 			 int cpu, int group, unsigned long flags)
 {
 	struct scripted *script = (struct scripted *)provider;
 	size_t line;
-	(void)flags, (void)pid;
+	(void)flags;
 	if (script->refuses_all ||
 	    (script->needs_exclude_kernel && !(attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)))
 		return -EACCES;
@@ -284,7 +309,9 @@ static int scripted_open(struct tally_provider *provider, const struct tally_att
 					.type = attr->type,
 					.config = attr->config,
 					.cpu = cpu,
-					.leader = group >= 0 ? group : number };
+					.leader = group >= 0 ? group : number,
+					.is_trial = !pid,
+					.is_pinned = attr->flags & TALLY_ATTR_PINNED };
 	if (tally_vector_push(&script->handles, handle) < 0)
 		return -ENOMEM;
 	return number;
@@ -304,6 +331,8 @@ static ssize_t scripted_read(struct tally_provider *provider, int number, void *
 	if (number < 0 || (size_t)number >= script->handles.count ||
 	    !script->handles.items[number].is_open)
 		return -EBADF;
+	if (is_starved(script, (size_t)number))
+		return 0;
 	struct script_handle *handle = &script->handles.items[number];
 	uint64_t format = handle->read_format, *words = bytes;
 	struct script_reading first = next_reading(script, handle);

@@ -9,8 +9,9 @@
  *     EVENT@CPU READING…   the same on one CPU; takes precedence over a line without @CPU
  *     EVENT refuse ERRNO   opening it fails: ENOENT, EOPNOTSUPP, EBUSY …; EVENT may be '*': all
  *                          events that have no line
- *     counters N           a group with more than N hardware events does not fit: the event that
- *                          joins it gets EINVAL
+ *     counters N [held M]  a group with more than N hardware events does not fit: the event that
+ *                          joins it gets EINVAL.  Pinned groups beyond N - M hardware events are in
+ *                          error state: reads return no bytes
  *     privilege user       opening without exclude_kernel fails with EACCES (perf_event_paranoid 2)
  *     privilege none       opening anything fails with EACCES
  *
@@ -19,6 +20,9 @@
  * it.  READING is VALUE, VALUE/ENABLED or VALUE/ENABLED/RUNNING, with times in ns, 1000000 by
  * default; or 'error': read(2) returns no bytes, as for a pinned event that lost its counter.  An
  * event without a line gets ENOENT.
+ *
+ * Openings on the calling thread (pid 0) are trials: they take the first line of their event, and
+ * the next opening takes it again.
  *
  * PERF_EVENT_IOC_DISABLE does not stop time: a reading is always that of the line.  There are no
  * rings. */

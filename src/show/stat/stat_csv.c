@@ -90,6 +90,9 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	const char *note = row->reason;
 	if (!note && !missing)
 		note = row->quality;
+	for (unsigned i = 0; i < count && !note; i++)
+		if (metrics[i].is_apart)
+			note = "the metric is of counts that were not taken together";
 	field(view, tally_text_or(note, ""), true);
 	/* As in perf, each further metric has its own row, which is empty otherwise. */
 	for (unsigned i = 1; i < count; i++) {

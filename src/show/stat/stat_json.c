@@ -37,6 +37,7 @@ static void show_metrics(struct tally_json *json, const struct tally_count_table
 		tally_json_object(json, NULL);
 		tally_json_double(json, "value", metrics[i].value);
 		tally_json_text(json, "unit", metrics[i].unit);
+		tally_json_bool(json, "apart", metrics[i].is_apart);
 		tally_json_end(json);
 	}
 	tally_json_end(json);

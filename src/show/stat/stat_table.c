@@ -99,8 +99,9 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 	out[0] = 0;
 	for (unsigned i = 0; i < count && used < size; i++) {
 		const struct tally_metric *m = &metrics[i];
-		char number[64];
-		tally_stat_number(m->value, m->decimals, number, sizeof(number));
+		char digits[64], number[66];
+		tally_stat_number(m->value, m->decimals, digits, sizeof(digits));
+		snprintf(number, sizeof(number), "%s%s", m->is_apart ? "~" : "", digits);
 		if (m->unit_first)
 			used += (size_t)snprintf(out + used, size - used, "%s%s %s", i ? ", " : "",
 						 m->unit, number);
