@@ -161,12 +161,30 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 	return result;
 }
 
+/* On a machine with several types of cores, counts events that name no PMU on each type. */
+static int split_by_core(struct stat_command *stat, struct tally_error *err)
+{
+	struct tally_catalogue *catalogue = &stat->catalogue;
+	int result = 0;
+	if (!stat->has_catalogue)
+		return 0;
+	if (catalogue->load_pmus && tally_sysfs_has_core_types(NULL))
+		result = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
+	if (result < 0)
+		return result;
+	if (tally_event_split_by_core(&stat->events, catalogue, &stat->arena) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
 int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &stat->catalogue;
 	int result = 0;
 	const struct tally_provider_ops *provider = stat->provider_ops;
-	if (stat->event_expressions || provider->standard_events) {
+	bool has_core_types = provider->capabilities & TALLY_PROVIDER_THIS_MACHINE &&
+			      tally_sysfs_has_core_types(NULL);
+	if (stat->event_expressions || provider->standard_events || has_core_types) {
 		result = tally_catalogue_init(catalogue);
 		stat->has_catalogue = result >= 0;
 		if (result < 0)
@@ -190,6 +208,8 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		return result;
 	if (!stat->event_expressions)
 		result = take_expressions(stat, err);
+	if (result >= 0)
+		result = split_by_core(stat, err);
 	if (result >= 0 && stat->each_cgroup)
 		result = repeat_in_cgroups(stat, stat->each_cgroup, err);
 	stat->is_misused = result < 0 && result != -ENOMEM;
@@ -198,13 +218,12 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 
 int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err)
 {
-	const char **cpus = tally_arena_array(&stat->arena, stat->events.count + 1, sizeof(*cpus));
-	if (!cpus)
+	struct tally_counting_options *counting = &stat->options.counting;
+	if (!stat->has_catalogue)
+		return 0;
+	counting->core_types = tally_catalogue_core_types(&stat->catalogue);
+	if (tally_event_places(&stat->events, &stat->catalogue, &stat->arena, &counting->event_cpus,
+			       &counting->event_cores) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; stat->has_catalogue && i < stat->events.count; i++)
-		for (size_t pmu = 0; pmu < stat->catalogue.pmu_count; pmu++)
-			if (stat->catalogue.pmus[pmu].type == stat->events.items[i].attr.type)
-				cpus[i] = stat->catalogue.pmus[pmu].cpus;
-	stat->options.counting.event_cpus = cpus;
 	return 0;
 }

@@ -125,6 +125,85 @@ static void pmu_is_read_with_aliases_units_and_scales(void **state)
 	tally_arena_release(&arena);
 }
 
+/* The files of real machines, as their kernels show them: name, type, file, CPUs. */
+static void pmus(const char *const (*rows)[4])
+{
+	char path[96];
+	for (; (*rows)[0]; rows++) {
+		snprintf(path, sizeof(path), "%s/type", (*rows)[0]);
+		file(path, (*rows)[1]);
+		snprintf(path, sizeof(path), "%s/%s", (*rows)[0], (*rows)[2]);
+		file(path, (*rows)[3]);
+	}
+}
+
+static void types_of_cores_are_found(const char *const (*rows)[4], bool has_types)
+{
+	struct tally_arena arena = TALLY_ARENA_INIT;
+	struct tally_sysfs_pmu pmu;
+	pmus(rows);
+	assert_int_equal(tally_sysfs_has_core_types(root), has_types);
+	for (; (*rows)[0]; rows++) {
+		assert_int_equal(tally_sysfs_pmu_read(root, (*rows)[0], &arena, &pmu), 0);
+		assert_int_equal(pmu.is_core, !strcmp((*rows)[2], "cpus"));
+		assert_memory_equal(pmu.cpus, (*rows)[3], strlen(pmu.cpus));
+	}
+	tally_arena_release(&arena);
+}
+
+static void alder_lake_has_two_types_of_cores(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "cpu_core", "4\n", "cpus", "0-15\n" },
+		{ "cpu_atom", "10\n", "cpus", "16-23\n" },
+		{ "power", "23\n", "cpumask", "0\n" },
+		{ "uncore_imc_0", "30\n", "cpumask", "0\n" },
+		{ NULL, NULL, NULL, NULL },
+	};
+	(void)state;
+	types_of_cores_are_found(rows, true);
+}
+
+static void rk3399_has_two_types_of_cores(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "armv8_cortex_a53", "7\n", "cpus", "0-3\n" },
+		{ "armv8_cortex_a72", "8\n", "cpus", "4-5\n" },
+		{ NULL, NULL, NULL, NULL },
+	};
+	(void)state;
+	types_of_cores_are_found(rows, true);
+}
+
+static void apple_m1_has_two_types_of_cores(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "apple_icestorm_pmu", "7\n", "cpus", "0-3\n" },
+		{ "apple_firestorm_pmu", "8\n", "cpus", "4-7\n" },
+		{ NULL, NULL, NULL, NULL },
+	};
+	(void)state;
+	types_of_cores_are_found(rows, true);
+}
+
+static void a_server_has_one_type_of_cores(void **state)
+{
+	static const char *const arm[][4] = {
+		{ "armv8_pmuv3_0", "8\n", "cpus", "0-63\n" },
+		{ "arm_spe_0", "9\n", "cpumask", "0-63\n" },
+		{ "arm_cmn_0", "10\n", "cpumask", "0\n" },
+		{ NULL, NULL, NULL, NULL },
+	};
+	static const char *const x86[][4] = {
+		{ "cpu", "4\n", "rdpmc", "1\n" },
+		{ NULL, NULL, NULL, NULL },
+	};
+	(void)state;
+	types_of_cores_are_found(arm, false);
+	pmus(x86);
+	assert_false(tally_sysfs_has_core_types(root));
+}
+
 static void no_name_leads_out_of_the_directory(void **state)
 {
 	(void)state;
@@ -294,6 +373,14 @@ int main(void)
 		cmocka_unit_test(format_gives_field_and_mask),
 		cmocka_unit_test_setup_teardown(pmu_is_read_with_aliases_units_and_scales,
 						make_root, remove_root),
+		cmocka_unit_test_setup_teardown(alder_lake_has_two_types_of_cores, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(rk3399_has_two_types_of_cores, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(apple_m1_has_two_types_of_cores, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(a_server_has_one_type_of_cores, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(no_name_leads_out_of_the_directory, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(tracepoints_are_found_by_name_and_by_walk,

@@ -550,6 +550,124 @@ static void a_pmu_is_opened_on_its_own_cpus_alone(void **state)
 	tally_counting_release(&counting);
 }
 
+struct core_row {
+	enum tally_count_state state;
+	double value;
+	bool was_scaled;
+	uint64_t enabled_ns;
+};
+
+/* Counts cycles on one type of cores and instructions on another, of a task. */
+static void check_cores(struct stat_test *t, const char *script, const char *events, size_t types,
+			struct core_row first, struct core_row second)
+{
+	static const uint32_t cores[] = { 8, 9 };
+	const struct core_row wanted[] = { first, second };
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_counting counting;
+	struct tally_pid_list tids = { .items = (pid_t[]){ 1 }, .count = 1 };
+	run(t, script, events);
+	t->options.counting.command_pid = 0;
+	t->options.counting.event_cores = cores;
+	t->options.counting.core_types = types;
+	t->target.tids = tids;
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
+	tally_counting_enable(&counting);
+	tally_counting_read(&counting, NULL);
+	for (size_t i = 0; i < t->events.count; i++) {
+		assert_int_equal(counting.rows[i].state, wanted[i].state);
+		assert_true(fabs(counting.rows[i].value - wanted[i].value) < 1e-6);
+		assert_int_equal(counting.rows[i].was_scaled, wanted[i].was_scaled);
+		assert_int_equal(counting.rows[i].enabled_ns, wanted[i].enabled_ns);
+		if (wanted[i].state == TALLY_COUNT_OK)
+			assert_int_equal(counting.rows[i].task_ns, 100000);
+	}
+	tally_counting_release(&counting);
+	t->target.tids = (struct tally_pid_list){ 0 };
+}
+
+static void time_on_other_cores_is_no_multiplexing(void **state)
+{
+	check_cores(*state, "cycles 100/100000/25000\ninstructions 300/100000/75000",
+		    "cycles,instructions", 2,
+		    (struct core_row){ TALLY_COUNT_OK, 100, false, 25000 },
+		    (struct core_row){ TALLY_COUNT_OK, 300, false, 75000 });
+}
+
+static void types_of_cores_that_share_counters_are_scaled_by_their_part_of_the_time(void **state)
+{
+	check_cores(*state, "cycles 100/100000/10000\ninstructions 300/100000/30000",
+		    "cycles,instructions", 2, (struct core_row){ TALLY_COUNT_OK, 250, true, 25000 },
+		    (struct core_row){ TALLY_COUNT_OK, 750, true, 75000 });
+}
+
+static void a_task_that_was_never_on_these_cores_counts_0_there(void **state)
+{
+	check_cores(*state, "cycles 0/100000/0\ninstructions 300/100000/100000",
+		    "cycles,instructions", 2, (struct core_row){ TALLY_COUNT_OK, 0, false, 0 },
+		    (struct core_row){ TALLY_COUNT_OK, 300, false, 100000 });
+}
+
+static void no_0_is_shown_if_the_cores_are_not_known(void **state)
+{
+	check_cores(*state, "cycles 0/100000/0", "cycles", 2,
+		    (struct core_row){ TALLY_COUNT_NOT_COUNTED, 0, false, 0 },
+		    (struct core_row){ 0 });
+}
+
+static void one_type_of_cores_whose_events_share_counters_is_marked(void **state)
+{
+	static const uint32_t cores[] = { 8, 8 };
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_counting counting;
+	struct tally_pid_list tids = { .items = (pid_t[]){ 1 }, .count = 1 };
+	run(t, "cycles 100/100000/25000\ninstructions 300/100000/20000", "cycles,instructions");
+	t->options.counting.command_pid = 0;
+	t->options.counting.event_cores = cores;
+	t->options.counting.core_types = 2;
+	t->target.tids = tids;
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
+	tally_counting_enable(&counting);
+	tally_counting_read(&counting, NULL);
+	assert_non_null(counting.rows[0].reason);
+	assert_true(strstr(counting.rows[0].reason, "at least") != NULL);
+	assert_true(strstr(counting.rows[1].reason, "at least") != NULL);
+	assert_int_equal(counting.rows[1].value, 375);
+	tally_counting_release(&counting);
+	t->target.tids = (struct tally_pid_list){ 0 };
+}
+
+static void a_type_of_cores_that_shares_counters_has_the_time_that_others_leave(void **state)
+{
+	static const uint32_t cores[] = { 8, 8, 9 };
+	struct stat_test *t = *state;
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_counting counting;
+	struct tally_pid_list tids = { .items = (pid_t[]){ 1 }, .count = 1 };
+	run(t, "cycles 100/100000/25000\ninstructions 200/100000/20000\nbranches 7/100000/50000",
+	    "cycles,instructions,branches");
+	t->options.counting.command_pid = 0;
+	t->options.counting.event_cores = cores;
+	t->options.counting.core_types = 2;
+	t->target.tids = tids;
+	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
+	tally_counting_enable(&counting);
+	tally_counting_read(&counting, NULL);
+	assert_int_equal(counting.rows[0].value, 200);
+	assert_int_equal(counting.rows[1].value, 500);
+	assert_int_equal(counting.rows[2].value, 7);
+	assert_false(counting.rows[2].was_scaled);
+	tally_counting_release(&counting);
+	t->target.tids = (struct tally_pid_list){ 0 };
+}
+
+static void one_type_of_cores_alone_is_not_scaled(void **state)
+{
+	check_cores(*state, "cycles 100/100000/25000", "cycles", 2,
+		    (struct core_row){ TALLY_COUNT_OK, 100, false, 25000 }, (struct core_row){ 0 });
+}
+
 static void intervals_give_differences(void **state)
 {
 	struct stat_test *t = *state;
@@ -793,6 +911,13 @@ int main(void)
 		CASE(cpus_are_summed_each_with_its_own_scale),
 		CASE(an_event_refused_on_one_cpu_is_counted_on_the_others),
 		CASE(a_pmu_is_opened_on_its_own_cpus_alone),
+		CASE(time_on_other_cores_is_no_multiplexing),
+		CASE(types_of_cores_that_share_counters_are_scaled_by_their_part_of_the_time),
+		CASE(a_task_that_was_never_on_these_cores_counts_0_there),
+		CASE(no_0_is_shown_if_the_cores_are_not_known),
+		CASE(one_type_of_cores_whose_events_share_counters_is_marked),
+		CASE(a_type_of_cores_that_shares_counters_has_the_time_that_others_leave),
+		CASE(one_type_of_cores_alone_is_not_scaled),
 		CASE(intervals_give_differences),
 		CASE(counts_are_taken_apart_by_cpu),
 		CASE(a_tool_s_time_stands_once),

@@ -185,6 +185,14 @@ static struct tally_metric rate(double events, double clock_ns)
 	return (struct tally_metric){ per_second, "/sec", 3, false, false };
 }
 
+/* Returns the extended type of a hardware or cache event (perf_event_open(2)), in its bits; or 0. */
+static uint64_t generic_core(const struct tally_event_count *row)
+{
+	if (row->type == TALLY_TYPE_HARDWARE || row->type == TALLY_TYPE_HW_CACHE)
+		return row->config & ~(uint64_t)UINT32_MAX;
+	return 0;
+}
+
 /* A CPU-wide clock runs even while the CPU is idle.  Divided by the elapsed time it gives the
  * number of CPUs counted, which is not called "utilized". */
 static unsigned clock_metric(const struct tally_count_table *table, const struct tally_event_count *row,
@@ -216,6 +224,10 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	const struct tally_event_count *row = &table->rows[index];
 	unsigned count = 0;
 	double clock_ns = tally_count_clock_ns(table, row->cgroup);
+	/* The type of the cores, 0 if there is only one, is in the upper half: ratios are of one type. */
+	uint64_t core = generic_core(row);
+	if (row->core) /* its value may be of several runs, its time is of the last */
+		clock_ns = row->spread.count > 1 ? 0 : (double)row->enabled_ns;
 	if (row->state != TALLY_COUNT_OK)
 		return 0;
 	if (is_clock(row))
@@ -223,11 +235,11 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	for (unsigned i = 0; i < sizeof(ratios) / sizeof(ratios[0]) && count < TALLY_METRICS_MAX;
 	     i++) {
 		const struct ratio *r = &ratios[i];
-		if (r->type != row->type || r->config != row->config)
+		if (r->type != row->type || (r->config | core) != row->config)
 			continue;
-		const struct tally_event_count *other = tally_count_find(table, r->other_type,
-								   r->other_config, row->excludes,
-								   row->group, row->cgroup);
+		const struct tally_event_count *other = tally_count_find(
+			table, r->other_type, r->other_config | core, row->excludes, row->group,
+			row->cgroup);
 		if (!other)
 			continue;
 		double part = row->value, whole = other->value;
@@ -243,7 +255,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	if (count || clock_ns <= 0 || row->unit[0])
 		return count;
 	/* Cycles of one privilege level divided by the time of all levels are no frequency. */
-	if (row->type == TALLY_TYPE_HARDWARE && row->config == TALLY_HW_CPU_CYCLES) {
+	if (row->type == TALLY_TYPE_HARDWARE && row->config == (TALLY_HW_CPU_CYCLES | core)) {
 		if (!(row->excludes & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)))
 			out[count++] = (struct tally_metric){ row->value / clock_ns, "GHz", 3,
 							      false, false };

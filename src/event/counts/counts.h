@@ -112,6 +112,11 @@ struct tally_event_count {
 	/* half the 95 % confidence interval of a scaled value, in its unit (of one run); negative:
 	 * unknown */
 	double scale_error;
+	/* type of the PMU, if it counts on one of several types of cores; otherwise 0.  Then
+	 * `enabled_ns` is the time on these cores, and `task_ns` the tasks' time on all cores (0:
+	 * CPUs were counted). */
+	uint32_t core;
+	uint64_t task_ns;
 	struct tally_spread spread; /* over runs */
 };
 

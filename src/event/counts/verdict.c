@@ -26,6 +26,8 @@ struct evidence {
 static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type,
 				   uint64_t config, const struct tally_event_count *instructions)
 {
+	/* of the same type of cores: the upper half of the config */
+	config |= instructions->config & ~(uint64_t)UINT32_MAX;
 	const struct tally_event_count *row = tally_count_find(table, type, config,
 							 instructions->excludes, -1, NULL);
 	if (row && instructions->value > 0)
@@ -33,14 +35,28 @@ static double per_kilo_instruction(const struct tally_count_table *table, uint32
 	return -1;
 }
 
+/* With several types of cores: those of the type that executed nearly all of them, so that what is
+ * said of these cores is true of the program. */
 static const struct tally_event_count *any_instructions(const struct tally_count_table *table)
 {
-	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].type == TALLY_TYPE_HARDWARE &&
-		    table->rows[i].config == TALLY_HW_INSTRUCTIONS &&
-		    table->rows[i].state == TALLY_COUNT_OK)
-			return &table->rows[i];
-	return NULL;
+	const struct tally_event_count *most = NULL;
+	double on_others = 0;
+	for (size_t i = 0; i < table->count; i++) {
+		const struct tally_event_count *row = &table->rows[i];
+		if (row->type != TALLY_TYPE_HARDWARE ||
+		    (row->config & UINT32_MAX) != TALLY_HW_INSTRUCTIONS ||
+		    row->state != TALLY_COUNT_OK)
+			continue;
+		if (!row->core)
+			return row;
+		if (most && row->core != most->core)
+			on_others += row->value < most->value ? row->value : most->value;
+		if (!most || row->value > most->value)
+			most = row;
+	}
+	if (most && on_others > most->value / 20)
+		return NULL;
+	return most;
 }
 
 /* A task that is runnable but not running is preempted every few milliseconds.  One that sleeps
@@ -60,8 +76,9 @@ static struct evidence gather(const struct tally_count_table *table)
 	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
 		const struct tally_event_count *cycles = tally_count_find(
-			table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, instructions->excludes,
-			instructions->group, NULL);
+			table, TALLY_TYPE_HARDWARE,
+			TALLY_HW_CPU_CYCLES | (instructions->config & ~(uint64_t)UINT32_MAX),
+			instructions->excludes, instructions->group, NULL);
 		if (cycles && cycles->value > 0)
 			e.ipc = instructions->value / cycles->value;
 		e.llc = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(LL), instructions);

@@ -55,6 +55,7 @@ struct tally_pmu {
 	size_t term_count;
 	const struct tally_pmu_alias *events;
 	size_t event_count;
+	bool is_core; /* it counts on the cores of a type: sysfs has its `cpus` */
 };
 
 /* An event with a fixed name: hardware, software, tool, cache. */
@@ -159,6 +160,28 @@ int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
 			       struct tally_arena *arena, size_t *turns, struct tally_error *err);
 
 void tally_event_list_release(struct tally_event_list *list);
+
+/* Types of cores (event_cores.c).  A machine has several if two PMUs or more are `is_core`; the
+ * catalogue must have all PMUs. */
+
+/* Returns the number of PMUs that count on cores of a type. */
+size_t tally_catalogue_core_types(const struct tally_catalogue *catalogue);
+
+/* Returns the PMU that an attr names, also by the extended type of a hardware or cache event; or
+ * NULL. */
+const struct tally_pmu *tally_event_pmu(const struct tally_attr *attr,
+					const struct tally_catalogue *catalogue);
+
+/* On a machine with several types of cores, replaces each event that names no PMU by one event for
+ * each type ("cycles" → "cpu_core/cycles/", "cpu_atom/cycles/"), and each group by one group for
+ * each type.  Returns 0 or -ENOMEM. */
+int tally_event_split_by_core(struct tally_event_list *list,
+			      const struct tally_catalogue *catalogue, struct tally_arena *arena);
+
+/* By event: the CPUs that its PMU counts on, or NULL; the type of its core PMU, 0 if it has none or
+ * if the machine has one type of cores.  The arrays are in the arena.  Returns 0 or -ENOMEM. */
+int tally_event_places(const struct tally_event_list *list, const struct tally_catalogue *catalogue,
+		       struct tally_arena *arena, const char *const **cpus, const uint32_t **cores);
 
 /* Returns the name of an attr without modifiers ("cycles", "r1a8", "L1-dcache-loads", "type 9
  * config 0x3").  `catalogue` may be NULL; then tracepoints and PMUs are given by number. */

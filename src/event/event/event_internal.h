@@ -100,6 +100,9 @@ const char *tally_cache_name(uint64_t config);
  * the end. */
 const char *tally_cache_name_at(size_t index, uint64_t *config, const char **description);
 
+/* Makes a hardware, cache or raw event count on one type of cores (event_cores.c). */
+void tally_event_set_core(struct tally_attr *attr, const struct tally_pmu *core);
+
 /* PMUs and their terms (event_pmu.c, event_terms.c) */
 int tally_event_parse_pmu(struct tally_event_parser *parser, struct tally_event_token name);
 /* Adds the event of that name on every PMU that has it.  Returns their number. */

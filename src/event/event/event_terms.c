@@ -328,6 +328,27 @@ static int unknown_term(struct tally_event_parser *parser, const struct tally_pm
 	return -ENOENT;
 }
 
+/* Takes "cpu_core/cycles/": a generic event on one type of cores.  Returns 1 if it is one.  With
+ * several types of cores the generic event goes before the PMU's own of that name, so that ratios
+ * know what it is. */
+static int generic_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
+			const struct terms *terms, const struct term *term,
+			struct tally_event *event)
+{
+	const struct tally_named_event *named = NULL;
+	bool is_own = find_alias(pmu, term) || find_format(pmu, term->name);
+	bool is_alone = terms->count == 1 && tally_catalogue_core_types(parser->catalogue) > 1;
+	if (pmu->is_core && !term->value && (!is_own || is_alone))
+		named = tally_catalogue_named(parser->catalogue, term->name);
+	if (!named || (named->kind != TALLY_EVENT_HARDWARE && named->kind != TALLY_EVENT_CACHE))
+		return 0;
+	event->kind = named->kind;
+	event->attr.type = named->type;
+	event->attr.config = named->config;
+	tally_event_set_core(&event->attr, pmu);
+	return 1;
+}
+
 static int apply_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
 		      const struct terms *terms, const struct term *term, struct tally_event *event)
 {
@@ -335,6 +356,9 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 	if (code)
 		return code;
 	if (pmu) {
+		code = generic_term(parser, pmu, terms, term, event);
+		if (code)
+			return code;
 		const struct tally_pmu_alias *alias = find_alias(pmu, term);
 		const struct tally_format_term *format = find_format(pmu, term->name);
 		bool by_value = alias &&

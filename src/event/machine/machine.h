@@ -208,6 +208,7 @@ struct tally_sysfs_pmu {
 	size_t format_count;
 	struct tally_sysfs_event *events;
 	size_t event_count;
+	bool is_core; /* it has `cpus`: a PMU of the cores of one type */
 };
 
 /* Parses the text of a format file.  Returns false if it isn't one ("config4:0", "config:70"). */
@@ -226,6 +227,11 @@ int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const cha
  * one kind has one list or, on x86, none.  Returns 0 or -errno. */
 int tally_sysfs_core_cpus(const char *root, struct tally_arena *arena, const char ***out,
 			  size_t *count);
+
+/* True if the CPUs are of several types: two PMUs or more have a file `cpus` (cpu_core and cpu_atom
+ * of Intel's hybrid CPUs, one armv8_* a type on Arm).  Looks at names alone, so it is cheap: one
+ * system call on a machine with a PMU "cpu". */
+bool tally_sysfs_has_core_types(const char *root);
 
 /* Tracepoints as tracefs shows them: Documentation/trace/events.rst. */
 

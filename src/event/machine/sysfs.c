@@ -197,8 +197,10 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 		return -errno;
 	const char *type = read_text(pmu, "type", arena);
 	const char *cpus = read_text(pmu, "cpumask", arena);
-	if (!cpus)
+	if (!cpus) {
 		cpus = read_text(pmu, "cpus", arena);
+		out->is_core = cpus;
+	}
 	out->name = tally_arena_string(arena, name);
 	int code = 0;
 	if (!type)
@@ -214,6 +216,25 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 		code = read_events(pmu, arena, out);
 	close(pmu);
 	return code;
+}
+
+bool tally_sysfs_has_core_types(const char *root)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	unsigned types = 0;
+	root = tally_text_or(root, TALLY_SYSFS_PMUS);
+	snprintf(path, sizeof(path), "%s/cpu", root);
+	if (!access(path, F_OK)) /* all cores are of one type */
+		return false;
+	DIR *directory = opendir(root);
+	while (directory && types < 2 && (entry = readdir(directory))) {
+		snprintf(path, sizeof(path), "%s/cpus", entry->d_name);
+		types += is_entry(entry->d_name) && !faccessat(dirfd(directory), path, F_OK, 0);
+	}
+	if (directory)
+		closedir(directory);
+	return types > 1;
 }
 
 int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***out,

@@ -37,7 +37,7 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 {
 	const char *name = event->name, *behind = strrchr(name, '/');
 	bool has_modifiers = (event->kind != TALLY_EVENT_VENDOR && strchr(name, ':')) ||
-			     (event->kind == TALLY_EVENT_PMU && behind);
+			     (event->kind != TALLY_EVENT_BREAKPOINT && behind);
 	if (event->kind == TALLY_EVENT_TRACEPOINT) {
 		const char *colon = strchr(name, ':');
 		has_modifiers = colon && strchr(colon + 1, ':') != NULL;
@@ -72,6 +72,8 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	row->scale = event->scale > 0 ? event->scale : 1;
 	row->type = event->attr.type;
 	row->config = event->attr.config;
+	if (c->options->event_cores)
+		row->core = c->options->event_cores[i];
 	row->group = event->group;
 	row->cgroup = event->cgroup;
 	row->excludes = is_clock ? 0 : event->attr.flags & TALLY_ATTR_EXCLUDES;
@@ -254,7 +256,10 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 	size_t found = 0, length = strlen(name);
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		const char *own = c->options->events[i].name;
-		if (strncmp(own, name, length) != 0 || (own[length] && own[length] != ':'))
+		/* "cycles" is all of cpu_core/cycles/ and cpu_atom/cycles/ */
+		if (c->options->event_cores && c->options->event_cores[i] && !strchr(name, '/'))
+			own = strchr(own, '/') ? strchr(own, '/') + 1 : own;
+		if (strncmp(own, name, length) != 0 || (own[length] && !strchr(":/", own[length])))
 			continue;
 		found++;
 		tally_count_handles_switch_event(&c->handles, i, request);
@@ -288,6 +293,8 @@ struct sum {
 	double variance;
 	bool was_read, was_open;
 	bool has_no_variance; /* of a task or CPU there are too few slices */
+	uint64_t task_ns;     /* tasks, one of several types of cores: time on all cores */
+	bool is_uncertain;    /* the time on its cores is not known */
 };
 
 static void add_slice(struct tally_count_slot *slot)
@@ -298,49 +305,86 @@ static void add_slice(struct tally_count_slot *slot)
 
 bool tally_counting_slice(struct tally_counting *c)
 {
-	size_t slots = c->handles.scope_count * c->options->event_count;
+	size_t events = c->options->event_count, slots = c->handles.scope_count * events;
 	bool is_shared = false;
 	tally_count_handles_read(&c->handles);
 	for (size_t i = 0; i < slots; i++) {
 		struct tally_count_slot *slot = &c->handles.slots[i];
 		if (slot->was_read)
 			add_slice(slot);
-		is_shared |= slot->slices.running < slot->slices.enabled * 0.9999;
+		/* The time on other cores is no sharing of counters. */
+		if (!tally_cores_apply(&c->handles, i / events, i % events))
+			is_shared |= slot->slices.running < slot->slices.enabled * 0.9999;
 	}
 	return is_shared;
+}
+
+/* Adds the variance of the slot's slices, which it takes. */
+static void add_variance(struct tally_count_slot *slot, bool since_start, struct sum *sum)
+{
+	double variance;
+	add_slice(slot);
+	struct tally_slices slices = slot->slices;
+	if (since_start) {
+		slices = slot->all_slices;
+		tally_slices_join(&slices, &slot->slices);
+	}
+	if (tally_slices_variance(&slices, &variance))
+		sum->variance += variance;
+	else
+		sum->has_no_variance |= slices.enabled > 0;
+	tally_slices_join(&slot->all_slices, &slot->slices);
+	slot->slices = (struct tally_slices){ 0 };
+}
+
+/* Adds the readings of one scope to the sums of its part. */
+static void sum_up_scope(struct tally_counting *c, size_t scope, bool since_start,
+			 struct tally_reading *readings, struct sum *sums)
+{
+	size_t events = c->options->event_count;
+	for (size_t i = 0; i < events; i++) {
+		const struct tally_count_slot *slot = tally_count_slot_of(&c->handles, scope, i);
+		struct tally_reading from = { 0 };
+		if (!since_start)
+			from = slot->last;
+		readings[i] = (struct tally_reading){ 0 };
+		if (slot->was_read)
+			readings[i] = tally_reading_since(slot->now, from);
+	}
+	struct tally_core_times times = tally_core_times_of(&c->handles, scope, readings);
+	for (size_t i = 0; i < events; i++) {
+		struct tally_count_slot *slot = tally_count_slot_of(&c->handles, scope, i);
+		struct sum *sum = &sums[i];
+		struct tally_reading reading = readings[i];
+		sum->was_open |= slot->was_open;
+		if (!slot->was_read)
+			continue;
+		add_variance(slot, since_start, sum);
+		if (tally_cores_apply(&c->handles, scope, i)) {
+			sum->task_ns += reading.enabled_ns;
+			sum->has_no_variance = true; /* slices have the time on other cores, too */
+			sum->is_uncertain |= !tally_core_times_correct(&c->handles, readings,
+								       &times, i, &reading);
+		}
+		tally_total_add(&sum->total, reading);
+		slot->last = slot->now;
+		sum->was_read = true;
+	}
 }
 
 static struct sum *sum_up(struct tally_counting *c, bool since_start)
 {
 	size_t events = c->options->event_count;
 	struct sum *sums = calloc(c->part_count * events + 1, sizeof(*sums));
-	for (size_t scope = 0; sums && scope < c->handles.scope_count; scope++)
-		for (size_t i = 0; i < events; i++) {
-			struct tally_count_slot *slot = tally_count_slot_of(&c->handles, scope, i);
-			struct sum *sum = &sums[c->handles.scopes[scope].part * events + i];
-			sum->was_open |= slot->was_open;
-			if (!slot->was_read)
-				continue;
-			struct tally_reading from = { 0 };
-			if (!since_start)
-				from = slot->last;
-			double variance;
-			add_slice(slot);
-			struct tally_slices slices = slot->slices;
-			if (since_start) {
-				slices = slot->all_slices;
-				tally_slices_join(&slices, &slot->slices);
-			}
-			if (tally_slices_variance(&slices, &variance))
-				sum->variance += variance;
-			else
-				sum->has_no_variance |= slices.enabled > 0;
-			tally_slices_join(&slot->all_slices, &slot->slices);
-			slot->slices = (struct tally_slices){ 0 };
-			tally_total_add(&sum->total, tally_reading_since(slot->now, from));
-			slot->last = slot->now;
-			sum->was_read = true;
-		}
+	struct tally_reading *readings = calloc(events + 1, sizeof(*readings));
+	for (size_t scope = 0; sums && readings && scope < c->handles.scope_count; scope++)
+		sum_up_scope(c, scope, since_start, readings,
+			     &sums[c->handles.scopes[scope].part * events]);
+	if (!readings) {
+		free(sums);
+		sums = NULL;
+	}
+	free(readings);
 	return sums;
 }
 
@@ -351,12 +395,14 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	bool was_read = sum->was_read;
 	double value = 0;
 	bool has_value = tally_total_value(&total, &value);
+	/* all of the task's time is known to be on other cores: 0 is the true count */
+	bool was_elsewhere = was_read && sum->task_ns && !total.enabled_ns && !sum->is_uncertain;
 	/* Read, but it was never enabled: the task did not run, and 0 is the true count. */
 	/* A pinned event without a counter is in error state: its time stops, and it reads 0 once
 	 * its task has ended. */
 	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
 	bool is_task = !c->options->target->all || row->cgroup;
-	bool is_idle = was_read && !is_pinned && !total.enabled_ns && is_task &&
+	bool is_idle = was_read && !sum->task_ns && !is_pinned && !total.enabled_ns && is_task &&
 		       (c->was_enabled || c->was_read);
 	row->raw = total.raw;
 	row->enabled_ns = total.enabled_ns;
@@ -365,6 +411,7 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	row->scale_error = -1;
 	if (total.was_scaled && !sum->has_no_variance)
 		row->scale_error = 1.96 * sqrt(sum->variance) * row->scale;
+	row->task_ns = sum->is_uncertain ? 0 : sum->task_ns;
 	row->quality = quality(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	const struct tally_provider *provider = c->options->provider;
@@ -372,7 +419,7 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	if (provider->ops->uncounted)
 		uncounted = provider->ops->uncounted(c->options->provider);
 	row->state = TALLY_COUNT_NOT_COUNTED;
-	if ((has_value || is_idle) && !uncounted)
+	if ((has_value || is_idle || was_elsewhere) && !uncounted)
 		row->state = TALLY_COUNT_OK;
 	if (uncounted)
 		row->reason = uncounted;
@@ -381,8 +428,12 @@ static void fill_counted(struct tally_counting *c, struct tally_event_count *row
 	else if (row->state == TALLY_COUNT_OK && total.was_scaled &&
 		 tally_count_share(row) < c->options->share_min)
 		withhold_small_share(c, row);
+	else if (row->state == TALLY_COUNT_OK && sum->is_uncertain)
+		row->reason = "at least; -e cycles as well tells the time on these cores";
 	else if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
+	else if (sum->task_ns)
+		row->reason = "the task was not on these cores, or no counter was free";
 	else if (is_pinned && !total.enabled_ns)
 		row->reason = "pinned, but no counter was free";
 	else if (!was_read && sum->was_open)

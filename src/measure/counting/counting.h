@@ -24,6 +24,10 @@ struct tally_counting_options {
 	size_t event_count;
 	/* by event: the CPUs that its PMU counts on, or NULL; NULL: no event has such a list */
 	const char *const *event_cpus;
+	/* by event: the type of the PMU if it counts on one of several types of cores, or 0; NULL: 0
+	 * for all */
+	const uint32_t *event_cores;
+	size_t core_types;                 /* number of types of cores, if there are several */
 	const struct tally_target *target; /* resolved */
 	/* events are opened on this process and enabled by its exec; 0: opened on the target */
 	pid_t command_pid;

@@ -1,9 +1,32 @@
-/* Shared by the files of counting.  Calls go down: counting.c, counting_reason.c,
- * counting_handles.c. */
+/* Shared by the files of counting.  Calls go down: counting.c, counting_cores.c,
+ * counting_reason.c, counting_handles.c. */
 #ifndef TALLY_COUNTING_INTERNAL_H
 #define TALLY_COUNTING_INTERNAL_H
 
 #include "counting/counting.h"
+
+/* ---- counting_cores.c ---------------------------------------------------- */
+
+/* A task's time on the types of cores, from the readings of its events. */
+struct tally_core_times {
+	uint64_t task_ns;   /* on all cores, ns */
+	uint64_t seen_ns;   /* the sum of the types' longest running times, ns */
+	uint64_t shared_ns; /* of those, the types whose events had to share counters, ns */
+	bool has_all_types; /* events count on each type */
+	bool is_whole;      /* seen_ns is task_ns: the time on each type is known */
+};
+
+/* True if the event counts a task on one of several types of cores. */
+bool tally_cores_apply(const struct tally_count_handles *handles, size_t scope, size_t event);
+/* Returns the times of a scope; `readings` are its events'. */
+struct tally_core_times tally_core_times_of(const struct tally_count_handles *handles, size_t scope,
+					    const struct tally_reading *readings);
+/* Sets `reading`'s enabled time to the task's time on the event's cores.  Returns false if that time
+ * is not known: it may be longer. */
+bool tally_core_times_correct(const struct tally_count_handles *handles,
+			      const struct tally_reading *readings,
+			      const struct tally_core_times *times, size_t event,
+			      struct tally_reading *reading);
 
 /* ---- counting_reason.c --------------------------------------------------- */
 

@@ -153,6 +153,8 @@ const char *tally_count_reason(const struct tally_count_handles *h, size_t i)
 	case -EOPNOTSUPP:
 		if (hardware && lacks_pmu(h))
 			return "no hardware counters here";
+		if (h->options->event_cores && h->options->event_cores[i])
+			return "these cores have no such event, or the kernel can't select them";
 		if (hardware)
 			return "this CPU has no such event";
 		if (event->kind == TALLY_EVENT_BREAKPOINT)

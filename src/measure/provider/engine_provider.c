@@ -53,9 +53,15 @@ static int add_pmu(struct tally_arena *arena, const struct tally_engine_pmu *fro
 	const char *cpus = "";
 	if (from->capabilities & TALLY_PMU_HETEROGENEOUS)
 		cpus = cpu_text(arena, from);
-	*to = (struct tally_pmu){
-		tally_arena_string(arena, from->name), from->type, cpus, terms, 0, aliases, events
-	};
+	*to = (struct tally_pmu){ tally_arena_string(arena, from->name),
+				  from->type,
+				  cpus,
+				  terms,
+				  0,
+				  aliases,
+				  events,
+				  from->capabilities & TALLY_PMU_HETEROGENEOUS &&
+					  from->capabilities & TALLY_PMU_GENERIC };
 	if (!terms || !aliases || !cpus || !to->name)
 		return -ENOMEM;
 	for (size_t i = 0; i < formats; i++) {

@@ -116,8 +116,10 @@ static int convert(struct tally_arena *arena, const struct tally_sysfs_pmu *from
 	for (size_t i = 0; i < from->event_count; i++)
 		events[i] = (struct tally_pmu_alias){ from->events[i].name, from->events[i].terms,
 						      from->events[i].unit, from->events[i].scale };
-	*to = (struct tally_pmu){ from->name,         from->type, from->cpus,       terms,
-				  from->format_count, events,     from->event_count };
+	*to = (struct tally_pmu){
+		from->name,         from->type, from->cpus,        terms,
+		from->format_count, events,     from->event_count, from->is_core
+	};
 	return 0;
 }
 

@@ -26,6 +26,8 @@ static int parse_events(struct simulation_stage *stage, struct simulation_part *
 		tally_error_hint(stage->err, "%s", why.hint);
 		return code;
 	}
+	if (tally_event_split_by_core(&part->events, &stage->catalogue, &stage->arena) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < part->events.count; i++) {
 		struct tally_event *event = &part->events.items[i];
 		bool leads = !i || event->group == TALLY_EVENT_NO_GROUP ||
@@ -74,15 +76,10 @@ static int prepare_parts(struct simulation *simulation)
 
 static int find_event_cpus(struct simulation_stage *stage, struct simulation_part *part)
 {
-	const char **cpus = tally_arena_array(&stage->arena, part->events.count + 1, sizeof(*cpus));
-	if (!cpus)
-		return -ENOMEM;
-	for (size_t i = 0; i < part->events.count; i++)
-		for (size_t pmu = 0; pmu < stage->catalogue.pmu_count; pmu++)
-			if (stage->catalogue.pmus[pmu].type == part->events.items[i].attr.type)
-				cpus[i] = stage->catalogue.pmus[pmu].cpus;
-	part->counting_options.event_cpus = cpus;
-	return 0;
+	struct tally_counting_options *counting = &part->counting_options;
+	counting->core_types = tally_catalogue_core_types(&stage->catalogue);
+	return tally_event_places(&part->events, &stage->catalogue, &stage->arena,
+				  &counting->event_cpus, &counting->event_cores);
 }
 
 static int make_target(struct simulation_stage *stage, struct simulation_part *part)
@@ -157,6 +154,8 @@ static int open_counts(struct simulation *simulation, struct simulation_part *pa
 		.events = part->events.items,
 		.event_count = part->events.count,
 		.event_cpus = part->counting_options.event_cpus,
+		.event_cores = part->counting_options.event_cores,
+		.core_types = part->counting_options.core_types,
 		.target = &part->target,
 		.no_inherit = !part->line->is_inherited,
 	};

@@ -142,6 +142,10 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_e
 					 tally_spread_percent(&row->spread));
 	if (row->was_scaled && used < size)
 		used += share_of(row, out + used, size - used);
+	if (row->task_ns > row->enabled_ns && used < size)
+		used += (size_t)snprintf(out + used, size - used,
+					 "(%.0f %% of the time on its cores)  ",
+					 100 * (double)row->enabled_ns / (double)row->task_ns);
 	if (row->quality && used < size) {
 		bool is_user = !strcmp(row->quality, "exact") &&
 			       row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
@@ -289,6 +293,59 @@ static void show_interval_heading(struct tally_stat_view *view,
 	tally_buffer_printf(view->out, "%*s %-6s%s\n", columns->value, "count", "unit", "event");
 }
 
+/* Sums the instructions of several types of cores.  A program executes the same ones on any type,
+ * which is not so for cycles and ratios.  Returns false if there are not several types, if one is
+ * missing, or if the rows differ in what they count. */
+static bool sum_instructions(const struct tally_stat_row *rows, size_t count,
+			     struct tally_event_count *sum)
+{
+	const struct tally_event_count *first = NULL;
+	bool has_others = false;
+	*sum = (struct tally_event_count){ .value = 0 };
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_event_count *row = rows[i].count;
+		if (!row->core || row->type != TALLY_TYPE_HARDWARE ||
+		    (row->config & UINT32_MAX) != TALLY_HW_INSTRUCTIONS)
+			continue;
+		if (row->state != TALLY_COUNT_OK || row->cgroup ||
+		    (first && row->excludes != first->excludes))
+			return false;
+		/* the same event twice */
+		for (size_t before = 0; before < i; before++)
+			if (rows[before].count->type == row->type &&
+			    rows[before].count->config == row->config)
+				return false;
+		if (!first)
+			first = row;
+		has_others |= row != first;
+		sum->value += row->value;
+		sum->was_scaled |= row->was_scaled;
+		sum->excludes = row->excludes;
+	}
+	return has_others;
+}
+
+static void show_sum(struct tally_stat_view *view, const struct tally_stat_report *report,
+		     const struct tally_stat_row *rows, size_t count, const struct columns *columns)
+{
+	struct line line = { .name = "instructions", .comment = "on all types of cores" };
+	struct tally_event_count sum;
+	if (report->by || !sum_instructions(rows, count, &sum))
+		return;
+	bool is_user = (sum.excludes & TALLY_ATTR_EXCLUDE_KERNEL) &&
+		       !(sum.excludes & TALLY_ATTR_EXCLUDE_USER);
+	if (is_user)
+		snprintf(line.name, sizeof(line.name), "instructions:u");
+	tally_stat_number(sum.value, 0, line.value, sizeof(line.value));
+	if (view->is_plain)
+		remove_commas(line.value);
+	if (sum.was_scaled)
+		snprintf(line.tail, sizeof(line.tail), "(scaled)");
+	if (report->is_interval)
+		tally_buffer_printf(view->out, "%12.6f ", report->timestamp_ns / 1e9);
+	show_line(view, &line, columns);
+}
+
 static void show_rows(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
 	size_t count;
@@ -303,6 +360,7 @@ static void show_rows(struct tally_stat_view *view, const struct tally_stat_repo
 			tally_buffer_printf(view->out, "%12.6f ", report->timestamp_ns / 1e9);
 		show_line(view, &line, &columns);
 	}
+	show_sum(view, report, rows, count, &columns);
 	view->out->failed |= !rows;
 	free(rows);
 }
