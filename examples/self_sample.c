@@ -21,7 +21,8 @@ int main(void)
 {
 	enum { ROUNDS = 40000, ROUNDS_BETWEEN = 1000 };
 	char error[512];
-	struct tally_event_ring_options options = { .period = 100000 /* ns */ };
+	struct tally_event_ring_options options = { .size = sizeof(options),
+						    .period = 100000 /* ns */ };
 	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
 							      sizeof(error));
 	const struct tally_record_header *header;

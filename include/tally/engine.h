@@ -291,6 +291,8 @@ void tally_engine_task_exit(struct tally_engine_task *task);
 /* Called when the task will never run again and is current on no CPU. */
 void tally_engine_task_free(struct tally_engine_task *task);
 
+/* [hit] Returns the task that is current on this CPU; NULL: the CPU is idle. */
+struct tally_engine_task *tally_engine_task_current(struct tally_engine *engine);
 void *tally_engine_task_host(struct tally_engine_task *task);
 const struct tally_engine_identity *tally_engine_task_identity(
 	const struct tally_engine_task *task);

@@ -1,5 +1,5 @@
-/* Parses and opens events with the kernel's provider and its catalogue.  Two small functions turn
- * results into errno and messages into the caller's buffer. */
+/* Parses and opens events with the provider that tally_library_provider() chooses.  Two small
+ * functions turn results into errno and messages into the caller's buffer. */
 #include "library/library_events.h"
 
 #include "provider/provider.h"
@@ -8,14 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
+struct tally_provider *tally_library_provider(void)
+{
+	return tally_provider_kernel();
+}
+
 int tally_library_events_parse(struct tally_library_events *events, const char *expression,
 			       struct tally_error *err)
 {
-	events->provider = tally_provider_kernel();
+	if (!events->provider)
+		events->provider = tally_library_provider();
 	int result = tally_catalogue_init(&events->catalogue);
 	if (result < 0)
 		return tally_error_set(err, result, "out of memory");
-	result = tally_kernel_catalogue(&events->catalogue, err);
+	result = events->provider->ops->catalogue(events->provider, &events->catalogue, err);
 	if (!result)
 		result = tally_event_parse(expression, &events->catalogue, &events->arena,
 					   &events->list, err);

@@ -15,7 +15,10 @@ struct tally_library_events {
 	struct tally_event_list list;
 };
 
-/* Parses an expression into `list`, over the events that the kernel can count.  Returns 0 or
+/* Chooses the provider of all that libtally opens. */
+struct tally_provider *tally_library_provider(void);
+
+/* Parses an expression into `list`, over the events of `provider`; NULL: the library's.  Returns 0 or
  * -errno.  The caller releases `events` in either case. */
 int tally_library_events_parse(struct tally_library_events *events, const char *expression,
 			       struct tally_error *err);

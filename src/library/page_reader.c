@@ -31,8 +31,7 @@ static void make_process_page(void)
 	tally_page_reader_process = process_page;
 }
 
-/* Returns the process's number; 0: forks can't be noticed here. */
-static unsigned number_process(void)
+unsigned tally_page_reader_number_process(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static unsigned last; /* a child goes on from its parent's */
@@ -191,7 +190,7 @@ void tally_page_reader_open(struct tally_page_reader *reader, struct tally_provi
 				 "one kind before it opens the counter";
 	if (reader->reason)
 		return;
-	reader->process = number_process();
+	reader->process = tally_page_reader_number_process();
 	reader->thread = pthread_self();
 	if (!reader->process) {
 		reader->reason = "the kernel can't mark memory for forks (Linux 4.14 can)";

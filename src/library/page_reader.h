@@ -26,6 +26,10 @@ struct tally_page_reader {
  * that fork(2) or clone(2) makes: the kernel does not copy user pages to it. */
 extern const unsigned *tally_page_reader_process;
 
+/* Numbers this process, unless that was done before.  Returns *tally_page_reader_process; 0: forks
+ * can't be noticed here. */
+unsigned tally_page_reader_number_process(void);
+
 /* Lets user code read the event, where an attribute must ask for it (arm64).  Call before the event
  * is opened, with a catalogue that has its PMU; `strength` is 2 to ask for 64 bits as well, or 1.
  * Returns false if there is nothing to ask for. */

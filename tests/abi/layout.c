@@ -19,8 +19,11 @@ int main(void)
 	SIZE(tally_counter_options);
 	AT(tally_counter_options, this_thread_only);
 	SIZE(tally_event_ring_options);
+	AT(tally_event_ring_options, pages);
 	AT(tally_event_ring_options, frequency);
 	AT(tally_event_ring_options, fields);
+	AT(tally_event_ring_options, wakeup_samples);
+	AT(tally_event_ring_options, chain_max);
 	AT(tally_event_ring_options, disabled);
 	SIZE(tally_region_options);
 	AT(tally_region_options, events);

@@ -104,7 +104,7 @@ static void group_that_cannot_be_says_why(void **state)
 static void ring_gives_samples_of_this_thread(void **state)
 {
 	char error[256] = "";
-	struct tally_event_ring_options options = { .period = 200000 };
+	struct tally_event_ring_options options = { .size = sizeof(options), .period = 200000 };
 	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
 							      sizeof(error));
 	(void)state;
@@ -136,7 +136,9 @@ static void ring_gives_samples_of_this_thread(void **state)
 static void ring_tells_what_found_no_room(void **state)
 {
 	char error[256] = "";
-	struct tally_event_ring_options options = { .period = 1, .pages = 1 };
+	struct tally_event_ring_options options = { .size = sizeof(options),
+						    .period = 1,
+						    .pages = 1 };
 	struct tally_event_ring *ring = tally_event_ring_open("page-faults:u", &options, error,
 							      sizeof(error));
 	(void)state;
@@ -179,13 +181,15 @@ static void *worker(void *context)
 static void ring_of_another_thread_ends_with_it(void **state)
 {
 	char error[256] = "";
-	struct tally_event_ring_options options = { .pid = 1 << 22, .frequency = 4000 };
+	struct tally_event_ring_options options = { .size = sizeof(options),
+						    .pid = 1 << 22,
+						    .frequency = 4000 };
 	(void)state;
 	assert_null(tally_event_ring_open("task-clock:u", &options, error, sizeof(error)));
 	options.period = 5;
 	assert_null(tally_event_ring_open("task-clock:u", &options, error, sizeof(error)));
 	assert_int_equal(errno, EINVAL);
-	options = (struct tally_event_ring_options){ .pages = 3 };
+	options = (struct tally_event_ring_options){ .size = sizeof(options), .pages = 3 };
 	assert_null(tally_event_ring_open("task-clock:u", &options, error, sizeof(error)));
 	assert_non_null(strstr(error, "power of two"));
 	tally_event_ring_close(NULL);
@@ -196,7 +200,9 @@ static void ring_of_another_thread_ends_with_it(void **state)
 	assert_int_equal(pipe(gates.tid) | pipe(gates.go), 0);
 	assert_int_equal(pthread_create(&thread, NULL, worker, &gates), 0);
 	assert_int_equal(read(gates.tid[0], &tid, sizeof(tid)), sizeof(tid));
-	options = (struct tally_event_ring_options){ .pid = tid, .frequency = 4000 };
+	options = (struct tally_event_ring_options){ .size = sizeof(options),
+						     .pid = tid,
+						     .frequency = 4000 };
 	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
 							      sizeof(error));
 	bool none = refused(ring, error);

@@ -196,6 +196,11 @@ void *tally_engine_task_host(struct tally_engine_task *task)
 	return task->host_task;
 }
 
+struct tally_engine_task *tally_engine_task_current(struct tally_engine *engine)
+{
+	return engine_current(engine);
+}
+
 const struct tally_engine_identity *tally_engine_task_identity(const struct tally_engine_task *task)
 {
 	return &task->identity;

@@ -229,6 +229,28 @@ static int engine_wait(struct tally_provider *provider, struct tally_wait_item *
 	return ready;
 }
 
+/* fcntl(2) with the engine's numbers: those of asm-generic/fcntl.h. */
+static int engine_signal(struct tally_provider *provider, int handle, int number)
+{
+	enum { GETFL = 3, SETFL = 4, SETSIG = 10, SETOWN_EX = 15, OWNER_TID = 0, ASYNC = 020000 };
+	struct tally_engine *engine = engine_of(provider);
+	int flags = tally_engine_fcntl(engine, handle, GETFL, 0);
+	if (flags < 0)
+		return flags;
+	if (!number)
+		return tally_engine_fcntl(engine, handle, SETFL, (uintptr_t)(flags & ~ASYNC));
+	const struct tally_engine_task *task = tally_engine_task_current(engine);
+	const struct {
+		int32_t type, owner;
+	} owner = { OWNER_TID, tally_engine_task_identity(task)->tid };
+	int result = tally_engine_fcntl(engine, handle, SETSIG, (uintptr_t)number);
+	if (!result)
+		result = tally_engine_fcntl(engine, handle, SETOWN_EX, (uintptr_t)&owner);
+	if (!result)
+		result = tally_engine_fcntl(engine, handle, SETFL, (uintptr_t)(flags | ASYNC));
+	return result;
+}
+
 static void engine_close(struct tally_provider *provider, int handle)
 {
 	tally_engine_close(engine_of(provider), handle);
@@ -258,6 +280,7 @@ struct tally_provider *tally_provider_engine_new(struct tally_engine *engine, co
 		.wait = engine_wait,
 		.close = engine_close,
 		.release = engine_release,
+		.signal = engine_signal,
 	};
 	own->provider.ops = &own->ops;
 	return &own->provider;

@@ -3,6 +3,7 @@
 #include "provider/provider.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -99,6 +100,23 @@ static int kernel_wait(struct tally_provider *provider, struct tally_wait_item *
 	return result;
 }
 
+/* perf_event_open(2), "Signal notification"; fcntl(2).  A number that is set, even SIGIO, makes the
+ * kernel tell the handler the descriptor. */
+static int kernel_signal(struct tally_provider *provider, int handle, int number)
+{
+	struct f_owner_ex owner = { F_OWNER_TID, gettid() };
+	(void)provider;
+	int flags = fcntl(handle, F_GETFL);
+	if (flags < 0)
+		return -errno;
+	if (!number)
+		return fcntl(handle, F_SETFL, flags & ~O_ASYNC) < 0 ? -errno : 0;
+	if (fcntl(handle, F_SETSIG, number) < 0 || fcntl(handle, F_SETOWN_EX, &owner) < 0 ||
+	    fcntl(handle, F_SETFL, flags | O_ASYNC) < 0)
+		return -errno;
+	return 0;
+}
+
 static void kernel_close(struct tally_provider *provider, int handle)
 {
 	(void)provider;
@@ -131,7 +149,8 @@ const struct tally_provider_ops tally_provider_kernel_ops = {
 			TALLY_PROVIDER_ANY_TARGET | TALLY_PROVIDER_THIS_MACHINE |
 			TALLY_PROVIDER_LIVE_TASKS | TALLY_PROVIDER_KERNEL_MODE |
 			TALLY_PROVIDER_FRAME_POINTERS | TALLY_PROVIDER_COMMAND_TIME |
-			TALLY_PROVIDER_HOTPLUG | TALLY_PROVIDER_SLOW_CLOSE,
+			TALLY_PROVIDER_HOTPLUG | TALLY_PROVIDER_SLOW_CLOSE |
+			TALLY_PROVIDER_DESCRIPTORS,
 	.make = kernel_make,
 	.catalogue = kernel_catalogue,
 	.open = kernel_open,
@@ -142,6 +161,7 @@ const struct tally_provider_ops tally_provider_kernel_ops = {
 	.wait = kernel_wait,
 	.close = kernel_close,
 	.release = kernel_release,
+	.signal = kernel_signal,
 };
 
 struct tally_provider *tally_provider_kernel(void)

@@ -58,7 +58,8 @@ enum tally_provider_capability {
 	TALLY_PROVIDER_HOTPLUG = 1 << 9,        /* its CPUs may come online and go offline */
 	TALLY_PROVIDER_ONE_CPU = 1 << 10,       /* has only one CPU, number 0 */
 	TALLY_PROVIDER_SLOW_CLOSE = 1 << 11,    /* closing many tracepoints takes long */
-	TALLY_PROVIDER_CPU_MODEL = 1 << 12      /* takes --sim-cpu, --region and --toggle */
+	TALLY_PROVIDER_CPU_MODEL = 1 << 12,     /* takes --sim-cpu, --region and --toggle */
+	TALLY_PROVIDER_DESCRIPTORS = 1 << 13    /* its handles are this process's descriptors */
 };
 
 /* The user's choice, for a provider's constructor. */
@@ -111,6 +112,9 @@ struct tally_provider_ops {
 	 * the next call.  Returns 0 or -errno. */
 	int (*command)(struct tally_provider *provider, const char *path, char **command,
 		       char ***out, struct tally_error *err);
+	/* Sends signal `number` to the calling thread at each sample and wake-up of the event; 0 stops
+	 * that.  Returns 0 or -errno. */
+	int (*signal)(struct tally_provider *provider, int handle, int number);
 	/* Moves records from where they are written to the mapped rings, as far as these have room.
 	 * Returns the number of bytes, or -errno. */
 	ssize_t (*gather)(struct tally_provider *provider);

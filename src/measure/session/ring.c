@@ -45,6 +45,13 @@ int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *pro
 	return open_ring(ring, provider, handle, cpu, data_pages, true);
 }
 
+int tally_ring_reserve(struct tally_ring *ring)
+{
+	if (!ring->bounce)
+		ring->bounce = malloc(RECORD_BYTES_MAX);
+	return ring->bounce ? 0 : -ENOMEM;
+}
+
 void tally_ring_close(struct tally_ring *ring)
 {
 	if (ring->page)
@@ -75,9 +82,7 @@ const void *tally_ring_at(struct tally_ring *ring, uint64_t at)
 	memcpy(&header, record, sizeof(header));
 	if ((at & ring->mask) + header.size <= ring->mask + 1)
 		return record;
-	if (!ring->bounce)
-		ring->bounce = malloc(RECORD_BYTES_MAX);
-	if (!ring->bounce)
+	if (tally_ring_reserve(ring) < 0)
 		return NULL;
 	copy_out(ring, at, ring->bounce, header.size);
 	return ring->bounce;

@@ -34,6 +34,8 @@ int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, in
 /* The same for events with WRITE_BACKWARD; new records overwrite the oldest. */
 int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *provider, int handle,
 			     int cpu, size_t data_pages);
+/* Allocates the bounce buffer now, so that reading never allocates.  Returns 0 or -ENOMEM. */
+int tally_ring_reserve(struct tally_ring *ring);
 void tally_ring_close(struct tally_ring *ring);
 
 /* Notes how far the kernel has written; tally_ring_next() reads up to there. */
