@@ -16,6 +16,32 @@ cpu1 0
 # --- a program that counts its own instructions --------------------------------------------------------------------
 ./user_reads 64
 
+# --- counting: tally itself, on work of a known size ------------------------------------------------------------------
+# counted EVENTS WORK: the counts, a line each
+counted() { tally stat -x, -e "$1" -- tally doctor --work "$2" 2>&1 | tee -a out | awk -F, '!/^#/ && NF > 2 { print $1 }'; }
+echo >out; less=$(counted instructions:u loop:1000) more=$(counted instructions:u loop:1001000)
+[ $((more - less)) -ge 2000000 ] && [ $((more - less)) -lt 2000100 ]
+check "stat counts a loop's instructions: 2,000,000 more" $?
+echo >out; counted instructions:u,instructions:k,instructions calls:20000 >three
+awk '{ n[NR] = $1 } END { exit !(n[1] > 20000 && n[2] > 20000 && n[1] + n[2] > n[3] * 0.999 && n[1] + n[2] < n[3] * 1.001) }' three
+check "user mode and kernel add up to all" $?
+echo >out; counted "$(for i in 1 2 3 4 5 6 7 8; do printf 'instructions:uD,'; done | sed 's/,$//')" loop:1000000 >pinned
+[ "$(grep -c '^[0-9]' pinned)" = 6 ] && [ "$(grep -c '^<not counted>' pinned)" = 2 ]
+check "of 8 pinned events 6 have counters, and 2 are not counted" $?
+echo >out; all=$(counted instructions:u loop:200000000)
+counted "$(for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'instructions:u,'; done | sed 's/,$//')" loop:200000000 >shared
+awk -v all="$all" 'NR == 1 || $1 < least { least = $1 } $1 > most { most = $1 } END { print NR, all, least, most; exit !(NR == 12 && least > all * 0.99 && most < all * 1.01) }' shared >>out
+check "12 events on 6 counters: each scaled count is right within 1 %" $?
+tally stat -e "$(for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'instructions:u,'; done | sed 's/,$//')" -- tally doctor --work loop:200000000 >out 2>&1; grep -q 'of the time, scaled +- [0-9]' out
+check "scaled counts have an error" $?
+tally list hw >out 2>&1 && grep -q '^ *instructions' out && tally list pmu >>out 2>&1 && grep -q armv8 out
+check "list has the hardware's events" $?
+tally doctor >out 2>&1 && grep -q 'hardware counters' out && ! grep -q 'no cycles' out
+check "doctor finds the hardware counters" $?
+tally doctor --self-test >out 2>&1; code=$?; grep -q '✓ instructions are counted\|ok instructions are counted' out && [ $code = 0 ]
+check "what doctor says holds (--self-test)" $?
+sed 's/^/# /' out
+
 # --- stacks -------------------------------------------------------------------------------------------------------
 # shares FILE: of the time in work(), half, 30 % and a fifth are below its functions, and each stack
 # is complete
