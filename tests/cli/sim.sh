@@ -45,6 +45,23 @@ for text in 'rotation of solver: ' 'pinned L1-dcache-loads of steady found no co
 done
 run 0 timeout 60 "$TALLY" sim "$examples/big_little.sim" && same big_little.txt
 check "two core types"
+# 400 and 200 million instructions, with more events than counters on the big cores
+{
+	printf 'machine big.LITTLE with 4 cpus, 1000 MHz, tick 1 ms, seed 11\nmix crunch has ipc 1.5, 180 branches\n'
+	printf 'function main\ntask wanderer:\n'
+	for _ in $(seq 40); do
+		printf 'pin to cpu 0\nrun 10M instructions of crunch in main\n'
+		printf 'pin to cpu 2\nrun 5M instructions of crunch in main\n'
+	done
+	printf 'end\ncount instructions'
+	for event in 8 9 0xa 0xb 0xc 0xd 0xe; do printf ',armv8_cortex_a72/event=%s/' $event; done
+	printf ' of wanderer\n'
+} >types.sim
+run 0 timeout 60 "$TALLY" sim types.sim && has 'on its cores' && awk '
+	/a72.instructions/ { big = $1; shared = /scaled/ } /a53.instructions/ { little = $1; alone = !/scaled/ }
+	END { gsub(/,/, "", big); gsub(/,/, "", little)
+		exit !(shared && alone && big > 399e6 && big < 401e6 && little == 200000000) }' out
+check "counts of a type of cores are scaled by the time on it"
 
 # --- the language's description ----------------------------------------------------------------------------------------
 awk '/^```sim/ { p = ++n; next } /^```/ { p = 0 } p { print >("doc" p ".sim") }' "$SOURCE/docs/sim.md"

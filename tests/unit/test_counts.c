@@ -162,6 +162,40 @@ static void user_cycles_are_not_compared_with_all_instructions(void **state)
 	assert_int_equal(tally_metrics_of(&table, 0, m), 0);
 }
 
+/* Two types of cores, with the PMU's type in the upper half of the config. */
+static void ratios_and_rates_are_of_one_type_of_cores(void **state)
+{
+	enum { BIG = 8, LITTLE = 9 };
+	(void)state;
+	struct tally_event_count rows[] = {
+		HW(CPU_CYCLES, 3000, .core = BIG, .enabled_ns = 1000),
+		HW(INSTRUCTIONS, 6000, .core = BIG, .enabled_ns = 1000),
+		HW(CPU_CYCLES, 4000, .core = LITTLE, .enabled_ns = 4000),
+		HW(INSTRUCTIONS, 2000, .core = LITTLE, .enabled_ns = 4000),
+		HW(BRANCH_MISSES, 7, .core = LITTLE, .enabled_ns = 4000),
+		CLOCK(5000),
+	};
+	for (size_t i = 0; i < 5; i++)
+		rows[i].config |= (uint64_t)rows[i].core << 32;
+	struct tally_count_table table = TABLE(rows);
+	struct tally_metric m[TALLY_METRICS_MAX];
+	assert_int_equal(tally_metrics_of(&table, 0, m), 1);
+	assert_string_equal(m[0].unit, "GHz");
+	assert_true(fabs(m[0].value - 3) < 1e-9);
+	assert_true(tally_metrics_of(&table, 1, m) > 0);
+	assert_true(fabs(m[0].value - 2) < 1e-9);
+	assert_true(tally_metrics_of(&table, 2, m) > 0);
+	assert_true(fabs(m[0].value - 1) < 1e-9);
+	assert_true(tally_metrics_of(&table, 3, m) > 0);
+	assert_true(fabs(m[0].value - 0.5) < 1e-9);
+	assert_true(tally_metrics_of(&table, 4, m) > 0);
+	assert_string_equal(m[0].unit, "per 1000 insn");
+	assert_true(fabs(m[0].value - 3.5) < 1e-9);
+	rows[3].state = TALLY_COUNT_NOT_COUNTED;
+	assert_true(tally_metrics_of(&table, 4, m) > 0);
+	assert_string_equal(m[0].unit, "M/sec");
+}
+
 static void ratios_prefer_the_same_group(void **state)
 {
 	(void)state;
@@ -340,6 +374,7 @@ int main(void)
 		cmocka_unit_test(instructions_show_ipc_and_cpi),
 		cmocka_unit_test(misses_show_their_share_of_accesses),
 		cmocka_unit_test(user_cycles_are_not_compared_with_all_instructions),
+		cmocka_unit_test(ratios_and_rates_are_of_one_type_of_cores),
 		cmocka_unit_test(ratios_prefer_the_same_group),
 		cmocka_unit_test(an_uncounted_event_is_no_denominator),
 		cmocka_unit_test(clocks_show_utilization_of_tasks_but_not_of_cpus),

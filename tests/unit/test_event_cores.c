@@ -127,8 +127,8 @@ static void events_of_one_type_stay(void **state)
 static void an_event_that_one_type_has_is_opened_there(void **state)
 {
 	(void)state;
-	gives("slots:u", (struct wanted[]){ { "cpu_core/slots/u", CORE, 0x400, -1 },
-					    { NULL, 0, 0, 0 } });
+	gives("slots:u",
+	      (struct wanted[]){ { "cpu_core/slots/u", CORE, 0x400, -1 }, { NULL, 0, 0, 0 } });
 }
 
 static void cpus_and_types_are_found_by_event(void **state)

@@ -80,6 +80,10 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 		tally_json_null(json, "raw");
 	number_or_null(json, "enabled_ns", has_times, (double)row->enabled_ns);
 	number_or_null(json, "running_ns", has_times, (double)row->running_ns);
+	if (row->core)
+		tally_json_u64(json, "core_type", row->core);
+	if (row->task_ns)
+		tally_json_u64(json, "task_ns", row->task_ns);
 	tally_json_bool(json, "scaled", is_counted && row->was_scaled);
 	number_or_null(json, "scale_error", is_counted && row->was_scaled && row->scale_error >= 0,
 		       row->scale_error);
