@@ -11,6 +11,14 @@ run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected"
 # weight FUNCTION: number of samples in the function, below the wrapper
 weight() { awk -v f="$1" '$0 ~ ";run_round;" f "[; ]" { sum += $NF } END { print sum + 0 }' folded; }
 
+# --- each header of the libraries has an example; record.h and perf_event.h are parts of others ---
+for header in "$SOURCE"/include/tally/*.h; do
+	grep -qF "tally/${header##*/}" "$SOURCE"/examples/*.[ch] "$SOURCE"/src/engine/hosts/skeleton/*.c "$SOURCE"/include/tally/ring.h \
+		"$SOURCE"/include/tally/record.h || echo "${header##*/}"
+done >out
+[ ! -s out ]
+check "each public header has an example"
+
 # --- hotspots ----------------------------------------------------------------------------------------------------
 run 0 timeout 60 "$EXAMPLES/hotspots" 1
 check "hotspots ends after the given number of rounds"
@@ -81,8 +89,33 @@ if "$TALLY" stat -j -e task-clock:u true 2>&1 | grep -q '"source":"kernel"'; the
 	check "ratio says why it can't count"
 	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_sample" && grep -q '^self_sample: ' out
 	check "self_sample says why it can't sample"
+	run 0 "$EXAMPLES/self_signal" && [ "$(awk -F'[= ]' '/^thread=/ && $4 > 180 && $4 + $6 == 200' out | wc -l)" = 2 ]
+	check "self_signal's threads get a signal for each of 200 samples"
+	run 1 "$REFUSE_PERF" EPERM "$EXAMPLES/self_signal" && grep -q '^self_signal: ' out
+	check "self_signal says why it can't sample"
+	if nm -D "$LIBTALLY" | grep -q '__asan_\|__tsan_'; then
+		skip "self_sample.py" "Python has no sanitizer"
+	else
+		run 0 env LIBTALLY="$LIBTALLY" python3 "$SOURCE/examples/self_sample.py" &&
+			head -1 out | grep -qE '^ *[0-9.]+%  heavy$' && grep -qE '^samples=[0-9]{2,} lost=0$' out
+		check "self_sample.py finds its hottest function"
+		run 1 "$REFUSE_PERF" EPERM env LIBTALLY="$LIBTALLY" python3 "$SOURCE/examples/self_sample.py" &&
+			grep -q '^self_sample.py: ' out && ! grep -q Traceback out
+		check "self_sample.py says why it can't sample"
+	fi
 else
-	skip "ratio and self_sample" "the kernel refuses perf events"
+	skip "ratio, self_sample, self_signal" "the kernel refuses perf events"
+fi
+
+# --- a region of interest, on the simulated CPU
+if "$TALLY" stat --provider simulated -e instructions true >out 2>&1; then
+	instructions() { "$TALLY" stat --provider simulated "$@" -x, -e instructions -- "$EXAMPLES/region_of_interest" 2>&1 >printed | sed -n 's/^\([0-9]*\),.*/\1/p'; }
+	whole=$(instructions) part=$(instructions --region)
+	echo "whole $whole, part $part" >out
+	[ -s printed ] && [ "$part" -gt 20000 ] && [ "$((5 * part))" -lt "$whole" ]
+	check "of region_of_interest, --region counts the look-ups only"
+else
+	skip "region_of_interest" "no simulated PMU: $(head -1 out)"
 fi
 # --- regions: they work without perf events, too
 # json_says EXPRESSION: of the report in ./report.json, as `report`, with its regions by name
