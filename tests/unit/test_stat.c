@@ -238,7 +238,7 @@ static void a_group_that_never_fits_is_found_before_the_run(void **state)
 	assert_int_equal(group.first, 2);
 	assert_int_equal(group.count, 5);
 	assert_int_equal(group.fitting, 3);
-	assert_false(group.lacks_held_counter);
+	assert_false(group.is_accepted);
 	assert_false(group.was_split);
 	assert_true(t->events.items[2].group >= 0);
 	const char *text = tally_fit_group_text(&group, t->events.items, 1, &t->arena);
@@ -252,7 +252,7 @@ static void a_group_that_never_fits_is_found_before_the_run(void **state)
 			 0);
 }
 
-static void a_group_that_opens_and_is_never_counted_names_who_holds_counters(void **state)
+static void a_group_that_opens_and_is_never_counted_names_the_causes(void **state)
 {
 	struct stat_test *t = *state;
 	struct tally_unfit_group group;
@@ -260,14 +260,14 @@ static void a_group_that_opens_and_is_never_counted_names_who_holds_counters(voi
 	assert_int_equal(tally_fit_check_group(t->provider, t->events.items, 3, 0, true, &group),
 			 1);
 	assert_int_equal(group.fitting, 2);
-	assert_true(group.lacks_held_counter);
+	assert_true(group.is_accepted);
 	assert_true(group.was_split);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(t->events.items[i].group, TALLY_EVENT_NO_GROUP);
 	has(tally_fit_group_text(&group, t->events.items, 1, &t->arena), "kernel.nmi_watchdog=0");
 	const char *text = tally_fit_group_text(&group, t->events.items, 0, &t->arena);
 	lacks(text, "watchdog");
-	has(text, "held by another user");
+	has(text, "another user holds them");
 }
 
 static void find_passes(struct stat_test *t, struct tally_count_passes *passes)
@@ -892,7 +892,7 @@ int main(void)
 		CASE(a_strong_group_that_does_not_fit_says_so),
 		CASE(a_weak_group_that_does_not_fit_is_opened_singly),
 		CASE(a_group_that_never_fits_is_found_before_the_run),
-		CASE(a_group_that_opens_and_is_never_counted_names_who_holds_counters),
+		CASE(a_group_that_opens_and_is_never_counted_names_the_causes),
 		CASE(passes_fill_the_counters_and_keep_groups_together),
 		CASE(passes_are_merged_and_their_agreement_is_shown),
 		CASE(ratios_of_different_passes_are_marked),

@@ -42,6 +42,27 @@ tally doctor --self-test >out 2>&1; code=$?; grep -q '✓ instructions are count
 check "what doctor says holds (--self-test)" $?
 sed 's/^/# /' out
 
+# --- too few counters ----------------------------------------------------------------------------------------------
+# This CPU has six counters for instructions.  The same event several times has one true count.
+many() { list=instructions:u n=$1; while [ $((n -= 1)) -gt 0 ]; do list=$list,instructions:u; done; echo "$list"; }
+truth=$(tally stat -x, -e instructions:u ./split 100 2>&1 >/dev/null | awk -F, '$3 == "instructions:u" { print $1 }')
+# near EVENTS PART SCALED: so many counts in ./out, this near to the truth; whether any is scaled
+near() {
+	awk -F, -v truth="$truth" -v events="$1" -v part="$2" -v wanted="$3" '
+		$3 == "instructions:u" { n++; far += $1 < truth * (1 - part) || $1 > truth * (1 + part); scaled += $5 < 100 }
+		END { exit !(truth > 0 && n == events && !far && (scaled > 0) == wanted) }' out
+}
+tally stat -x, --no-multiplex -e "$(many 12)" ./split 100 >out 2>&1; near 12 0.0001 0
+check "--no-multiplex: none of them is scaled, and each is exact" $?
+tally stat --no-multiplex -e "$(many 12)" ./split 100 >out 2>&1; grep -q 'once for each of 3 sets' out
+check "… in three runs: one of the 6 counters counts the same event in each" $?
+tally stat -e "{$(many 6)}" ./split 1 >out 2>&1; ! grep -q "can't be counted" out && ! grep -q '<not' out
+check "a group of 6 fits" $?
+tally stat -e "{$(many 7)}" ./split 1 >out 2>&1; grep -q "can't be counted at once: there are counters for 6 of its 7 events; the kernel accepts" out
+check "a group of 7, which the kernel opens and never counts, is named before the run" $?
+tally stat -x, --split-groups -e "{$(many 7)}" ./split 100 >out 2>&1; near 7 0.01 1
+check "--split-groups counts its events in turns" $?
+
 # --- stacks -------------------------------------------------------------------------------------------------------
 # shares FILE: of the time in work(), half, 30 % and a fifth are below its functions, and each stack
 # is complete

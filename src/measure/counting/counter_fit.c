@@ -8,9 +8,10 @@
  * NMI watchdog or another user holds.
  *
  * The kernel's own check at open (EINVAL for the member that is one too many) is not enough.  It
- * assumes that all counters are free, so a group that it accepts may never be counted.  The
- * difference between the two names the cause: if a group opens but isn't counted, somebody holds a
- * counter.
+ * assumes that all counters are free, and on arm64 it takes the cycle counter for one that counts
+ * anything (measured: of 6 general counters, 7 instructions open, and are never counted).  The
+ * difference between the two tells causes apart: a group that the kernel refuses by itself lacks no
+ * counter that somebody holds.
  *
  * Pinned groups of a task go before the flexible groups of everybody, but behind pinned events of
  * whole CPUs (the watchdog's).  A flexible `perf stat -a` that runs beside tally is therefore not
@@ -210,7 +211,7 @@ int tally_fit_check_group(struct tally_provider *provider, struct tally_event *e
 		*out = (struct tally_unfit_group){ .first = unit.first,
 						   .count = unit.count,
 						   .fitting = fitting,
-						   .lacks_held_counter = answer == STARVED,
+						   .is_accepted = answer == STARVED,
 						   .was_split = takes_apart };
 		for (size_t i = unit.first; takes_apart && i < unit.first + unit.count; i++)
 			events[i].group = TALLY_EVENT_NO_GROUP;
@@ -227,11 +228,13 @@ const char *tally_fit_group_text(const struct tally_unfit_group *group,
 	const char *holder = "", *cure = "; --split-groups counts them separately";
 	for (size_t i = group->first; i < group->first + group->count; i++)
 		tally_buffer_printf(&names, "%s%s", i > group->first ? "," : "", events[i].name);
-	if (group->lacks_held_counter && nmi_watchdog == 1)
-		holder = "; a counter is held, probably by the NMI watchdog: "
+	/* The watchdog holds one counter of each CPU. */
+	if (group->is_accepted && nmi_watchdog == 1 && group->fitting + 1 == group->count)
+		holder = "; the NMI watchdog may hold the one that lacks: "
 			 "'sysctl kernel.nmi_watchdog=0' as root frees it";
-	else if (group->lacks_held_counter)
-		holder = "; counters are held by another user";
+	else if (group->is_accepted)
+		holder = "; the kernel accepts the group, but counters that it needs are fixed to "
+			 "other events, or another user holds them";
 	if (group->was_split)
 		cure = "; they are counted separately";
 	const char *text = tally_arena_printf(

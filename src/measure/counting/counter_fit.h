@@ -18,8 +18,7 @@
 struct tally_unfit_group {
 	size_t first, count; /* its events */
 	size_t fitting;      /* how many of its first countable events fit together */
-	/* The kernel accepts the group, and yet it is never counted: somebody else holds counters. */
-	bool lacks_held_counter;
+	bool is_accepted;    /* the kernel opens it, and yet never counts it */
 	bool was_split; /* its events are counted separately now */
 };
 
