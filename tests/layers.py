@@ -16,7 +16,7 @@ WINGS = {
     "measure": {"simulation": 3, "recorder": 3, "counting": 2, "session": 1, "provider": 0},
     "file": {"perfdata": 0},
     "code": {"task": 2, "symbol": 1, "unwind": 1, "object": 0},
-    "event": {"counts": 0, "event": 0, "machine": 0, "tracepoint": 0},
+    "event": {"metric": 1, "counts": 0, "event": 0, "machine": 0, "tracepoint": 0},
     "engine": {"hosts": 2, "engine": 1, "filter": 0, "abi": 0},
     "base": {},
 }

@@ -2,7 +2,7 @@
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/vector.h"
-#include "command/command.h"
+#include "command/list_command.h"
 #include "command/simulated_options.h"
 #include "machine/machine.h"
 #include "output/output.h"
@@ -20,6 +20,8 @@ struct listing {
 	size_t word_count;
 	bool kinds[TALLY_EVENT_KINDS]; /* all false: every kind */
 	bool any_kind, json, verbose;
+	bool lists_metrics;
+	struct metric_sources metric_sources;
 	const char *provider_name;
 	const struct tally_provider_ops *provider;
 	bool is_of_machine; /* the provider's events are this machine's */
@@ -36,8 +38,10 @@ struct listing {
 static const struct tally_option options[] = {
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/list.md)",
 	  TALLY_SET(struct listing, json) },
-	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, "tracepoints with their fields",
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL,
+	  "tracepoints with their fields, metrics with their\nexpressions",
 	  TALLY_SET(struct listing, verbose) },
+	METRIC_SOURCE_OPTIONS(struct listing, metric_sources),
 	TALLY_PROVIDER_OPTION(struct listing, provider_name),
 	TALLY_OPTIONS_END,
 };
@@ -424,8 +428,22 @@ static int print(const struct tally_command *command, struct listing *listing)
 	return status;
 }
 
+static bool is_word_for_metrics(const char *word)
+{
+	return !strcmp(word, "metrics") || !strcmp(word, "metric") || !strcmp(word, "metricgroup");
+}
+
 static void take_word(struct listing *listing, const char *word)
 {
+	bool is_first = !listing->word_count && !listing->any_kind;
+	if (is_first && !listing->lists_metrics && is_word_for_metrics(word)) {
+		listing->lists_metrics = true;
+		return;
+	}
+	if (listing->lists_metrics) {
+		listing->words[listing->word_count++] = word;
+		return;
+	}
 	int kind = listing->word_count ? -1 : kind_by_word(word);
 	if (kind >= 0)
 		listing->any_kind = listing->kinds[kind] = true;
@@ -450,6 +468,17 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	listing.is_of_machine = listing.provider->capabilities & TALLY_PROVIDER_THIS_MACHINE;
 	int status;
+	if (listing.lists_metrics) {
+		const struct list_metrics_request request = { listing.metric_sources, words,
+							      listing.word_count, listing.json,
+							      listing.verbose };
+		status = list_metrics(command, &request, listing.provider, &listing.catalogue);
+		tally_catalogue_release(&listing.catalogue);
+		return status;
+	}
+	if (listing.metric_sources.file || listing.metric_sources.folder)
+		return tally_command_misuse(command, "--metrics-file and --metrics-dir belong to "
+						     "'tally list metrics'");
 	if (collect(&listing, &err) < 0)
 		status = tally_command_fail(command, &err);
 	else if (!listing.events.count)
@@ -464,7 +493,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_list = {
 	.name = "list",
 	.summary = "the events that can be counted, sampled and traced here",
-	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
+	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm|metrics]… [WORD…]",
 	.details =
 		"Words match anywhere in a name, or as globs; an event that matches one of them is "
 		"listed.  Events that\n"
@@ -476,6 +505,7 @@ const struct tally_command tally_command_list = {
 		"  tally list cache dTLB\n"
 		"  tally list pfm l3_miss\n"
 		"  tally list --provider simulated\n"
+		"  tally list -v metrics topdown\n"
 		"  tally list -v sched:sched_switch\n"
 		"  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
 		"  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",

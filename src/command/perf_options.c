@@ -328,15 +328,10 @@ static const struct tally_option stat[] = {
 	{ 0, "no-merge", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'g', "group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
-	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL,
-	  TALLY_INSTEAD(
-		  "perf's metrics are formulas for single CPU models; tally shows ratios of the "
-		  "events in -e, such as {cycles,instructions}") },
 	{ 'S', "sync", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("run sync(1) before it") },
 	{ 'T', "transaction", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events of transactions, where the CPU has them: "
-		  "'{cpu/tx-start/,cpu/cycles-t/}'") },
+	  TALLY_INSTEAD("-e names the events of transactions, where the CPU has them: "
+			"'{cpu/tx-start/,cpu/cycles-t/}'") },
 	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("':k' after an event counts only the kernel: -e cycles:k") },
 	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -351,9 +346,9 @@ static const struct tally_option stat[] = {
 	{ 0, "log-fd", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD("-o /dev/fd/N writes there") },
 	{ 0, "metric-no-group", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("there are no metrics by name (-M)") },
+	  TALLY_INSTEAD("-M's groups are counted apart when they don't fit") },
 	{ 0, "metric-no-merge", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("there are no metrics by name (-M)") },
+	  TALLY_INSTEAD("-e counts an event once more, outside of the metrics' groups") },
 	{ 0, "metric-only", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-j has each event's metrics separately") },
 	{ 0, "no-csv-summary", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -379,13 +374,9 @@ static const struct tally_option stat[] = {
 	{ 0, "table", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-j has minimum, maximum and deviation over the runs of -r") },
 	{ 0, "td-level", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: "
-		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
+	  TALLY_INSTEAD("-M topdown shows the first level, where the CPU has its events") },
 	{ 0, "topdown", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "-e names the events, where the CPU has them: "
-		  "'{slots,topdown-retiring,topdown-bad-spec}'") },
+	  TALLY_INSTEAD("-M topdown shows the first level, where the CPU has its events") },
 	TALLY_OPTIONS_END,
 };
 

@@ -135,6 +135,22 @@ static int take_each_cgroup(void *taker, const struct tally_option *option, cons
 	return 0;
 }
 
+/* Repeated lists are joined, as with -e. */
+static int take_metrics(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	(void)option;
+	if (stat->metric_names)
+		value = tally_arena_printf(&stat->arena, "%s,%s", stat->metric_names, value);
+	stat->metric_names = value;
+	if (!value)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	if (!*value)
+		return tally_error_set(err, -EINVAL, "option -M: a name is missing");
+	return 0;
+}
+
 static int take_parts(void *taker, const struct tally_option *option, const char *value,
 		      struct tally_error *err)
 {
@@ -181,6 +197,11 @@ static const struct tally_option options[] = {
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
 	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB",
 	  TALLY_SET(struct stat_command, is_detailed) },
+	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES",
+	  "count what these metrics or groups need, and show them:\n"
+	  "ipc,llc-mpki, topdown ('tally list metrics')",
+	  TALLY_TAKE(take_metrics) },
+	METRIC_SOURCE_OPTIONS(struct stat_command, metric_sources),
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only measure the time",
 	  TALLY_SET(struct stat_command, counts_nothing) },
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567",
@@ -343,9 +364,12 @@ static const char *conflict(const struct stat_command *stat)
 		return "--interval-count needs -I";
 	if ((o->summary || stat->view.clears) && !o->interval_ms)
 		return "--summary and --interval-clear need -I";
-	if (stat->counts_nothing &&
-	    (stat->expression_count || stat->each_cgroup || stat->is_detailed))
-		return "-n counts nothing: it excludes -e and -d";
+	if (stat->counts_nothing && (stat->expression_count || stat->each_cgroup ||
+				     stat->is_detailed || stat->metric_names))
+		return "-n counts nothing: it excludes -e, -M and -d";
+	if ((stat->metric_sources.file || stat->metric_sources.folder) && !stat->metric_names)
+		return "--metrics-file and --metrics-dir need -M: they say where metrics are "
+		       "defined";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
 	if (o->delay_ms < 0 && !stat->control_spec)
@@ -594,6 +618,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		stat.provider->ops->release(stat.provider);
 	if (stat.has_catalogue)
 		tally_catalogue_release(&stat.catalogue);
+	stat_release_metrics(&stat);
 	tally_event_list_release(&stat.events);
 	tally_count_passes_release(&stat.passes);
 	tally_control_release(&stat.control);
@@ -619,6 +644,7 @@ const struct tally_command tally_command_stat = {
 		"stops at --duration, --timeout or --interval-count gives 0; a wrong event gives "
 		"2.\n\n"
 		"  tally stat -d ./program                  with cache and TLB misses\n"
+		"  tally stat -M ipc,branch-mpki ./program  metrics by name\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"
 		"  tally stat -e page-faults -I 1000 -p 42  a process, each second\n"
 		"  tally stat -a --duration 5               the whole system for 5 seconds\n"

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/output_path.h"
 #include "command/command.h"
+#include "command/metric_sources.h"
 #include "command/simulated_options.h"
 #include "counting/stat_run.h"
 #include "event/event.h"
@@ -35,6 +36,10 @@ struct stat_command {
 	size_t expression_count, event_expressions; /* all expressions; expressions of events */
 	bool is_detailed, counts_nothing, appends;
 	const char *each_cgroup, *output_path, *provider_name, *control_spec;
+	const char *metric_names; /* -M: NULL or a list */
+	struct metric_sources metric_sources;
+	struct tally_metric_set metric_set;
+	struct tally_metric_uses metrics;
 	struct tally_control control;
 	struct tally_simulated_options simulated;
 	FILE *output;
@@ -54,6 +59,10 @@ struct stat_command {
 
 /* stat_events.c: fills stat->events; sets is_misused if an expression is wrong. */
 int stat_parse_events(struct stat_command *stat, struct tally_error *err);
+/* stat_metrics.c: finds the metrics of -M, and adds their events to stat->events.  A metric that this
+ * machine lacks events for is no error: its figure says why. */
+int stat_add_metrics(struct stat_command *stat, struct tally_error *err);
+void stat_release_metrics(struct stat_command *stat);
 /* Finds which CPUs each event's PMU counts on: an uncore PMU opened on every CPU would count
  * repeatedly. */
 int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err);

@@ -80,10 +80,16 @@ static int add_presets(struct stat_command *stat, const struct preset *presets, 
 	return 0;
 }
 
+/* True if the user named what is counted, in place of the presets. */
+static bool names_events(const struct stat_command *stat)
+{
+	return stat->event_expressions || stat->metric_names;
+}
+
 static int add_usual_presets(struct stat_command *stat, struct tally_error *err)
 {
 	int result = 0;
-	if (!stat->event_expressions)
+	if (!names_events(stat))
 		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0,
 				     err);
 	if (result >= 0 && stat->is_detailed)
@@ -96,7 +102,7 @@ static int add_presets_of_provider(struct stat_command *stat, struct tally_error
 {
 	const struct tally_provider_ops *provider = stat->provider_ops;
 	int result = 0;
-	if (!stat->event_expressions)
+	if (!names_events(stat))
 		result = tally_event_parse(provider->standard_events, &stat->catalogue, &stat->arena,
 					   &stat->events, err);
 	if (result >= 0 && stat->is_detailed)
@@ -161,15 +167,21 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 	return result;
 }
 
+/* Finds the PMUs of a machine with several types of cores. */
+static int load_core_types(struct tally_catalogue *catalogue, struct tally_error *err)
+{
+	if (!catalogue->load_pmus || !tally_sysfs_has_core_types(NULL))
+		return 0;
+	return catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
+}
+
 /* On a machine with several types of cores, counts events that name no PMU on each type. */
 static int split_by_core(struct stat_command *stat, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &stat->catalogue;
-	int result = 0;
 	if (!stat->has_catalogue)
 		return 0;
-	if (catalogue->load_pmus && tally_sysfs_has_core_types(NULL))
-		result = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
+	int result = load_core_types(catalogue, err);
 	if (result < 0)
 		return result;
 	if (tally_event_split_by_core(&stat->events, catalogue, &stat->arena) < 0)
@@ -184,7 +196,7 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 	const struct tally_provider_ops *provider = stat->provider_ops;
 	bool has_core_types = provider->capabilities & TALLY_PROVIDER_THIS_MACHINE &&
 			      tally_sysfs_has_core_types(NULL);
-	if (stat->event_expressions || provider->standard_events || has_core_types) {
+	if (names_events(stat) || provider->standard_events || has_core_types) {
 		result = tally_catalogue_init(catalogue);
 		stat->has_catalogue = result >= 0;
 		if (result < 0)
@@ -193,7 +205,11 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		result = provider->catalogue(stat->provider, catalogue, err);
 	}
 	bool has_names = result >= 0;
-	if (stat->event_expressions && result >= 0)
+	if (stat->metric_names && result >= 0)
+		result = load_core_types(catalogue, err);
+	if (stat->metric_names && result >= 0)
+		result = stat_add_metrics(stat, err);
+	if (names_events(stat) && result >= 0)
 		result = take_expressions(stat, err);
 	if (result >= 0)
 		result = provider_check_events(provider, &stat->events, err);
@@ -206,10 +222,11 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		result = add_usual_presets(stat, err);
 	if (result < 0)
 		return result;
-	if (!stat->event_expressions)
+	if (!names_events(stat))
 		result = take_expressions(stat, err);
 	if (result >= 0)
 		result = split_by_core(stat, err);
+	stat->metrics.stride = stat->events.count;
 	if (result >= 0 && stat->each_cgroup)
 		result = repeat_in_cgroups(stat, stat->each_cgroup, err);
 	stat->is_misused = result < 0 && result != -ENOMEM;

@@ -10,6 +10,7 @@
 #include "counts/counts.h"
 #include "library/library_events.h"
 #include "library/region_internal.h"
+#include "metric/metric.h"
 
 #include <errno.h>
 #include <fcntl.h>

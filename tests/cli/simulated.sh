@@ -49,6 +49,16 @@ run 0 $stat -j -r 3 -e instructions,branches,L1-dcache-load-misses "$GETPPID_LOO
 	      e["instructions"]["quality"] == "exact" and e["L1-dcache-load-misses"]["quality"] == "model" and
 	      e["instructions"]["value"] > 3000'
 check "three runs give exactly the same counts; JSON has quality and machine"
+run 0 $stat -j -M branch-mpki,l1d-miss-rate,ipc "$GETPPID_LOOP" 1000 && python3 -c '
+import json
+d = json.loads(open("out").read())
+n = {e["name"].split(":")[0]: e["value"] for e in d["events"]}
+m = {x["name"]: x for x in d["metrics"]}
+assert m["branch-mpki"]["value"] == 1000 * n["branch-misses"] / n["instructions"], m
+assert m["l1d-miss-rate"]["value"] == 100 * n["L1-dcache-load-misses"] / n["L1-dcache-loads"], m
+assert m["branch-mpki"]["same_time"] and m["ipc"]["value"] is None and "no cycles" in m["ipc"]["note"], m
+assert len(n) == len(d["events"]) == 4, n'
+check "metrics are exact, and an event that several use is counted once"
 run 0 $stat -r 2 -e instructions sh -c 'i=0; n=$(date +%N); n=${n#0}; while [ $i -lt 300 ] && [ $i -lt ${n%%[0-9]???} ]; do i=$((i+1)); done; :'
 has 'the runs differ: instructions from' || has '0.00 %'
 check "a message says that runs differ"

@@ -69,8 +69,8 @@ run 3 ./tally stat -r 3 sh -c 'exit 3'
 check "-r returns the command's exit status"
 run 2 ./tally stat --filter 'a == 1' true && has 'must follow the -e' && run 2 ./tally stat -e cs --filter 'a == 1' true && has 'is not a tracepoint'
 check "a filter applies to the tracepoints of its -e"
-run 2 ./tally stat -M IPC true && has 'single CPU models'
-check "metrics by name are refused, with the reason"
+run 2 ./tally stat --metric-only true && has "-j has each event's metrics"
+check "--metric-only is refused, with what to use instead"
 run 2 ./tally stat -r 0 true
 check "-r 0 is wrong use"
 run 2 ./tally stat -e
@@ -373,6 +373,62 @@ run 0 ./tally stat --provider scripted:small -e cycles true && has '<withheld>' 
 	run 0 ./tally stat --provider scripted:small -e cycles -x, true && has '<withheld>,' &&
 	run 0 ./tally stat --provider scripted:small -e cycles -j true && has '"state":"withheld","value":null' && has '"scale_error":null'
 check "a figure of a small part of the time is withheld, unless asked for"
+# --- metrics -----------------------------------------------------------------------------------------------------
+like() { grep -q -- "$1" out; }
+cat >metrics <<'METRICS'
+# mine
+miss-cost = 200 * 'llc-mpki' / 1000   # cycles/insn, waits for memory
+none = instructions / (cycles - cycles)
+loop = loop2
+loop2 = loop
+METRICS
+metrics="./tally stat --provider scripted:script --metrics-file metrics"
+run 0 $metrics -M llc-mpki,miss-cost,none true && like ' 20.00  *llc-mpki  *# per 1000 insn' &&
+	like ' 4.000  *miss-cost  *# cycles/insn' && like ' –  *none  *# divided by zero' && lacks 'inf' && lacks 'nan'
+check "-M computes built-in and own metrics, and division by zero has no value"
+{ echo 'counters 1'; cat script; } >one
+run 0 ./tally stat --provider scripted:one -M ipc true && like ' 0.21  *ipc' && has 'not counted at the same time'
+check "a metric whose events were not counted at the same time says so"
+run 0 $metrics -M branch-mpki,topdown true && like ' –  *branch-mpki  *# branch-misses: ' && like ' –  *retiring  *# .*PMU'
+check "a metric without its events names them, and is not 0"
+run 0 ./tally stat --provider scripted:one --metrics-file metrics -M IPC,none -j true &&
+	json '[m["name"] for m in d["metrics"]] == ["ipc", "none"]' && json 'd["metrics"][1]["value"] is None' &&
+	json 'not d["metrics"][0]["same_time"] and abs(d["metrics"][0]["value"] - 0.21) < 1e-9'
+check "-j has the metrics; no value is null"
+run 0 $metrics -M llc-mpki -x, true && like '^,,llc-mpki,,,20.000000,per 1000 insn,metric,$'
+check "-x has a row for each metric"
+run 0 $metrics -M llc-mpki -r 2 -x, true && like '^,,llc-mpki,,,,20.000000,per 1000 insn,metric,$'
+check "... also of several runs"
+run 2 $metrics -M loop true && has 'defined by itself'
+check "metrics that are defined by each other are an error"
+run 2 $metrics -M frontend-bund true && has "did you mean 'frontend-bound'" && run 2 ./tally stat --metrics-file none -M ipc true &&
+	has 'none: No such file' && run 2 ./tally stat --metrics-dir . true && has 'need -M'
+check "an unknown metric or file is an error with advice"
+echo 'x = 1 +' >wrong
+run 2 ./tally stat --metrics-file wrong -M x true && has 'wrong:1: ' && has 'hint: a line is'
+check "a wrong line of a metrics file is named"
+mkdir -p pmu/cpu
+echo '[{"MetricName":"from_perf","MetricExpr":"X.Y + faults","ScaleUnit":"100%"},{"EventName":"X.Y","EventCode":"0x1","Unit":"gone"}]' >pmu/cpu/m.json
+run 0 ./tally stat --metrics-dir pmu -M from_perf true && like " –  *from_perf  *# X.Y: there is no PMU 'uncore_gone'"
+check "perf's JSON files are read"
+if [ "$(uname -m)" = x86_64 ]; then
+	x86=tree/tools/perf/pmu-events/arch/x86
+	mkdir -p $x86/mine
+	printf 'Family-model,Version,Filename,EventType\n.*,v1,mine,core\n' >$x86/mapfile.csv
+	printf '%s\n' '[{"MetricName":"faults_per_cpu","MetricExpr":"page\\-faults / #num_cpus","ScaleUnit":"1faults"}]' >$x86/mine/m.json
+	run 0 env TALLY_METRICS_DIR=tree ./tally stat -M faults_per_cpu true && like 'faults_per_cpu  *# faults'
+	check "a Linux tree's map selects the CPU's metrics"
+fi
+run 0 ./tally list metrics --metrics-file metrics mis && like '^miss-cost .*waits for memory' && like '^branch-miss-rate' && lacks 'ipc' &&
+	run 0 ./tally list -j metrics topdown && python3 -c '
+import json
+d = json.load(open("out"))
+assert [m["name"] for m in d["metrics"]] == ["frontend-bound", "backend-bound", "bad-speculation", "retiring"]'
+check "'list metrics' lists them, each once"
+echo 'f = "page-faults" * 0 + 5 # u' >faults
+run 0 ./tally stat -I 20 --interval-count 2 --metrics-file faults -M f -a sleep 1 && [ "$(grep -c ' f  *# u' out)" = 2 ] &&
+	run 0 ./tally stat --metrics-file faults -M f -a -A sleep 0.01 && [ "$(grep -c '^CPU[0-9]*  *5.000  *f' out)" = "$(nproc)" ]
+check "each interval and each CPU has its metrics"
 
 printf '%s\n' 'counters 3' 'task-clock 2000000000' 'cycles 3000000000' 'instructions 6000000000' 'branches 100000000' \
 	'branch-misses 1000000' 'cache-misses 20' >three

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "counts/counts.h"
+#include "metric/metric.h"
 
 #include <math.h>
 

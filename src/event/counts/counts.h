@@ -1,4 +1,4 @@
-/* Counts as data: values and their spread, metrics, saved counts, comparisons. */
+/* Counts as data: values and their spread, saved counts, comparisons. */
 #ifndef TALLY_COUNTS_H
 #define TALLY_COUNTS_H
 
@@ -154,23 +154,6 @@ struct tally_count_table {
 	unsigned cpu_count;        /* number of CPUs counted; 0 if tasks were counted */
 };
 
-/* A figure computed from others: "2.31 insn per cycle". */
-struct tally_metric {
-	double value;
-	const char *unit;
-	int decimals;
-	bool unit_first; /* "CPI 0.43" */
-	/* its two counts were taken at different times: in turns, or in different runs */
-	bool is_apart;
-};
-
-enum { TALLY_METRICS_MAX = 2 };
-
-/* Computes the metrics of row `index` from it and other rows, the most informative first.  Returns
- * their number. */
-unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
-			  struct tally_metric out[TALLY_METRICS_MAX]);
-
 /* Finds the row that counts (type, config) with the same excludes and in the same cgroup (NULL:
  * none), preferably in the same group.  Returns NULL if no such row has a figure. */
 const struct tally_event_count *tally_count_find(const struct tally_count_table *table, uint32_t type,
@@ -179,10 +162,6 @@ const struct tally_event_count *tally_count_find(const struct tally_count_table 
 
 /* Returns the CPU time in ns by the table's clock event in that cgroup (NULL: none), or 0. */
 double tally_count_clock_ns(const struct tally_count_table *table, const char *cgroup);
-
-/* Writes one sentence that interprets the table ("memory bound: …").  Returns false if there is
- * nothing to say. */
-bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size);
 
 /* Compares two figures of the same quantity, before and after a change: how much they differ, and
  * whether chance explains it.

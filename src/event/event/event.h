@@ -190,6 +190,13 @@ const char *tally_event_name_of(const struct tally_attr *attr,
 
 const char *tally_event_kind_text(enum tally_event_kind kind); /* "hardware", "software", … */
 
+/* Gets type and config of a hardware, software, tool or cache event by its name or alias, without
+ * modifiers.  Returns false if it is another name. */
+bool tally_event_fixed(const char *name, uint32_t *type, uint64_t *config);
+
+/* Returns the name that such an event is printed with ("cycles"), or NULL. */
+const char *tally_event_fixed_name(uint32_t type, uint64_t config);
+
 /* Gets the config of a cache event by its name, such as L1-dcache-load-misses.  Returns 0; -ENOENT if
  * it isn't a cache event's name; -EINVAL for a combination that no machine has. */
 int tally_cache_config(const char *name, uint64_t *config);

@@ -131,17 +131,38 @@ static const char *breakpoint_name(const struct tally_attr *attr, struct tally_a
 		attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
 }
 
-const char *tally_event_name_of(const struct tally_attr *attr,
-				const struct tally_catalogue *catalogue, struct tally_arena *arena)
+bool tally_event_fixed(const char *name, uint32_t *type, uint64_t *config)
+{
+	for (size_t i = 0; i < FIXED; i++)
+		if (!strcmp(fixed[i].name, name) ||
+		    (fixed[i].alias && !strcmp(fixed[i].alias, name))) {
+			*type = fixed[i].type;
+			*config = fixed[i].config;
+			return true;
+		}
+	*type = TALLY_TYPE_HW_CACHE;
+	return !tally_cache_config(name, config);
+}
+
+const char *tally_event_fixed_name(uint32_t type, uint64_t config)
 {
 	const char *cache = NULL;
-	if (attr->type == TALLY_TYPE_HW_CACHE)
-		cache = tally_cache_name(attr->config);
+	if (type == TALLY_TYPE_HW_CACHE)
+		cache = tally_cache_name(config);
 	if (cache)
 		return cache;
 	for (size_t i = 0; i < FIXED; i++)
-		if (fixed[i].type == attr->type && fixed[i].config == attr->config)
+		if (fixed[i].type == type && fixed[i].config == config)
 			return printed_name(&fixed[i]);
+	return NULL;
+}
+
+const char *tally_event_name_of(const struct tally_attr *attr,
+				const struct tally_catalogue *catalogue, struct tally_arena *arena)
+{
+	const char *name = tally_event_fixed_name(attr->type, attr->config);
+	if (name)
+		return name;
 	for (size_t i = 0;
 	     catalogue && attr->type == TALLY_TYPE_TRACEPOINT && i < catalogue->tracepoint_count;
 	     i++)

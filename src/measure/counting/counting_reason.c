@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "machine/machine.h"
+#include "metric/metric.h"
 #include "provider/provider.h"
 #include "provider/simulated.h"
 

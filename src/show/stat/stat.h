@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "counting/stat_run.h"
 #include "counts/counts.h"
+#include "metric/metric.h"
 
 #include <stdbool.h>
 
@@ -21,6 +22,7 @@ struct tally_stat_view {
 	bool is_plain;         /* table: numbers without commas */
 	bool clears;           /* table: clear the screen before each interval */
 	bool hides_zero;       /* leave out rows that counted 0 */
+	const struct tally_metric_uses *metrics; /* of -M, or NULL */
 	/* table: terminal width; 0: not a terminal, headings are not cut */
 	unsigned columns;
 	unsigned long reports; /* shown so far; headings precede the first */
@@ -49,6 +51,17 @@ struct tally_stat_row {
  * first), otherwise part by part. The caller frees the array. NULL: out of memory. */
 struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
 				       const struct tally_stat_report *report, size_t *count);
+
+/* The figure of one of -M's metrics, in one part. */
+struct tally_stat_metric {
+	struct tally_metric_figure figure;
+	const struct tally_count_part *part;
+};
+
+/* Returns the figures of all metrics, in the order of rows.  The caller frees the array.  NULL: out
+ * of memory, if *count is not 0. */
+struct tally_stat_metric *tally_stat_metrics(const struct tally_stat_view *view,
+					     const struct tally_stat_report *report, size_t *count);
 
 /* Returns perf's name for a kind of part: "cpu", "core", …; NULL: the report has no parts. */
 const char *tally_stat_part_name(enum tally_count_by by);

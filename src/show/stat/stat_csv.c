@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/csv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,35 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	}
 }
 
+/* A metric's row has no value, but a metric and its unit. */
+static void show_metric(struct tally_stat_view *view, const struct tally_stat_report *report,
+			const struct tally_stat_metric *metric, bool has_cgroups)
+{
+	const struct tally_metric_figure *figure = &metric->figure;
+	show_place(view, report, metric->part);
+	field(view, "", false);
+	field(view, "", false);
+	field(view, figure->label, false);
+	if (has_cgroups)
+		field(view, tally_text_or(figure->cgroup, ""), false);
+	for (int empty = 0; empty < 2 + (report->runs_wanted > 1); empty++)
+		field(view, "", false);
+	number(view, !isnan(figure->value), 6, figure->value);
+	field(view, figure->definition->unit, false);
+	field(view, isnan(figure->value) ? "" : "metric", false);
+	field(view, tally_text_or(figure->note, ""), true);
+}
+
+static void show_metrics(struct tally_stat_view *view, const struct tally_stat_report *report)
+{
+	size_t count;
+	struct tally_stat_metric *metrics = tally_stat_metrics(view, report, &count);
+	for (size_t i = 0; metrics && i < count; i++)
+		show_metric(view, report, &metrics[i], tally_stat_has_cgroups(report));
+	view->out->failed |= count && !metrics;
+	free(metrics);
+}
+
 static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
 	if (!view->reports++)
@@ -116,6 +146,7 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 		show_row(view, report, &rows[i], tally_stat_has_cgroups(report));
 	view->out->failed |= !rows;
 	free(rows);
+	show_metrics(view, report);
 }
 
 const struct tally_stat_view_ops tally_stat_view_csv = { "csv", show };

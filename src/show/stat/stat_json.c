@@ -27,8 +27,8 @@ static void text_or_null(struct tally_json *json, const char *name, bool is_ther
 	tally_json_text(json, name, is_there ? text : NULL);
 }
 
-static void show_metrics(struct tally_json *json, const struct tally_count_table *table,
-			 size_t index)
+static void show_beside(struct tally_json *json, const struct tally_count_table *table,
+			size_t index)
 {
 	struct tally_metric metrics[TALLY_METRICS_MAX];
 	unsigned count = tally_metrics_of(table, index, metrics);
@@ -96,8 +96,39 @@ static void show_event(struct tally_json *json, const struct tally_stat_report *
 	text_or_null(json, "quality", is_counted, row->quality);
 	tally_json_bool(json, "substitute", row->is_substitute);
 	tally_json_text(json, "note", row->reason);
-	show_metrics(json, &shown->table, shown->index);
+	show_beside(json, &shown->table, shown->index);
 	tally_json_end(json);
+}
+
+/* The metrics of -M; without -M there is no such member. */
+static void show_metrics(struct tally_json *json, const struct tally_stat_view *view,
+			 const struct tally_stat_report *report)
+{
+	size_t count;
+	struct tally_stat_metric *metrics = tally_stat_metrics(view, report, &count);
+	if (!view->metrics)
+		return;
+	tally_json_array(json, "metrics");
+	for (size_t i = 0; metrics && i < count; i++) {
+		const struct tally_metric_figure *figure = &metrics[i].figure;
+		const struct tally_metric_definition *d = figure->definition;
+		tally_json_object(json, NULL);
+		show_part(json, report, metrics[i].part);
+		tally_json_text(json, "name", figure->label);
+		if (figure->cgroup)
+			tally_json_text(json, "cgroup", figure->cgroup);
+		tally_json_double(json, "value", figure->value);
+		tally_json_text(json, "unit", d->unit);
+		tally_json_text(json, "expression", d->expression);
+		tally_json_text(json, "source", d->source);
+		tally_json_bool(json, "scaled", figure->is_scaled);
+		tally_json_bool(json, "same_time", !figure->is_mixed);
+		tally_json_text(json, "note", figure->note);
+		tally_json_end(json);
+	}
+	tally_json_end(json);
+	view->out->failed |= count && !metrics;
+	free(metrics);
 }
 
 static void show_command(struct tally_json *json, char **command)
@@ -156,6 +187,7 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	view->out->failed |= !rows;
 	free(rows);
 	tally_json_end(&json);
+	show_metrics(&json, view, report);
 	bool has_verdict = !report->by &&
 			   tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	text_or_null(&json, "reading", has_verdict, verdict);

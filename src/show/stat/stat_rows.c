@@ -82,3 +82,32 @@ struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
 		qsort(rows, *count, sizeof(*rows), largest_first);
 	return rows;
 }
+
+struct tally_stat_metric *tally_stat_metrics(const struct tally_stat_view *view,
+					     const struct tally_stat_report *report, size_t *count)
+{
+	const struct tally_metric_uses *uses = view->metrics;
+	bool by_metric = report->by == TALLY_COUNT_BY_CPU || report->by == TALLY_COUNT_BY_THREAD;
+	size_t turns = 1, parts = report->part_count;
+	*count = 0;
+	if (!uses || !uses->count || !parts)
+		return NULL;
+	if (uses->stride && report->table.count > uses->stride)
+		turns = report->table.count / uses->stride;
+	size_t all = uses->count * turns;
+	struct tally_stat_metric *metrics = calloc(all * parts, sizeof(*metrics));
+	*count = all * parts;
+	for (size_t i = 0; metrics && i < all * parts; i++) {
+		size_t part = i / all, at = i % all;
+		if (by_metric) {
+			part = i % parts;
+			at = i / parts;
+		}
+		struct tally_count_table table = report->table;
+		table.rows += part * report->table.count;
+		metrics[i].part = &report->parts[part];
+		tally_metric_figure_of(uses, at % uses->count, &table, report->table.rows,
+				       at / uses->count, &metrics[i].figure);
+	}
+	return metrics;
+}

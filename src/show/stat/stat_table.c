@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "stat/stat.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,32 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	tally_terminal_clean_name(line->tail, line->tail, sizeof(line->tail));
 }
 
+/* A metric's line: its value, name, unit and what is to be said about it. */
+static void fill_metric(const struct tally_stat_view *view, const struct tally_stat_report *report,
+			const struct tally_stat_metric *metric, struct line *line)
+{
+	const struct tally_metric_figure *figure = &metric->figure;
+	const struct tally_metric_definition *d = figure->definition;
+	const char *note = tally_text_or(figure->note, "");
+	tally_stat_number(figure->value, tally_metric_decimals(d, figure->value), line->value,
+			  sizeof(line->value));
+	if (view->is_plain)
+		remove_commas(line->value);
+	place_of(report, metric->part, line->place, sizeof(line->place));
+	tally_terminal_clean_name(figure->label, line->name, sizeof(line->name));
+	tally_terminal_clean_name(tally_text_or(figure->cgroup, ""), line->cgroup,
+				  sizeof(line->cgroup));
+	tally_terminal_clean_name(d->unit, line->comment, sizeof(line->comment));
+	line->is_missing = isnan(figure->value);
+	if (line->is_missing) {
+		snprintf(line->value, sizeof(line->value), "–");
+		snprintf(line->comment, sizeof(line->comment), "%.180s", note);
+		tally_terminal_clean_name(line->comment, line->comment, sizeof(line->comment));
+	} else if (note[0]) {
+		snprintf(line->tail, sizeof(line->tail), "(%.180s)", note);
+	}
+}
+
 /* Widths of the columns. */
 struct columns {
 	int place, value, name, cgroup, comment;
@@ -262,6 +289,16 @@ static void show_line(struct tally_stat_view *view, const struct line *line,
 	tally_buffer_char(out, '\n');
 }
 
+static void widen_all(struct columns *columns, const struct line *line)
+{
+	widen(&columns->place, line->place, TEXT_MAX);
+	widen(&columns->value, line->value, VALUE_WIDTH);
+	widen(&columns->name, line->name, NAME_WIDTH_MAX);
+	widen(&columns->cgroup, line->cgroup, NAME_WIDTH_MAX);
+	if (!line->is_missing)
+		widen(&columns->comment, line->comment, COMMENT_WIDTH_MAX);
+}
+
 static struct columns measure(const struct tally_stat_view *view,
 			      const struct tally_stat_report *report,
 			      const struct tally_stat_row *rows, size_t count)
@@ -272,12 +309,7 @@ static struct columns measure(const struct tally_stat_view *view,
 	for (size_t i = 0; i < count; i++) {
 		struct line line = { 0 };
 		fill_line(view, report, &rows[i], &line);
-		widen(&columns.place, line.place, TEXT_MAX);
-		widen(&columns.value, line.value, VALUE_WIDTH);
-		widen(&columns.name, line.name, NAME_WIDTH_MAX);
-		widen(&columns.cgroup, line.cgroup, NAME_WIDTH_MAX);
-		if (!line.is_missing)
-			widen(&columns.comment, line.comment, COMMENT_WIDTH_MAX);
+		widen_all(&columns, &line);
 	}
 	return columns;
 }
@@ -346,11 +378,33 @@ static void show_sum(struct tally_stat_view *view, const struct tally_stat_repor
 	show_line(view, &line, columns);
 }
 
+/* -M's metrics, below the counts of their events. */
+static void show_metrics(struct tally_stat_view *view, const struct tally_stat_report *report,
+			 const struct tally_stat_metric *metrics, size_t count,
+			 const struct columns *columns)
+{
+	if (count && report->table.count && !report->is_interval)
+		tally_buffer_char(view->out, '\n');
+	for (size_t i = 0; i < count; i++) {
+		struct line line = { 0 };
+		fill_metric(view, report, &metrics[i], &line);
+		if (report->is_interval)
+			tally_buffer_printf(view->out, "%12.6f ", report->timestamp_ns / 1e9);
+		show_line(view, &line, columns);
+	}
+}
+
 static void show_rows(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	size_t count;
+	size_t count, metric_count;
 	struct tally_stat_row *rows = tally_stat_rows(view, report, &count);
+	struct tally_stat_metric *metrics = tally_stat_metrics(view, report, &metric_count);
 	struct columns columns = measure(view, report, rows, count);
+	for (size_t i = 0; metrics && i < metric_count; i++) {
+		struct line line = { 0 };
+		fill_metric(view, report, &metrics[i], &line);
+		widen_all(&columns, &line);
+	}
 	if (report->is_interval && (!view->reports || view->clears))
 		show_interval_heading(view, report, &columns);
 	for (size_t i = 0; i < count; i++) {
@@ -361,7 +415,10 @@ static void show_rows(struct tally_stat_view *view, const struct tally_stat_repo
 		show_line(view, &line, &columns);
 	}
 	show_sum(view, report, rows, count, &columns);
-	view->out->failed |= !rows;
+	if (metrics)
+		show_metrics(view, report, metrics, metric_count, &columns);
+	view->out->failed |= !rows || (metric_count && !metrics);
+	free(metrics);
 	free(rows);
 }
 
@@ -494,7 +551,7 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	}
 	show_heading(view, report);
 	show_rows(view, report);
-	if (report->table.count &&
+	if ((report->table.count || view->metrics) &&
 	    (report->elapsed.count || report->user.count || report->system.count))
 		tally_buffer_char(view->out, '\n');
 	show_time(view, report, &report->elapsed,
@@ -526,7 +583,7 @@ static void append_ascii(struct tally_buffer *out, const char *text)
 {
 	static const struct {
 		const char *sign, *plain;
-	} signs[] = { { "±", "+-" }, { "σ", "sigma" }, { "…", "..." } };
+	} signs[] = { { "±", "+-" }, { "σ", "sigma" }, { "…", "..." }, { "–", "-" } };
 	while (*text) {
 		size_t i = 0, count = sizeof(signs) / sizeof(signs[0]);
 		while (i < count && strncmp(text, signs[i].sign, strlen(signs[i].sign)) != 0)

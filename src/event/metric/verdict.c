@@ -5,12 +5,10 @@
  * mostly waits.  Ten last-level misses per 1000 instructions at 200–300 cycles each are 2–3 cycles
  * per instruction, more than the work itself.  A mispredicted branch costs 15–20 cycles, a TLB miss
  * 20–40.  A run of less than some milliseconds is all start-up, and gets no verdict. */
-#include "counts/counts.h"
+#include "metric/metric.h"
 
+#include <math.h>
 #include <stdio.h>
-
-#define MISS(level) \
-	((uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16)
 
 struct evidence {
 	double ipc;                          /* −1: unknown, here and below */
@@ -23,16 +21,14 @@ struct evidence {
 	bool has_caches;
 };
 
-static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type,
-				   uint64_t config, const struct tally_event_count *instructions)
+/* Returns a built-in metric of the instructions' modes; −1 if it is unknown. */
+static double metric_of(const struct tally_count_table *table, const char *name,
+			const struct tally_event_count *instructions)
 {
-	/* of the same type of cores: the upper half of the config */
-	config |= instructions->config & ~(uint64_t)UINT32_MAX;
-	const struct tally_event_count *row = tally_count_find(table, type, config,
-							 instructions->excludes, -1, NULL);
-	if (row && instructions->value > 0)
-		return 1000 * row->value / instructions->value;
-	return -1;
+	double value = tally_metric_beside(table, name, instructions);
+	if (isnan(value))
+		return -1;
+	return value;
 }
 
 /* With several types of cores: those of the type that executed nearly all of them, so that what is
@@ -45,7 +41,7 @@ static const struct tally_event_count *any_instructions(const struct tally_count
 		const struct tally_event_count *row = &table->rows[i];
 		if (row->type != TALLY_TYPE_HARDWARE ||
 		    (row->config & UINT32_MAX) != TALLY_HW_INSTRUCTIONS ||
-		    row->state != TALLY_COUNT_OK)
+		    row->state != TALLY_COUNT_OK || row->cgroup)
 			continue;
 		if (!row->core)
 			return row;
@@ -75,21 +71,14 @@ static struct evidence gather(const struct tally_count_table *table)
 	const struct tally_event_count *instructions = any_instructions(table), *faults;
 	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
-		const struct tally_event_count *cycles = tally_count_find(
-			table, TALLY_TYPE_HARDWARE,
-			TALLY_HW_CPU_CYCLES | (instructions->config & ~(uint64_t)UINT32_MAX),
-			instructions->excludes, instructions->group, NULL);
-		if (cycles && cycles->value > 0)
-			e.ipc = instructions->value / cycles->value;
-		e.llc = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(LL), instructions);
+		e.ipc = metric_of(table, "ipc", instructions);
+		e.llc = metric_of(table, "llc-mpki", instructions);
 		if (e.llc < 0)
-			e.llc = per_kilo_instruction(table, TALLY_TYPE_HARDWARE,
-						     TALLY_HW_CACHE_MISSES, instructions);
-		e.l1d = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(L1D), instructions);
-		e.dtlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(DTLB), instructions);
-		e.itlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(ITLB), instructions);
-		e.branch = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES,
-						instructions);
+			e.llc = metric_of(table, "cache-mpki", instructions);
+		e.l1d = metric_of(table, "l1d-mpki", instructions);
+		e.dtlb = metric_of(table, "dtlb-mpki", instructions);
+		e.itlb = metric_of(table, "itlb-mpki", instructions);
+		e.branch = metric_of(table, "branch-mpki", instructions);
 		e.has_caches = e.llc >= 0 || e.l1d >= 0;
 	}
 	faults = tally_count_find(table, TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS, 0, -1, NULL);
@@ -222,11 +211,9 @@ static bool simulated_verdict(const struct tally_count_table *table, const struc
 		}
 	if (cost > 0 || e->llc < 0 || e->l1d < 0 || e->branch < 0)
 		return cost > 0;
-	return snprintf(
-		       out, size,
-		       "neither caches nor branches hold it up: to be faster it must execute "
-		       "less") >
-	       0;
+	return snprintf(out, size,
+			"neither caches nor branches hold it up: to be faster it must execute "
+			"less") > 0;
 }
 
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size)
