@@ -191,7 +191,7 @@ else
 fi
 
 declared=$(for header in counter data group record region ring; do sed '/^ \*\|^\/\*/d' "$(here tally/$header.h)"; done |
-	grep -v '^static inline' | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+	grep -vE '^(static inline|typedef)' | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 nm -D --defined-only "$library" | awk '$2 ~ /[TDBRVWi]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >out
 [ "$declared" = "$(cat out)" ]
 check "the library exports exactly what its headers declare"
