@@ -52,7 +52,7 @@ run 0 ./refuse_perf EPERM ./tally doctor --self-test && has 'skipped: a seccomp 
 check "the self-test skips what doctor calls missing" "$(answer [ $? = 0 ])"
 if command -v python3 >/dev/null; then
 	run 0 "$TALLY" doctor --self-test -j && python3 -c 'import json,sys; d=json.load(open("out"))
-assert d["schema"] == "tally-self-test" and d["failed"] == 0 and len(d["tests"]) == 12
+assert d["schema"] == "tally-self-test" and d["failed"] == 0 and len(d["tests"]) == 13
 assert {x["state"] for x in d["tests"]} <= {"ok", "skipped"} and all(x["detail"] for x in d["tests"])'
 	check "JSON of the self-test" "$(answer [ $? = 0 ])"
 else
@@ -60,6 +60,16 @@ else
 fi
 [ -z "$(find /tmp -maxdepth 1 -name 'tally-self-test-*' -newer "$scratch/tally" 2>/dev/null)" ]
 check "the self-test leaves no files" "$(answer [ $? = 0 ])"
+mkdir temporary
+TMPDIR=$PWD/temporary "$TALLY" doctor --self-test >out 2>&1 &
+tester=$!
+until [ -n "$(ls temporary)" ] || ! kill -0 $tester 2>/dev/null; do :; done
+kill -TERM $tester
+wait $tester
+[ $? = 143 ] && [ -z "$(ls temporary)" ]
+check "nor when a signal ends it; TMPDIR says where they lie meanwhile" "$(answer [ $? = 0 ])"
+run 1 env TMPDIR="$PWD/nowhere" "$TALLY" doctor --self-test && has 'nowhere/tally-self-test-' && has "can't be made" && has 'hint: set TMPDIR'
+check "a folder for temporary files that isn't there is an error" "$(answer [ $? = 0 ])"
 # perf_event_open works for doctor itself, and not for the programs that it starts.
 if [ $works = 0 ]; then
 	run 1 sh -c "ulimit -f 4; exec ./tally doctor --self-test" && has "claims do not hold here"
