@@ -14,6 +14,7 @@
 static struct {
 	uint64_t cycles, instructions, enabled_ns, running_ns;
 	bool is_unreadable;
+	bool is_interrupted; /* by a signal's handler, once */
 } counters;
 
 struct tally_group {
@@ -46,6 +47,11 @@ const char *tally_group_name(const struct tally_group *group, size_t index)
 long tally_group_read(struct tally_group *group, struct tally_count *counts, size_t size)
 {
 	(void)group;
+	if (counters.is_interrupted) {
+		counters.is_interrupted = false;
+		tally_region_begin("handler");
+		tally_region_end("handler");
+	}
 	if (counters.is_unreadable || size < 2)
 		return -1;
 	counts[0] = (struct tally_count){ counters.cycles, counters.cycles, counters.enabled_ns,
@@ -174,6 +180,27 @@ static void self_of_events_is_without_the_regions_inside(void **state)
 	assert_int_equal(figures_of("inner", "cycles").self, 700);
 }
 
+static void a_handler_that_interrupts_begin_or_end_is_ignored(void **state)
+{
+	struct tally_region_figures figures;
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		counters.is_interrupted = !i;
+		tally_region_begin("interrupted");
+		counters.is_interrupted = i;
+		tally_region_end("interrupted");
+		assert_false(counters.is_interrupted);
+	}
+	assert_int_equal(figures_of("interrupted", NULL).calls, 2);
+	assert_int_equal(tally_region_read("handler", NULL, &figures, sizeof(figures)), -1);
+	int fd = memfd_create("report", 0);
+	char text[1 << 16] = "";
+	assert_int_equal(tally_region_report(fd, "json"), 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	close(fd);
+	assert_non_null(strstr(text, "\"ignored_in_handlers\": 4"));
+}
+
 static void a_missing_group_has_its_reason(void **state)
 {
 	(void)state;
@@ -195,6 +222,7 @@ int main(void)
 		cmocka_unit_test(shared_counters_are_scaled_and_marked_and_have_no_ratio),
 		cmocka_unit_test(a_call_without_counters_has_no_count),
 		cmocka_unit_test(self_of_events_is_without_the_regions_inside),
+		cmocka_unit_test(a_handler_that_interrupts_begin_or_end_is_ignored),
 		cmocka_unit_test(a_missing_group_has_its_reason),
 	};
 	if (tally_region_configure(&options))
