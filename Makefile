@@ -75,8 +75,8 @@ bench-recorder: tests
 bench-engine: tests
 	@build/bench/bench_engine 15
 	@build/bench/bench_reads 15
-	@TALLY_EVENTS=wall build/bench/bench_regions 15
-	@build/bench/bench_regions 15
+	@TALLY_EVENTS=wall build/bench/bench_regions 101
+	@build/bench/bench_regions 101
 
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
