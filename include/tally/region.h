@@ -25,7 +25,8 @@
  *
  * Events: the usual ones are those of `tally stat`.  Software events are counted as one group, other
  * events as one more, {a,b} as a group of its own (tally/group.h).  An event that the kernel refuses is
- * left out, and the report says why.  Without task-clock, cpu-time takes its place.  If hardware
+ * left out, and the report says why.  An event for which the user has too
+ * few rights is counted in user mode ("cycles:u"), or is left out if it would be 0 there.  Without task-clock, cpu-time takes its place.  If hardware
  * counters are shared, figures are scaled, marked by "~", and have no ratios (IPC): ratios are of
  * counters that ran during all of the region's calls.  Times are in ns, other events are counts.
  *
@@ -110,7 +111,8 @@ struct tally_region_figures {
 	double share;  /* 0…1: how much of the time the event was counted */
 };
 
-/* Reads the figures of an event ("wall", "cycles"; NULL: "wall") in a region.  Other threads may be
+/* Reads the figures of an event ("wall", "cycles"; NULL: "wall") in a region.  "cycles" finds
+ * "cycles:u", too.  Other threads may be
  * measuring meanwhile.  `size` is sizeof(struct tally_region_figures).  Returns 0, or -1 with errno
  * set: ENOENT if there is no such region or event, EINVAL if `size` is smaller than the structure was
  * in the first version. */

@@ -1,6 +1,7 @@
 /* The events of regions: which can be counted here, in which groups, and reading them. */
 #include "base/error.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "library/library_events.h"
 #include "library/region_internal.h"
 
@@ -66,9 +67,31 @@ static void describe(struct region_plan *plan, const char *expression, unsigned 
 	tally_library_events_release(&events);
 }
 
+/* True if an event occurs only in the kernel, but is to be counted in user mode: it would be 0. */
+static bool has_false_zeros(const char *expression)
+{
+	struct tally_library_events events = { 0 };
+	bool result = false;
+	if (!tally_library_events_parse(&events, expression, NULL))
+		for (size_t i = 0; i < events.list.count; i++) {
+			const struct tally_attr *attr = &events.list.items[i].attr;
+			result |= attr->type == TALLY_TYPE_SOFTWARE &&
+				  attr->flags & TALLY_ATTR_EXCLUDE_KERNEL &&
+				  (attr->config == TALLY_SW_CONTEXT_SWITCHES ||
+				   attr->config == TALLY_SW_CPU_MIGRATIONS ||
+				   attr->config == TALLY_SW_CGROUP_SWITCHES);
+		}
+	tally_library_events_release(&events);
+	return result;
+}
+
 /* Adds a group if this thread can open it.  Returns 0, or -errno with a message. */
 static int try_group(struct region_plan *plan, const char *expression, char *error, size_t size)
 {
+	if (has_false_zeros(expression)) {
+		snprintf(error, size, "it occurs only in the kernel: name it without ':u'");
+		return -EINVAL;
+	}
 	struct tally_group *group = tally_group_open(expression, error, size);
 	if (!group)
 		return -errno;
@@ -99,32 +122,7 @@ static int try_group(struct region_plan *plan, const char *expression, char *err
 	return 0;
 }
 
-/* In user mode, these count nothing: the kernel switches and moves threads. */
-static bool is_of_the_kernel(const char *name)
-{
-	return !strcmp(name, "context-switches") || !strcmp(name, "cs") ||
-	       !strcmp(name, "cpu-migrations") || !strcmp(name, "migrations");
-}
-
-/* Adds a group, if need be in user mode only, which needs fewer rights. */
-static int try_group_anywhere(struct region_plan *plan, const char *expression, char *error,
-			      size_t size)
-{
-	int result = try_group(plan, expression, error, size);
-	if (result != -EACCES && result != -EPERM)
-		return result;
-	char *user = NULL, ignored[512];
-	bool is_plain = !strpbrk(expression, ":/");
-	if (!is_plain || is_of_the_kernel(expression) ||
-	    asprintf(&user, *expression == '{' ? "%s:u" : "{%s}:u", expression) < 0)
-		return result;
-	if (!try_group(plan, user, ignored, sizeof(ignored)))
-		result = 0;
-	free(user);
-	return result;
-}
-
-/* ---- the expression's parts -------------------------------------------------- */
+/* ---- the expression's parts ---------------------------------------------------- */
 
 /* Returns the length of the first part of an expression: up to a comma outside braces and slashes. */
 static size_t part_length(const char *text)
@@ -157,6 +155,62 @@ static bool is_software(const char *name)
 	return result;
 }
 
+/* ---- with fewer rights --------------------------------------------------------- */
+
+/* In user mode, these count nothing: the kernel switches and moves threads. */
+static bool is_of_the_kernel(const char *name)
+{
+	static const char *const names[] = { "context-switches", "cs", "cpu-migrations",
+					     "migrations", "cgroup-switches" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Appends the names of a list with ":u", which needs fewer rights.  Leaves out those that count nothing
+ * then, and adds them to `missing`, with `reason`.  Returns false if a name has modifiers already. */
+static bool append_user_names(struct tally_buffer *user, const char *list,
+			      struct region_plan *missing, const char *reason)
+{
+	char name[128];
+	if (strpbrk(list, ":/"))
+		return false;
+	for (; *list; list += *list == ',') {
+		size_t length = strcspn(list, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)length, list);
+		list += length;
+		if (is_of_the_kernel(name))
+			add_missing(missing, name, reason);
+		else
+			tally_buffer_printf(user, "%s%s:u", user->length ? "," : "", name);
+	}
+	return true;
+}
+
+/* Adds a group, or what is left of it in user mode if that needs more rights.  `expression` has no
+ * braces. */
+static int try_group_anywhere(struct region_plan *plan, const char *expression, char *error,
+			      size_t size)
+{
+	int result = try_group(plan, expression, error, size);
+	if (result != -EACCES && result != -EPERM)
+		return result;
+	struct tally_buffer user = { 0 };
+	struct region_plan missing = *plan;
+	bool is_possible = append_user_names(&user, expression, &missing, error);
+	if (is_possible && user.length && !user.failed)
+		result = try_group(plan, tally_buffer_string(&user), error, size);
+	if (!result) {
+		memcpy(plan->missing_names, missing.missing_names, sizeof(missing.missing_names));
+		memcpy(plan->missing_reason, missing.missing_reason,
+		       sizeof(missing.missing_reason));
+		result = 0;
+	}
+	tally_buffer_release(&user);
+	return result;
+}
+
 /* Adds events that may be together; one by one, if that fails. */
 static void add_together(struct region_plan *plan, struct tally_buffer *names)
 {
@@ -176,10 +230,23 @@ static void add_together(struct region_plan *plan, struct tally_buffer *names)
 	}
 }
 
+/* Adds a group in braces as a whole, or not at all. */
+static void add_braces(struct region_plan *plan, const char *part)
+{
+	char error[512];
+	size_t length = strlen(part);
+	char *inside = NULL;
+	/* with modifiers behind the braces it stays as it is */
+	if (part[length - 1] == '}')
+		inside = strndup(part + 1, length - 2);
+	if (try_group_anywhere(plan, tally_text_or(inside, part), error, sizeof(error)))
+		add_missing(plan, tally_text_or(inside, part), error);
+	free(inside);
+}
+
 static void add_part(struct region_plan *plan, const char *part, struct tally_buffer *software,
 		     struct tally_buffer *hardware)
 {
-	char error[512];
 	if (!*part || !strcmp(part, "wall"))
 		return;
 	if (!strcmp(part, CPU_TIME)) {
@@ -187,8 +254,7 @@ static void add_part(struct region_plan *plan, const char *part, struct tally_bu
 		return;
 	}
 	if (*part == '{') {
-		if (try_group_anywhere(plan, part, error, sizeof(error)))
-			add_missing(plan, part, error);
+		add_braces(plan, part);
 		return;
 	}
 	struct tally_buffer *others = is_software(part) ? software : hardware;

@@ -479,6 +479,30 @@ static void refused_events_leave_wall_time_and_a_reason(void **state)
 	assert_non_null(strstr(text, "\n  wall "));
 	assert_non_null(strstr(text, "Not counted: no-such-event: there is no event"));
 	assert_null(strstr(text, "\n  no-such-event"));
+	text = run_child("report", "TALLY_REPORT=table TALLY_EVENTS=context-switches:u", 7);
+	assert_non_null(
+		strstr(text, "Not counted: context-switches:u: it occurs only in the kernel"));
+	assert_null(strstr(text, "\n  context-switches"));
+}
+
+static void an_ordinary_user_gets_no_false_zeros(void **state)
+{
+	(void)state;
+	if (geteuid()) {
+		print_message("# needs root, to give rights up\n");
+		skip();
+	}
+	char *text = run_child("ordinary", "TALLY_REPORT=table", 0);
+	const char *missing = strstr(text, "\nNot counted: ");
+	/* with all rights, or without perf events, neither has ":u" */
+	if (!strstr(text, "\n  page-faults:u"))
+		skip();
+	assert_non_null(missing);
+	assert_non_null(strstr(missing, "context-switches"));
+	assert_non_null(strstr(missing, "cpu-migrations"));
+	assert_null(strstr(text, "\n  context-switches"));
+	assert_null(strstr(text, "\n  cpu-migrations"));
+	assert_non_null(strstr(text, "\n  task-clock:u"));
 }
 
 static void overhead_is_subtracted_when_asked_for(void **state)
@@ -530,11 +554,14 @@ static int other_files_get_no_report(void)
 
 static int run_as(const char *child)
 {
+	struct tally_region_figures figures;
 	int ends[2];
 	if (!strcmp(child, "none"))
 		return 0;
 	if (!strcmp(child, "overhead"))
 		return empty_regions_cost_nothing();
+	if (!strcmp(child, "ordinary") && (setgid(65534) || setuid(65534)))
+		return 1;
 	if (!strcmp(child, "closed"))
 		return other_files_get_no_report();
 	if (strstr(child, "fork")) {
@@ -564,6 +591,8 @@ static int run_as(const char *child)
 		close(ends[1]);
 		return 5;
 	}
+	if (!strcmp(child, "ordinary"))
+		return tally_region_read("work", "page-faults", &figures, sizeof(figures)) < 0;
 	tally_region_end("unknown");
 	tally_region_begin("open");
 	exit(7);
@@ -594,6 +623,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(children_print_only_their_own),
 		cmocka_unit_test(a_closed_pipe_does_not_change_the_exit_status),
 		cmocka_unit_test(refused_events_leave_wall_time_and_a_reason),
+		cmocka_unit_test(an_ordinary_user_gets_no_false_zeros),
 		cmocka_unit_test(overhead_is_subtracted_when_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
