@@ -1,4 +1,4 @@
-/* libtally: regions, parts of a program whose calls are measured: time and events, by name.
+/* libtally: regions, named parts of a program, and the time and events of their calls.
  *
  *     void parse(const char *text)
  *     {
@@ -18,53 +18,55 @@
  *
  *     TALLY_REPORT=table, =json     print to the standard error; table:FILE, json:FILE replace FILE
  *                                   instead (%p in FILE is the process's id, %% is %)
- *     TALLY_EVENTS=EVENTS           events as of `tally stat -e`, instead of the usual ones; "wall":
- *                                   wall time alone; "cpu-time": the thread's CPU time, without
+ *     TALLY_EVENTS=EVENTS           events as of `tally stat -e`, not the usual ones; "wall": wall
+ *                                   time alone; "cpu-time": the thread's CPU time, without
  *                                   perf_event_open(2)
  *     TALLY_OVERHEAD=subtract       take what begin and end cost off all figures
  *
- * Events: the usual ones are those of `tally stat`.  Software events are counted as one group, other
- * events as one more, {a,b} as a group of its own (tally/group.h).  An event that the kernel refuses is
- * left out, and the report says why.  An event for which the user has too
- * few rights is counted in user mode ("cycles:u"), or is left out if it would be 0 there.  Without task-clock, cpu-time takes its place.  If hardware
- * counters are shared, figures are scaled, marked by "~", and have no ratios (IPC): ratios are of
- * counters that ran during all of the region's calls.  Times are in ns, other events are counts.
+ * Events: the usual ones are those of `tally stat`.  Software events are counted as one group,
+ * other events as one more, {a,b} as a group of its own (tally/group.h).  An event that the kernel
+ * refuses is left out, and the report says why.  If the user has too few rights for an event, it
+ * is counted in user mode ("cycles:u"), or left out if it is 0 there.  Without task-clock,
+ * cpu-time takes its place.  If hardware counters are shared, figures are scaled, marked by "~",
+ * and have no ratios (IPC): ratios are of counters that ran during all of the region's calls.
+ * Times are in ns, other events are counts.
  *
- * Figures: sums, self and maximum are exact.  p50 and p99 come from a log-linear histogram; they are
- * at most 1/64 (1.6 %) from the exact percentile, as in HdrHistogram with 32 parts of each power of
- * two.  A call inside a call of the same region (recursion) is counted, but only the outermost has
- * figures, so that time is not counted twice.  Self is of all calls.  A child region's self and total
- * are of its own; a parent's total includes what its children's begin and end cost.
+ * Figures: sums, self and maximum are exact.  p50 and p99 come from a log-linear histogram; they
+ * are at most 1/64 (1.6 %) from the exact percentile, as in HdrHistogram with 32 parts of each
+ * power of two.  A call inside a call of the same region (recursion) is counted, but only the
+ * outermost has figures, so that time is not counted twice.  Self is of all calls.  A child
+ * region's self and total are of its own; a parent's total includes what its children's begin and
+ * end cost.
  *
- * Overhead: when the first region begins, empty regions are measured.  The report says what
- * an empty region measures of itself ("empty"), and what begin and end together cost the region
- * around it ("pair").  TALLY_OVERHEAD=subtract takes the first from each call, and the second
- * for each region that ended inside it.  No figure goes below 0.
+ * Overhead: when the first region begins, empty regions are measured.  The report says what an
+ * empty region measures of itself ("empty"), and what begin and end together cost the region
+ * around it ("pair").  TALLY_OVERHEAD=subtract takes the first from each call, and the second for
+ * each region that ended inside it.  No figure goes below 0.
  *
- * Threads: each thread has regions of its own, which the report sums up by name.  A
- * thread's figures stay when it ends.  Begin and end take no lock.  They allocate nothing, except for
- * a thread's first region and a region's first call on a thread, which also open events.
+ * Threads: each thread has regions of its own, which the report sums up by name.  A thread's
+ * figures stay when it ends.  Begin and end take no lock.  They allocate nothing, except for a
+ * thread's first region and a region's first call on a thread, which also open events.
  *
- * Signal handlers may use regions that their thread has used before.  If a handler
- * interrupts begin or end, its regions are ignored, and the report says how many.  A handler must not leave by
- * siglongjmp(3).
+ * Signal handlers may use regions that their thread has used before.  If a handler interrupts
+ * begin or end, its regions are ignored, and the report says how many.  A handler must not leave
+ * by siglongjmp(3).
  *
- * Names are copied and compared by their text, so they need not be literals.  A process has at most
- * 256 names; regions beyond are measured as "(other regions)".  A thread has at most 512 open regions;
- * deeper ones are counted, not measured.
+ * Names are copied and compared by their text, so they need not be literals.  A process has at
+ * most 256 names; regions beyond are measured as "(other regions)".  A thread has at most 512 open
+ * regions; deeper ones are counted, not measured.
  *
  * Mistakes are counted and told in the report.  An end whose region is not open is ignored.  An
  * end whose region is not the innermost closes the regions inside, which then have no figures.  A
  * region that is open when the report is made has no figures of that call.
  *
- * Processes: a child of fork(2) starts with no figures, and prints only its own; an end for a begin
- * before the fork is ignored.  A program that ends by _exit(2), quick_exit(3), a signal or execve(2)
- * prints nothing.  A child of vfork(2) must not use regions.
+ * Processes: a child of fork(2) starts with no figures, and prints only its own; an end for a
+ * begin before the fork is ignored.  A program that ends by _exit(2), quick_exit(3), a signal or
+ * execve(2) prints nothing.  A child of vfork(2) must not use regions.
  *
- * The report is written after main() and the functions of atexit(3), by the library's destructor.  If
- * descriptor 2 is closed by then, or is no longer the file that it was at the first region, nothing is
- * written to it.  In a set-user-ID program, and for root in another user's place (sudo), the
- * variables are ignored.  C99, C++. */
+ * The report is written after main() and the functions of atexit(3), by the library's destructor.
+ * If descriptor 2 is closed by then, or is no longer the file that it was at the first region,
+ * nothing is written to it.  In a set-user-ID program, and for root in another user's place
+ * (sudo), the variables are ignored.  C99, C++. */
 #ifndef TALLY_REGION_H
 #define TALLY_REGION_H
 
