@@ -452,6 +452,9 @@ run 1 ./tally stat --provider scripted:unequal --no-multiplex -e cycles,instruct
 	has 'instructions differs by 9.1 % (6000000000 to 6600000000; the limit is 5 %)' && has 'hint: ' && lacks elapsed &&
 	run 0 ./tally stat --provider scripted:unequal --no-multiplex --max-difference 10 -e cycles,instructions,branches,branch-misses,cache-misses true && has 'by 9.1 % between them'
 check "… and refuses figures of runs that did different work"
+./tally stat --provider scripted:three --no-multiplex -e cycles,branches,branch-misses,cache-misses sh -c '[ ! -e begun ] && >begun || { kill -INT $PPID; exec sleep 30; }' >out 2>&1
+has '<not counted>' && has 'interrupted before the end of the run that counts it' && [ "$(grep -c 3,000,000,000 out)" = 1 ] && lacks 'sets of events'
+check "… and, interrupted, shows what was counted until then"
 refuses() { run 2 ./tally stat --no-multiplex "$@" && has "$why"; }
 why="can't be run again" && refuses -p $$ && refuses -a true && why='-I exclude each other' && refuses -I 100 true &&
 	why='cut short' && refuses --duration 1 true && why='only' && refuses --control fd:0 true &&

@@ -722,7 +722,7 @@ static void merge(const struct run *run, struct merged *merged, bool is_first)
 				into[i] = rows[i];
 				into[i].name = name;
 				into[i].state = TALLY_COUNT_NOT_COUNTED;
-				into[i].reason = "the command was interrupted before its run";
+				into[i].reason = "interrupted before the end of the run that counts it";
 			}
 			continue;
 		}
@@ -879,7 +879,7 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 	finish_report(run);
 	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes,
 						      TALLY_STAT_NOTES_MAX);
-	if (run->report.note_count < TALLY_STAT_NOTES_MAX)
+	if (run->report.note_count < TALLY_STAT_NOTES_MAX && !run->report.was_interrupted)
 		run->report.note_count += tally_pass_check_note(
 			&run->check, &o->counting, &arena,
 			&run->report.notes[run->report.note_count]);
