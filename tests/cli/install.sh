@@ -39,6 +39,9 @@ if [ "$SANITIZE" = none ] && [ "$OPTIMIZATION" != 0 ]; then
 else
 	skip "it starts with only libc" "sanitizers bring libraries of their own, -O0 libm"
 fi
+LD_DEBUG=files run 0 "$tally" stat -e task-clock true
+grep -q 'calling init: .*libc' out && ! grep -E 'calling init: .*lib(elf|zstd|z)\.so' out
+check "stat loads no library that it does not need"
 mkdir broken && : >broken/libelf.so.1
 LD_LIBRARY_PATH=$PWD/broken run 127 "$tally" report -i none.data && grep -q '^tally: .*libelf.so.1: file too short' out
 check "a library that can't be loaded ends a command that needs it, as the dynamic linker does"
