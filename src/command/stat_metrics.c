@@ -188,7 +188,7 @@ static int append(struct stat_command *stat, const struct tally_event *event,
 /* Intel's perf metrics need slots as the leader of their group. */
 static bool is_slots(const struct tally_event *event)
 {
-	return strstr(event->name, "slots/") && !strstr(event->name, "topdown");
+	return !strcmp(event->name, "slots") || strstr(event->name, "/slots/");
 }
 
 static int join(struct stat_command *stat, struct tally_metric_use *use,

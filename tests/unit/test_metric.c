@@ -1,6 +1,7 @@
 /* Metrics: expressions, sets, plans, figures. */
 #include "test.h"
 
+#include "command/stat_command.h"
 #include "metric/metric.h"
 
 #include <errno.h>
@@ -91,7 +92,15 @@ static void functions_are_perfs(void **state)
 	is_worth(t, "source_count(a)", 2);
 	is_worth(t, "strcmp_cpuid_str(GenuineIntel\\-6\\-8E)", 1);
 	is_worth(t, "strcmp_cpuid_str('GenuineIntel-6-(8E|9E)-.*')", 1);
+	is_worth(t, "strcmp_cpuid_str('G+++++++++++++++++++++++++++++++++++++++++++++++')", 0);
+	is_worth(t, "strcmp_cpuid_str('(((G{9}){9}){9}){9}')", 0);
 	is_worth(t, "strcmp_cpuid_str(0x410fd493) | 2", 2);
+	/* as in perf's files, where the constant has either case */
+	is_worth(t,
+		 "(a.B / 2 * (1 + b.C / b.D) if #core_wide < 1 else (a.B / 2 if #SMT_on else n))",
+		 10);
+	is_worth(t, "topdown\\-fe\\-bound / (topdown\\-fe\\-bound + topdown\\-x) - 0 * slots", 0.5);
+	is_worth(t, "(cstate_core@c3\\-residency@ / msr@tsc@) * 100", 100 * 30.0 / 130);
 }
 
 static void what_has_no_value_never_becomes_a_number(void **state)
@@ -320,7 +329,7 @@ static void parts_of_topdown_add_up_to_all_slots(void **state)
 static void zen_4_is_recognized(void **state)
 {
 	(void)state;
-	const char *pattern = "AuthenticAMD-25-[136-9A-F][[:xdigit:]](-.*)?";
+	const char *pattern = "AuthenticAMD-25-[136-9A-F][[:xdigit:]]";
 	assert_true(tally_metric_cpu_matches(pattern, "AuthenticAMD-25-11-1"));
 	assert_true(tally_metric_cpu_matches(pattern, "AuthenticAMD-25-61-2"));
 	assert_false(tally_metric_cpu_matches(pattern, "AuthenticAMD-25-1-1"));  /* Zen 3 */
@@ -328,6 +337,10 @@ static void zen_4_is_recognized(void **state)
 	assert_false(tally_metric_cpu_matches(pattern, "AuthenticAMD-25-50-0")); /* Zen 3 */
 	assert_false(tally_metric_cpu_matches(pattern, "AuthenticAMD-26-44-0")); /* Zen 5 */
 	assert_false(tally_metric_cpu_matches(pattern, ""));
+	/* patterns of perf's maps for other architectures */
+	assert_true(tally_metric_cpu_matches("0x004[bcd][[:xdigit:]]{4}", "0x004c1234"));
+	assert_true(tally_metric_cpu_matches("0x489-0x8000000000000007-0x[[:xdigit:]]+",
+					     "0x489-0x8000000000000007-0x20"));
 }
 
 /* --- perf's files --------------------------------------------------------- */
@@ -458,6 +471,67 @@ static void a_missing_event_is_named_and_never_zero(void **state)
 	assert_non_null(strstr(figure.note, "divided by zero"));
 }
 
+/* --- types of cores ------------------------------------------------------- */
+
+static struct tally_format_term terms[] = { { "event", 0, 0xff }, { "umask", 0, 0xff00 } };
+static struct tally_pmu_alias core_events[] = {
+	{ "slots", "event=0x00,umask=0x4", "", 1 },
+	{ "topdown-retiring", "event=0x00,umask=0x80", "", 1 },
+	{ "topdown-bad-spec", "event=0x00,umask=0x81", "", 1 },
+	{ "topdown-fe-bound", "event=0x00,umask=0x82", "", 1 },
+	{ "topdown-be-bound", "event=0x00,umask=0x83", "", 1 },
+};
+
+/* Alder Lake: cpu_core has the type RAW. */
+static struct tally_pmu hybrid_pmus[] = {
+	{ "cpu_atom", 10, "16-23", terms, 2, NULL, 0, true },
+	{ "cpu_core", 4, "0-15", terms, 2, core_events, 5, true },
+};
+
+static void metrics_are_of_one_type_of_cores(void **state)
+{
+	struct stat_command stat = { .provider_ops = tally_provider_kernel()->ops,
+				     .metric_names = "ipc,retiring,cpi",
+				     .metric_sources.file = "/dev/null" };
+	struct metric_test *t = *state;
+	assert_int_equal(tally_catalogue_init(&stat.catalogue), 0);
+	stat.catalogue.has_tools = true;
+	stat.catalogue.pmus = hybrid_pmus;
+	stat.catalogue.pmu_count = 2;
+	if (stat_add_metrics(&stat, &t->err) < 0)
+		fail_msg("%s", t->err.message);
+	static const char *const labels[] = { "cpu_atom/ipc/", "cpu_core/ipc/",
+					      "cpu_core/retiring/", "cpu_atom/cpi/",
+					      "cpu_core/cpi/" };
+	static const char *const events[] = { "cpu_atom/instructions/",
+					      "cpu_atom/cycles/",
+					      "cpu_core/instructions/",
+					      "cpu_core/cycles/",
+					      "cpu_core/slots/",
+					      "cpu_core/topdown-retiring/",
+					      "cpu_core/topdown-bad-spec/",
+					      "cpu_core/topdown-fe-bound/",
+					      "cpu_core/topdown-be-bound/" };
+	static const int groups[] = { 0, 0, 1, 1, 2, 2, 2, 2, 2 };
+	assert_int_equal(stat.metrics.count, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_string_equal(stat.metrics.items[i].label, labels[i]);
+		assert_null(stat.metrics.items[i].unavailable);
+	}
+	assert_int_equal(stat.events.count, 9);
+	for (size_t i = 0; i < 9; i++) {
+		assert_string_equal(stat.events.items[i].name, events[i]);
+		assert_int_equal(stat.events.items[i].group, groups[i]);
+	}
+	/* cycles / instructions of the same rows */
+	assert_int_equal(stat.metrics.items[4].rows[0].first, 3);
+	assert_int_equal(stat.metrics.items[4].rows[1].first, 2);
+	stat_release_metrics(&stat);
+	tally_event_list_release(&stat.events);
+	tally_catalogue_release(&stat.catalogue);
+	tally_arena_release(&stat.arena);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -482,6 +556,7 @@ int main(void)
 		TEST(a_map_names_the_cpus_folder),
 		TEST(a_ratio_of_different_times_says_so),
 		TEST(a_missing_event_is_named_and_never_zero),
+		TEST(metrics_are_of_one_type_of_cores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

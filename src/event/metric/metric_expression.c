@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum operation {
 	NUMBER,
@@ -276,7 +277,7 @@ static uint32_t parse_constant(struct parser *parser)
 	size_t length = parser->end - parser->start;
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		if (strlen(constants[i].name) == length &&
-		    !memcmp(constants[i].name, text, length)) {
+		    !strncasecmp(constants[i].name, text, length)) {
 			advance(parser);
 			return add_node(parser,
 					(struct node){ .operation = CONSTANT, .a = (uint32_t)i });

@@ -12,13 +12,30 @@
 
 enum { DEFINITIONS_MAX = 100000, PATTERN_MAX = 512 };
 
+/* Patterns are untrusted, and regcomp(3) takes exponential time for "a++++++…" and "(a{99}){99}".
+ * perf's have few repetitions, none of them of a group or of a repetition. */
+static bool is_harmless(const char *pattern)
+{
+	enum { REPETITIONS_MAX = 4 };
+	unsigned repetitions = 0;
+	for (const char *at = pattern; *at; at++) {
+		if (!strchr("+*?{", *at))
+			continue;
+		if (at == pattern || strchr("+*?})", at[-1]) || ++repetitions > REPETITIONS_MAX)
+			return false;
+		if (*at == '{' && (!isdigit((unsigned char)at[1]) || at[2] != '}'))
+			return false;
+	}
+	return true;
+}
+
 /* perf compares an id without its last part, the stepping, too. */
 bool tally_metric_cpu_matches(const char *pattern, const char *cpuid)
 {
 	char whole[PATTERN_MAX + 8], shorter[128];
 	const char *stepping = strrchr(cpuid, '-');
 	regex_t regex;
-	if (!cpuid[0] || strlen(pattern) > PATTERN_MAX)
+	if (!cpuid[0] || strlen(pattern) > PATTERN_MAX || !is_harmless(pattern))
 		return false;
 	snprintf(whole, sizeof(whole), "^(%s)$", pattern);
 	if (regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB))

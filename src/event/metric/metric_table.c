@@ -20,7 +20,7 @@
 #define ICE_LAKE "Yasin 2014; Linux, topdown.txt (perf metrics)"
 #define SLOTS "Yasin 2014; Linux, arch/x86/events/intel/core.c"
 #define ZEN4 "Linux, amdzen4/pipeline.json"
-#define ZEN4_CPUS "AuthenticAMD-25-[136-9A-F][[:xdigit:]](-.*)?"
+#define ZEN4_CPUS "AuthenticAMD-25-[136-9A-F][[:xdigit:]]"
 #define ARM "Linux, arm64/sbsa.json"
 #define SYSFS "the units in sysfs"
 
