@@ -168,6 +168,26 @@ if command -v script >/dev/null; then
 	}
 	check "a terminal shows the runs' distribution" plot
 fi
+row() { # NAME MEAN: ten runs with a sigma of 1
+	echo "{\"name\":\"$1\",\"state\":\"counted\",\"value\":$2,\"sigma\":1,\"unit\":\"\",\"source\":\"kernel\"}"
+}
+series() { # FILE MEAN-OF-a NAME…: the others are 100
+	{ echo '{"schema":"tally-stat","version":1,"provider":"kernel","runs":10,"elapsed_ns":null,"events":['
+	  row a "$2"; for name in "${@:3}"; do echo ,; row "$name" 100; done; echo ']}'; } >"$1"
+}
+one_of_many() {
+	series few.json 100 && series few2.json 101.05 && compare 0 few.json few2.json && has '^a .*%$' &&
+		series wide.json 100 b c d e f g h i && series wide2.json 101.05 b c d e f g h i &&
+		compare 0 wide.json wide2.json && has '^a .* \+1.05 % .*, one of several events: may be chance$' &&
+		compare 1 wide.json wide2.json --fail-if 'a > +1%' &&
+		compare 0 --markdown wide.json wide2.json && has '^\| `a` .*\| \+1.05 % \|' &&
+		compare 0 -j wide.json wide2.json && python3 - out <<-'END'
+	import json, sys
+	rows = json.load(open(sys.argv[1]))["events"]
+	assert rows[0]["p"] < 0.05 < rows[0]["adjusted_p"] and abs(rows[0]["adjusted_p"] / rows[0]["p"] - 9) < 1e-6
+	END
+}
+check "a change that one of many events may show by chance is marked" one_of_many
 interrupted() {
 	timeout --preserve-status -s INT 2 "$TALLY" compare -r 1000 -e page-faults 'sleep 0.01' 'sleep 0.02' >out 2>&1
 	[ $? = 130 ] && has '^elapsed ' && has 'until the interruption'

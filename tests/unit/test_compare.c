@@ -146,31 +146,39 @@ static double draw(uint64_t *seed)
 	return sum - 6;
 }
 
-/* Returns the share of pairs of series, whose means are `shift` apart, that are called
- * different. */
+/* Compares two series of `runs` draws around 100, whose means are `shift` apart. */
+static struct tally_change change_of_draws(double shift, int runs, uint64_t *seed,
+					   double (*draw_one)(uint64_t *))
+{
+	struct tally_figure figures[2];
+	struct tally_change change;
+	for (int side = 0; side < 2; side++) {
+		double base = 100 + side * shift;
+		figures[side] = (struct tally_figure){ .mean = base + draw_one(seed), .runs = 1 };
+		for (int run = 1; run < runs; run++) {
+			const struct tally_figure more = { .mean = base + draw_one(seed),
+							   .runs = 1 };
+			tally_figure_join(&figures[side], &more);
+		}
+	}
+	tally_change_of(&figures[0], &figures[1], &change);
+	return change;
+}
+
+/* Returns the share of pairs of series that are called different. */
+static double share_found(double shift, int runs, uint64_t seed, double (*draw_one)(uint64_t *))
+{
+	enum { TRIALS = 4000 };
+	unsigned real = 0;
+	for (unsigned trial = 0; trial < TRIALS; trial++)
+		real += change_of_draws(shift, runs, &seed, draw_one).significance ==
+			TALLY_CHANGE_REAL;
+	return (double)real / TRIALS;
+}
+
 static double share_called_real(double shift, uint64_t seed, double (*draw_one)(uint64_t *))
 {
-	enum { TRIALS = 4000, RUNS = 12 };
-	unsigned real = 0;
-	for (unsigned trial = 0; trial < TRIALS; trial++) {
-		struct tally_figure figures[2];
-		for (int side = 0; side < 2; side++) {
-			figures[side] = (struct tally_figure){ .mean = 100 + draw_one(&seed),
-							       .runs = 1 };
-			for (int run = 1; run < RUNS; run++) {
-				const struct tally_figure more = {
-					.mean = 100 + draw_one(&seed) + side * shift, .runs = 1
-				};
-				if (run == 1 && side)
-					figures[side].mean += shift;
-				tally_figure_join(&figures[side], &more);
-			}
-		}
-		struct tally_change change;
-		tally_change_of(&figures[0], &figures[1], &change);
-		real += change.significance == TALLY_CHANGE_REAL;
-	}
-	return (double)real / TRIALS;
+	return share_found(shift, 12, seed, draw_one);
 }
 
 static void chance_is_called_real_in_one_case_of_twenty(void **state)
@@ -204,6 +212,85 @@ static void of_skewed_and_bimodal_values_no_more_are_called_real(void **state)
 	assert_true(skewed > 0.005 && skewed < 0.062);
 	assert_true(bimodal > 0.03 && bimodal < 0.062);
 	assert_true(share_called_real(12, 11, draw_bimodal) > 0.97);
+}
+
+/* Times of a program whose runs vary by 3 %. */
+static double draw_time(uint64_t *seed)
+{
+	return 3 * draw(seed);
+}
+
+/* By the power of Welch's test, 60 runs see 2 % at a σ of 3 % in 95 of 100 comparisons. */
+static void a_difference_of_two_percent_is_found(void **state)
+{
+	(void)state;
+	double alike = share_found(0, 60, 21, draw_time), apart = share_found(2, 60, 22, draw_time);
+	double late = share_found(2, 60, 23, draw_skewed);
+	print_message("# 60 runs, sigma 3 %%: %.3f of equal, %.3f of 2 %% apart; skewed %.3f\n",
+		      alike, apart, late);
+	near(alike, 0.05, 0.012);
+	assert_true(apart > 0.93 && late > 0.93);
+}
+
+/* The example of Benjamini and Hochberg, section 3.2: four of the fifteen are discoveries. */
+static void false_discoveries_are_controlled_as_in_the_paper(void **state)
+{
+	static const double p[] = { 0.0201, 0.0001, 1.0,    0.0095, 0.0004, 0.7590, 0.0278, 0.0019,
+				    0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528 };
+	enum { COUNT = sizeof(p) / sizeof(p[0]) };
+	struct tally_change changes[COUNT + 1], *pointers[COUNT + 1];
+	unsigned found = 0, doubtful = 0;
+	(void)state;
+	for (int i = 0; i <= COUNT; i++) {
+		changes[i] = (struct tally_change){ .p = NAN, .adjusted_p = NAN };
+		if (i < COUNT) {
+			changes[i].p = p[i];
+			changes[i].significance = p[i] < 0.05 ? TALLY_CHANGE_REAL
+							      : TALLY_CHANGE_NOISE;
+		}
+		pointers[COUNT - i] = &changes[i];
+	}
+	changes[COUNT].significance = TALLY_CHANGE_REAL; /* without p: certain */
+	tally_changes_adjust(pointers, COUNT + 1);
+	for (int i = 0; i < COUNT; i++) {
+		found += changes[i].adjusted_p < 0.05;
+		doubtful += tally_change_is_doubtful(&changes[i]);
+		assert_true(changes[i].adjusted_p >= changes[i].p && changes[i].adjusted_p <= 1);
+	}
+	assert_int_equal(found, 4);
+	assert_int_equal(doubtful, 5);
+	near(changes[3].adjusted_p, 0.0095 * 15 / 4, 1e-12);
+	assert_true(isnan(changes[COUNT].adjusted_p));
+	assert_false(tally_change_is_doubtful(&changes[COUNT]));
+	tally_changes_adjust(NULL, 0);
+}
+
+/* Nine events of equal commands: any of them is called a change in at most one comparison of twenty. */
+static void of_many_events_no_more_are_called_real(void **state)
+{
+	enum { TRIALS = 3000, EVENTS = 9, RUNS = 10 };
+	unsigned any = 0, any_alone = 0;
+	uint64_t seed = 31;
+	(void)state;
+	for (int trial = 0; trial < TRIALS; trial++) {
+		struct tally_change changes[EVENTS], *pointers[EVENTS];
+		bool is_real = false, is_alone = false;
+		for (int i = 0; i < EVENTS; i++) {
+			changes[i] = change_of_draws(0, RUNS, &seed, draw);
+			is_alone |= changes[i].significance == TALLY_CHANGE_REAL;
+			pointers[i] = &changes[i];
+		}
+		tally_changes_adjust(pointers, EVENTS);
+		for (int i = 0; i < EVENTS; i++)
+			is_real |= changes[i].significance == TALLY_CHANGE_REAL &&
+				   !tally_change_is_doubtful(&changes[i]);
+		any += is_real;
+		any_alone += is_alone;
+	}
+	print_message("# of %d comparisons of 9 equal events, %.3f show a change; %.3f without the "
+		      "adjustment\n",
+		      TRIALS, (double)any / TRIALS, (double)any_alone / TRIALS);
+	assert_true((double)any / TRIALS < 0.062 && (double)any_alone / TRIALS > 0.3);
 }
 
 static void outliers_are_far_from_the_median(void **state)
@@ -478,6 +565,9 @@ int main(void)
 		cmocka_unit_test(an_interval_holds_0_where_the_change_is_noise_and_only_there),
 		cmocka_unit_test(chance_is_called_real_in_one_case_of_twenty),
 		cmocka_unit_test(of_skewed_and_bimodal_values_no_more_are_called_real),
+		cmocka_unit_test(a_difference_of_two_percent_is_found),
+		cmocka_unit_test(false_discoveries_are_controlled_as_in_the_paper),
+		cmocka_unit_test(of_many_events_no_more_are_called_real),
 		cmocka_unit_test(outliers_are_far_from_the_median),
 		cmocka_unit_test(runs_join_as_if_they_were_one_series),
 		cmocka_unit_test(what_repeats_has_no_noise_and_one_run_no_verdict),

@@ -1,8 +1,14 @@
 /* The statistics of a comparison.  Student's distribution and its inverse come first, then Welch's
- * test and the interval of a change, and last the joining of two series of runs. */
+ * test and the interval of a change, the control of false discoveries among many changes, and last
+ * the joining of two series of runs. */
 #include "counts/counts.h"
 
+#include "base/extremes.h"
+
 #include <math.h>
+#include <stdlib.h>
+
+static const double chance = 0.05; /* a smaller p is not chance */
 
 /* Student's distribution for whole degrees of freedom ν, by the recurrence of its integral.
  * Between two of them p is interpolated in 1/ν: from 2 on within 2 % of p if p is around 0.05, and
@@ -126,6 +132,7 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 				      .low = NAN,
 				      .high = NAN,
 				      .p = NAN,
+				      .adjusted_p = NAN,
 				      .significance = TALLY_CHANGE_UNKNOWN };
 	out->relative = relative_to(out->difference, old->mean);
 	if (old->repeats && new->repeats) {
@@ -146,8 +153,38 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 	}
 	double freedom = variance * variance / (v_old * v_old / f_old + v_new * v_new / f_new);
 	out->p = tally_student_p(out->difference / sqrt(variance), freedom);
-	out->significance = out->p < 0.05 ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE;
-	set_interval(old->mean, new->mean, v_old, v_new, tally_student_t(0.05, freedom), out);
+	out->adjusted_p = out->p;
+	out->significance = out->p < chance ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE;
+	set_interval(old->mean, new->mean, v_old, v_new, tally_student_t(chance, freedom), out);
+}
+
+/* Sorts by p, and puts changes without p last. */
+static int by_p(const void *a, const void *b)
+{
+	double one = (*(struct tally_change *const *)a)->p;
+	double other = (*(struct tally_change *const *)b)->p;
+	if (isnan(one) || isnan(other))
+		return (isnan(one) != 0) - (isnan(other) != 0);
+	return (one > other) - (one < other);
+}
+
+void tally_changes_adjust(struct tally_change **changes, size_t count)
+{
+	if (count)
+		qsort(changes, count, sizeof(struct tally_change *), by_p);
+	while (count && isnan(changes[count - 1]->p))
+		count--;
+	double least = 1; /* among the changes with a larger p */
+	for (size_t rank = count; rank; rank--) {
+		struct tally_change *change = changes[rank - 1];
+		least = tally_min_double(least, change->p * (double)count / (double)rank);
+		change->adjusted_p = least;
+	}
+}
+
+bool tally_change_is_doubtful(const struct tally_change *change)
+{
+	return change->significance == TALLY_CHANGE_REAL && change->adjusted_p >= chance;
 }
 
 void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more)

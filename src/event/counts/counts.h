@@ -201,11 +201,24 @@ struct tally_change {
 	double low, high;
 	/* probability that chance alone does as much; NaN if unknown */
 	double p;
+	/* p, or what tally_changes_adjust() made of it */
+	double adjusted_p;
 	enum tally_significance significance;
 };
 
 void tally_change_of(const struct tally_figure *old, const struct tally_figure *new,
 		     struct tally_change *out);
+
+/* Adjusts p for a comparison of many quantities: of the changes with `adjusted_p` < 0.05 at most 5 %
+ * are expected to be chance (Y. Benjamini, Y. Hochberg, Controlling the False Discovery Rate, JRSS B
+ * 57, 1995).  If nothing changed, at most 5 % of comparisons show such a change.  The quantities must
+ * be independent or positively dependent (Y. Benjamini, D. Yekutieli, Annals of Statistics 29, 2001):
+ * times and counts of the same runs mostly are.  Changes without p are left alone and not counted.
+ * Sorts the pointers. */
+void tally_changes_adjust(struct tally_change **changes, size_t count);
+
+/* Is the change significant by its p, but not by the adjusted one? */
+bool tally_change_is_doubtful(const struct tally_change *change);
 
 /* Marks the values that are far from the median: more than 3.5 times the median distance, in units of
  * a normal distribution's σ (B. Iglewicz, D. Hoaglin, How to Detect and Handle Outliers, 1993).

@@ -511,6 +511,20 @@ static int note_differences(struct tally_saved_comparison *out, struct tally_are
 	return result;
 }
 
+static int adjust_changes(struct tally_saved_comparison *out, struct tally_arena *arena)
+{
+	size_t count = 0;
+	struct tally_change **changes = tally_arena_array(arena, out->rows.count + 1,
+							  sizeof(*changes));
+	if (!changes)
+		return -ENOMEM;
+	for (size_t i = 0; i < out->rows.count; i++)
+		if (out->rows.items[i].has_change)
+			changes[count++] = &out->rows.items[i].change;
+	tally_changes_adjust(changes, count);
+	return 0;
+}
+
 int tally_saved_compare(const struct tally_saved_counts *old, const struct tally_saved_counts *new,
 			struct tally_arena *arena, struct tally_saved_comparison *out)
 {
@@ -533,6 +547,9 @@ int tally_saved_compare(const struct tally_saved_counts *old, const struct tally
 		    tally_vector_push(&out->rows, alone) < 0)
 			return -ENOMEM;
 	}
+	int result = adjust_changes(out, arena);
+	if (result < 0)
+		return result;
 	return note_differences(out, arena);
 }
 

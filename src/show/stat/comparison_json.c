@@ -81,10 +81,12 @@ static void show_row(struct tally_json *json, const struct tally_compared_row *r
 		tally_json_double(json, "low", change->low);
 		tally_json_double(json, "high", change->high);
 		tally_json_double(json, "p", change->p);
+		tally_json_double(json, "adjusted_p", change->adjusted_p);
 	} else {
 		tally_json_null(json, "low");
 		tally_json_null(json, "high");
 		tally_json_null(json, "p");
+		tally_json_null(json, "adjusted_p");
 	}
 	show_runs(json, "old_runs", row->old);
 	show_runs(json, "new_runs", row->new);

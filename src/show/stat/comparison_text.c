@@ -78,6 +78,13 @@ static void comparison_change(const struct tally_compared_row *row, char out[TAL
 		snprintf(out, TALLY_COMPARISON_TEXT, "%+.*f %%", decimals_of(percent), percent);
 }
 
+/* Only a change that stands out among all events is emphasized. */
+static bool is_real_change(const struct tally_compared_row *row)
+{
+	return row->has_change && row->change.significance == TALLY_CHANGE_REAL &&
+	       !tally_change_is_doubtful(&row->change);
+}
+
 /* "−0.5 … +2.6 %, within the noise": the interval, and whether the change is significant. */
 static void comparison_remark(const struct tally_compared_row *row, char out[TALLY_COMPARISON_TEXT])
 {
@@ -102,6 +109,8 @@ static void comparison_remark(const struct tally_compared_row *row, char out[TAL
 		words = "one run: it may be chance";
 	else if (change->significance == TALLY_CHANGE_NOISE && change->difference != 0)
 		words = "within the noise";
+	else if (tally_change_is_doubtful(change))
+		words = "one of several events: may be chance";
 	else if (row->old->figure.repeats && row->new->figure.repeats)
 		words = "repeatable";
 	if (words[0] && used < TALLY_COMPARISON_TEXT)
@@ -244,9 +253,7 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 	for (size_t row = 0; row < comparison->rows.count; row++) {
 		const struct tally_compared_row *compared = &comparison->rows.items[row];
 		struct cells cells = cells_of(compared);
-		bool is_real = compared->has_change &&
-			       compared->change.significance == TALLY_CHANGE_REAL;
-		put_line(out, &cells, widths, is_real ? bold : "");
+		put_line(out, &cells, widths, is_real_change(compared) ? bold : "");
 	}
 	for (size_t i = 0; i < comparison->notes.count; i++) {
 		char note[1024];
@@ -297,8 +304,7 @@ static void put_row(struct tally_buffer *out, const struct tally_compared_row *r
 	put_code(out, row->name);
 	put_cell(out, old);
 	put_cell(out, new);
-	bool is_real = row->has_change && row->change.significance == TALLY_CHANGE_REAL;
-	tally_buffer_printf(out, is_real ? " | **%s**" : " | %s", change);
+	tally_buffer_printf(out, is_real_change(row) ? " | **%s**" : " | %s", change);
 	put_cell(out, remark);
 	tally_buffer_text(out, " |\n");
 }
