@@ -315,15 +315,73 @@ static void the_first_definition_with_its_events_is_used(void **state)
 	assert_true(figure(t, "frontend-bound", (double[]){ 100, 400 }) == 25);
 }
 
+/* The counts of a CPU, by the end of the events' names. */
+struct known {
+	const char *end;
+	double value;
+};
+
+static double figure_from(struct metric_test *t, const char *name, const struct known *known)
+{
+	struct tally_metric_plan plan;
+	double values[16];
+	size_t at = tally_metric_set_find(&t->set, name, SIZE_MAX);
+	assert_int_equal(tally_metric_plan_make(&t->set, at, &t->arena, &plan, &t->err), 0);
+	for (size_t i = 0; i < plan.events.count; i++) {
+		const struct known *k = known;
+		while (k->end && !strstr(plan.events.items[i], k->end))
+			k++;
+		if (!k->end)
+			fail_msg("%s needs %s", name, plan.events.items[i]);
+		values[i] = k->value;
+	}
+	tally_metric_plan_release(&plan);
+	return figure(t, name, values);
+}
+
+/* Passes over the definitions in use, as if the CPU lacked their events. */
+static void next_cpu(struct metric_test *t)
+{
+	static const char *const names[] = { "frontend-bound", "backend-bound", "bad-speculation",
+					     "retiring" };
+	for (size_t i = 0; i < 4; i++) {
+		size_t at = tally_metric_set_find(&t->set, names[i], SIZE_MAX);
+		t->set.definitions.items[at].is_passed_over = true;
+	}
+}
+
+static void parts_are(struct metric_test *t, const struct known *known, double frontend,
+		      double backend, double bad, double retiring)
+{
+	assert_true(fabs(figure_from(t, "frontend-bound", known) - frontend) < 1e-9);
+	assert_true(fabs(figure_from(t, "backend-bound", known) - backend) < 1e-9);
+	assert_true(fabs(figure_from(t, "bad-speculation", known) - bad) < 1e-9);
+	assert_true(fabs(figure_from(t, "retiring", known) - retiring) < 1e-9);
+	assert_true(fabs(frontend + backend + bad + retiring - 100) < 1e-9);
+}
+
 /* Yasin's four parts are all slots, on each kind of CPU. */
 static void parts_of_topdown_add_up_to_all_slots(void **state)
 {
 	struct metric_test *t = *state;
-	/* slots, the metric's own, then retiring, bad-spec, fe-bound, be-bound as they come */
-	assert_true(figure(t, "retiring", (double[]){ 400, 200, 40, 60, 100 }) == 50);
-	assert_true(figure(t, "bad-speculation", (double[]){ 400, 40, 200, 60, 100 }) == 10);
-	assert_true(figure(t, "frontend-bound", (double[]){ 400, 60, 200, 40, 100 }) == 15);
-	assert_true(figure(t, "backend-bound", (double[]){ 400, 100, 200, 40, 60 }) == 25);
+	static const struct known perf_metrics[] = {
+		{ "/slots/", 400 },   { "fe-bound", 60 }, { "be-bound", 100 },
+		{ "bad-spec", 40 },   { "retiring", 200 }, { NULL, 0 }
+	};
+	parts_are(t, perf_metrics, 15, 25, 10, 50);
+	next_cpu(t);
+	static const struct known slots[] = {
+		{ "total-slots", 400 },    { "fetch-bubbles", 60 },  { "slots-issued", 235 },
+		{ "slots-retired", 200 },  { "recovery-bubbles", 5 }, { NULL, 0 }
+	};
+	parts_are(t, slots, 15, 25, 10, 50);
+	next_cpu(t); /* Zen 4 is passed over on this CPU */
+	static const struct known arm[] = {
+		{ "stall_slot_frontend", 0 }, { "stall_slot_backend", 0 }, { "cpu_cycles", 100 },
+		{ "stall_slot", 160 },        { "op_retired", 200 },       { "op_spec", 240 },
+		{ NULL, 0 }
+	};
+	assert_true(isnan(figure_from(t, "retiring", arm))); /* #slots is unknown */
 }
 
 static void zen_4_is_recognized(void **state)
