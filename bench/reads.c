@@ -76,7 +76,7 @@ static void inject(struct injected *injected, unsigned count)
 {
 	struct tally_page_reader reader = { .count = count,
 					    .thread = pthread_self(),
-					    .process = *tally_page_reader_process };
+					    .process = tally_page_reader_this_process() };
 	*injected = (struct injected){ .count = count };
 	for (unsigned i = 0; i < EVENTS_MAX; i++) {
 		reader.pages[i] = &injected->pages[i];

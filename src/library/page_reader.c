@@ -39,8 +39,8 @@ unsigned tally_page_reader_number_process(void)
 	pthread_once(&once, make_process_page);
 	if (!process_page)
 		return 0;
-	if (*process_page)
-		return *process_page;
+	if (tally_page_reader_this_process())
+		return tally_page_reader_this_process();
 	unsigned next = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(process_page, &found, next, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
@@ -212,8 +212,8 @@ void tally_page_reader_open(struct tally_page_reader *reader, struct tally_provi
 void tally_page_reader_close(struct tally_page_reader *reader)
 {
 	/* A forked child does not have the pages: something else may be at their addresses. */
-	for (unsigned i = 0; i < reader->count && reader->process == *tally_page_reader_process;
-	     i++)
+	for (unsigned i = 0;
+	     i < reader->count && reader->process == tally_page_reader_this_process(); i++)
 		reader->provider->ops->unmap(reader->provider, reader->pages[i], 0);
 	reader->count = 0;
 }
@@ -244,7 +244,7 @@ const char *tally_page_reader_why_not(const struct tally_page_reader *reader, bo
 	struct tally_page_times times;
 	if (!reader->count)
 		return reader->reason;
-	if (reader->process != *tally_page_reader_process)
+	if (reader->process != tally_page_reader_this_process())
 		return "the counter belongs to the process that this one was forked from";
 	if (!tally_page_reader_usable(reader))
 		return "the counter belongs to another thread";

@@ -18,7 +18,7 @@ struct tally_page_reader {
 	/* The owner of the events.  A later thread may have the same value when the owner has ended:
 	 * then the events are on no counter, and the page says so. */
 	pthread_t thread;
-	unsigned process;   /* *tally_page_reader_process when they were mapped */
+	unsigned process;   /* tally_page_reader_this_process() when they were mapped */
 	const char *reason; /* why there are no pages; static */
 };
 
@@ -26,9 +26,14 @@ struct tally_page_reader {
  * that fork(2) or clone(2) makes: the kernel does not copy user pages to it. */
 extern const unsigned *tally_page_reader_process;
 
-/* Numbers this process, unless that was done before.  Returns *tally_page_reader_process; 0: forks
+/* Numbers this process, unless that was done before.  Returns the number; 0: forks
  * can't be noticed here. */
 unsigned tally_page_reader_number_process(void);
+
+static inline unsigned tally_page_reader_this_process(void)
+{
+	return __atomic_load_n(tally_page_reader_process, __ATOMIC_RELAXED);
+}
 
 /* Lets user code read the event, where an attribute must ask for it (arm64).  Call before the event
  * is opened, with a catalogue that has its PMU; `strength` is 2 to ask for 64 bits as well, or 1.
@@ -50,7 +55,7 @@ const char *tally_page_reader_why_not(const struct tally_page_reader *reader, bo
 static inline bool tally_page_reader_usable(const struct tally_page_reader *reader)
 {
 	return reader->count && pthread_equal(reader->thread, pthread_self()) &&
-	       reader->process == *tally_page_reader_process;
+	       reader->process == tally_page_reader_this_process();
 }
 
 /* --- parts, for the tests -------------------------------------------------- */
