@@ -147,6 +147,7 @@ if ! cpu1 0 || [ "$(cat /sys/devices/system/cpu/online)" != 0 ]; then
 	exit
 fi
 cpu1 1
+./user_reads moves
 # The time counted on CPU 1 is that of the program there, twice, and of other work: less than all.
 tally stat -a -A -x, -e cpu-clock,cycles -o counts sh dance >out 2>&1; cat counts >>out
 awk -F, '/^CPU0,.*cpu-clock/ { all = $2 } /^CPU1,.*cpu-clock/ { some = $2 } END { print all, some; exit !(some > 50 && some < all - 150) }' counts >>out

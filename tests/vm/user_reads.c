@@ -2,11 +2,14 @@
  * read(2).  Prints TAP without numbers, as recorder_guest.sh does.
  *
  *     user_reads WIDTH
+ *     user_reads moves
  *
- * WIDTH: bits of the counters that user code may read there. */
+ * WIDTH: bits of the counters that user code may read there.  "moves": on a machine of two CPUs. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +266,58 @@ static void read_while_disturbed(void)
 	tally_counter_close(counter);
 }
 
+/* Each time on the other CPU, on whatever counter the kernel found there.  A second counter, which is
+ * read by read(2), counts the same but for the instructions between two reads. */
+static void move_between_cpus(void)
+{
+	enum { MOVES = 200, NEAR = 5000 };
+	unsigned wrong = 0, by_page = 0;
+	char error[256] = "";
+	uint64_t first = 0;
+	permit("1");
+	struct tally_counter *counter = tally_counter_open_with("instructions:u", &own, error,
+								sizeof(error));
+	struct tally_counter *plain = tally_counter_open("instructions:u", error, sizeof(error));
+	struct tally_counter *other = tally_counter_open("instructions:u", error, sizeof(error));
+	if (!counter || !plain || !other) {
+		printf("# %s\n", error);
+		check("a counter is opened on two CPUs", 0);
+		return;
+	}
+	for (unsigned i = 0; i < MOVES; i++) {
+		struct tally_count count = { 0 };
+		uint64_t page = 0;
+		cpu_set_t cpu;
+		CPU_ZERO(&cpu);
+		CPU_SET(i % 2, &cpu);
+		if (sched_setaffinity(0, sizeof(cpu), &cpu))
+			wrong++;
+		loop(1000 * (i + 1));
+		/* changes which counters are free */
+		if (i % 3 == 0)
+			tally_counter_disable(other);
+		else if (i % 3 == 1)
+			tally_counter_enable(other);
+		by_page += !strncmp(tally_counter_read_way(counter, NULL), "user page", 9);
+		tally_counter_value(counter, &page);
+		tally_counter_read(plain, &count);
+		uint64_t apart = page - count.raw;
+		if (!i)
+			first = apart;
+		if (apart - first + NEAR > 2 * NEAR) {
+			wrong++;
+			printf("# %llu by page, %llu by read(2)\n", (unsigned long long)page,
+			       (unsigned long long)count.raw);
+		}
+	}
+	printf("# %u moves, %u by page, %u wrong; %s\n", MOVES, by_page, wrong,
+	       tally_counter_read_way(plain, NULL));
+	check("values are right on each CPU that the thread moves to", !wrong && by_page == MOVES);
+	tally_counter_close(other);
+	tally_counter_close(plain);
+	tally_counter_close(counter);
+}
+
 static void read_group(void)
 {
 	char error[256] = "";
@@ -293,6 +348,10 @@ int main(int argc, char **argv)
 {
 	int width = argc > 1 ? atoi(argv[1]) : 64;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 1 && !strcmp(argv[1], "moves")) {
+		move_between_cpus();
+		return 0;
+	}
 	read_counters();
 	read_named_event();
 	ask_for_64_bits(width);
