@@ -32,7 +32,7 @@ struct tally_event_ring {
 	struct tally_ring ring;
 	int *handles; /* one for each open event; the sampled one's is the first */
 	size_t open;
-	unsigned process; /* *tally_page_reader_process when it was opened */
+	unsigned process; /* tally_page_reader_this_process() when it was opened */
 	int signo;        /* of tally_event_ring_signal() */
 	uint64_t lost;
 	struct period_change changes[CHANGES_MAX]; /* changes behind the last read record */
@@ -140,7 +140,7 @@ static int map_ring(struct tally_event_ring *ring, uint32_t asked, struct tally_
 static int control(struct tally_event_ring *ring, enum tally_ioctl request, void *argument)
 {
 	struct tally_provider *provider = ring->events.provider;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return -ECHILD;
 	return provider->ops->ioctl(provider, ring->handles[0], request, argument, 0);
 }
@@ -233,7 +233,7 @@ void tally_event_ring_close(struct tally_event_ring *ring)
 	if (!ring)
 		return;
 	/* A forked child does not have the ring: something else may be at its address. */
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		ring->ring.page = NULL;
 	tally_ring_close(&ring->ring);
 	close_events(ring);
@@ -257,7 +257,7 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 	struct tally_provider *provider = ring->events.provider;
 	int64_t end_ms = now_ms() + timeout_ms;
 	size_t size;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return tally_library_result(-ECHILD);
 	tally_ring_release_read(&ring->ring); /* otherwise the kernel would wait for us in turn */
 	for (;;) {
@@ -279,7 +279,7 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 
 int tally_event_ring_fd(const struct tally_event_ring *ring)
 {
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return tally_library_result(-ECHILD);
 	if (!tally_provider_can(ring->events.provider, TALLY_PROVIDER_DESCRIPTORS))
 		return tally_library_result(-ENOTSUP);
@@ -289,7 +289,7 @@ int tally_event_ring_fd(const struct tally_event_ring *ring)
 int tally_event_ring_signal(struct tally_event_ring *ring, int signo)
 {
 	struct tally_provider *provider = ring->events.provider;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return tally_library_result(-ECHILD);
 	if (!provider->ops->signal)
 		return tally_library_result(-ENOTSUP);
@@ -334,7 +334,7 @@ static void apply_changes(struct tally_event_ring *ring, uint64_t position)
 const struct tally_record_header *tally_event_ring_next(struct tally_event_ring *ring)
 {
 	size_t size;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return NULL;
 	const struct tally_record_header *header = tally_ring_next(&ring->ring, &size);
 	if (!header) {
@@ -363,7 +363,7 @@ long tally_event_ring_each(struct tally_event_ring *ring, tally_event_ring_funct
 	const struct tally_record_header *header;
 	struct tally_record record;
 	long calls = 0;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return tally_library_result(-ECHILD);
 	while ((header = tally_event_ring_next(ring))) {
 		int result = tally_event_ring_decode(ring, header, &record);
@@ -387,7 +387,7 @@ int tally_event_ring_lost_now(struct tally_event_ring *ring, uint64_t *lost)
 {
 	struct tally_provider *provider = ring->events.provider;
 	uint64_t format = attr_of(ring)->read_format;
-	if (ring->process != *tally_page_reader_process)
+	if (ring->process != tally_page_reader_this_process())
 		return tally_library_result(-ECHILD);
 	if (!(format & TALLY_FORMAT_LOST))
 		return tally_library_result(-ENOTSUP);
