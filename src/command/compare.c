@@ -123,6 +123,11 @@ static int read_file(struct compare *compare, const char *path, struct tally_sav
 	else
 		result = tally_saved_counts_read(path, tally_buffer_string(&text), text.length,
 						 &compare->arena, out, err);
+	if (result < 0 && text.length && !strncmp(tally_buffer_string(&text), "#!", 2)) {
+		result = tally_error_set(err, -ENOEXEC, "%s is a script, but it is not executable",
+					 path);
+		tally_error_hint(err, "make it executable, or name its interpreter: 'sh %s'", path);
+	}
 	tally_buffer_release(&text);
 	return result;
 }

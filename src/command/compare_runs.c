@@ -22,6 +22,19 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Does the file begin as JSON does?  The kernel can't execute such a file, but file systems such as
+ * vfat mark every file as executable. */
+static bool begins_as_json(const char *path)
+{
+	char first = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	bool is_json = read(fd, &first, 1) == 1 && first == '{';
+	close(fd);
+	return is_json;
+}
+
 int compare_is_command(const char *argument, struct tally_error *err)
 {
 	struct stat file;
@@ -31,8 +44,10 @@ int compare_is_command(const char *argument, struct tally_error *err)
 	bool exists = !stat(argument, &file);
 	if (exists && S_ISDIR(file.st_mode))
 		return tally_error_set(err, -EINVAL, "%s is a directory", argument);
-	if (exists && access(argument, X_OK) < 0)
+	if (exists && (access(argument, X_OK) < 0 || begins_as_json(argument)))
 		return 0;
+	if (!argument[strspn(argument, " \t\n")])
+		return tally_error_set(err, -EINVAL, "a command is empty");
 	if (exists || !is_word || tally_program_is_there(getenv("PATH"), argument) ||
 	    argument[strcspn(argument, "|&;<>()$`")])
 		return 1;

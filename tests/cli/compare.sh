@@ -168,6 +168,13 @@ if command -v script >/dev/null; then
 	}
 	check "a terminal shows the runs' distribution" plot
 fi
+told_apart() {
+	cp old.json runnable.json && chmod +x runnable.json && compare 0 runnable.json new.json && has '^old: runnable.json' &&
+		printf '#!/bin/sh\nexit 0\n' >script && compare 2 ./script true && has 'script is a script, but it is not executable' &&
+		has "^hint: make it executable, or name its interpreter: 'sh ./script'" &&
+		compare 0 -r 2 -e page-faults 'sh ./script' true && compare 2 ' ' true && has 'a command is empty'
+}
+check "results, scripts and commands are told apart" told_apart
 row() { # NAME MEAN: ten runs with a sigma of 1
 	echo "{\"name\":\"$1\",\"state\":\"counted\",\"value\":$2,\"sigma\":1,\"unit\":\"\",\"source\":\"kernel\"}"
 }
