@@ -66,8 +66,8 @@ size_t tally_event_ring_size(const struct tally_event_ring *ring);
 const char *tally_event_ring_name(const struct tally_event_ring *ring, size_t index);
 
 /* Returns the attribute of the sampled event as it was opened, which determines the layout of its
- * records; `sample_period` is the one that was in force when the last record was written.  It lives
- * as long as the ring. */
+ * records; `sample_period` is the one that was in force when the record that was read last was
+ * written.  It lives as long as the ring. */
 const struct tally_attr *tally_event_ring_attr(const struct tally_event_ring *ring);
 
 /* --- waiting --------------------------------------------------------------- */
@@ -143,8 +143,9 @@ int tally_event_ring_enable(struct tally_event_ring *ring);
 int tally_event_ring_disable(struct tally_event_ring *ring);
 
 /* Takes `samples` (1 to INT32_MAX) more samples, starting now if sampling is off, then stops.  The
- * signal of the last one has the reason TALLY_EVENT_RING_END.  A later call adds to the remaining number.
- * Returns 0, or -1 with errno set.  [signal] */
+ * signal of the last one has the reason TALLY_EVENT_RING_END; poll(2) and tally_event_ring_wait()
+ * don't tell the end, so let `wakeup_samples` divide `samples`.  A later call adds to the remaining
+ * number.  Returns 0, or -1 with errno set.  [signal] */
 int tally_event_ring_refresh(struct tally_event_ring *ring, uint32_t samples);
 
 /* Changes the period of a ring that was opened with one, or the frequency of the others.  The count
