@@ -63,6 +63,37 @@ check "a group of 7, which the kernel opens and never counts, is named before th
 tally stat -x, --split-groups -e "{$(many 7)}" ./split 100 >out 2>&1; near 7 0.01 1
 check "--split-groups counts its events in turns" $?
 
+# --- paranoid levels: an ordinary user -----------------------------------------------------------------------------------
+# user LEVEL EVENTS WORK: as `counted`, without privileges
+user() { echo "$1" >/proc/sys/kernel/perf_event_paranoid; shift; ./as_user tally stat -x, "$@" 2>&1 | tee -a out; }
+mkdir -p tmp && chmod 1777 tmp
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+echo >out; all=$(counted instructions calls:20000) own=$(counted instructions:u calls:20000)
+# by_user LEVEL NAME COUNT: a user's count of "instructions" has this name, and is this within 1 %
+by_user() {
+	echo >out
+	user "$1" -e instructions -- tally doctor --work calls:20000 | awk -F, -v name="$2" -v count="$3" '
+		$3 == name { found = $1 > count * 0.99 && $1 < count * 1.01 } END { exit !found }'
+}
+by_user 1 instructions "$all"
+check "paranoid level 1: a user's instructions include the kernel's" $?
+by_user 2 instructions:u "$own"
+check "paranoid level 2: they are those in user mode, and the name says so" $?
+echo >out; user 2 -e instructions:k -- tally doctor --work calls:10 >/dev/null; grep -q '^<not supported>,,instructions:k,.*refused' out
+check "paranoid level 2: the kernel's alone have no figure, and the reason" $?
+echo >out; user 1 -a -e cpu-clock --duration 0.1 >/dev/null; ! grep -q '^[0-9]' out && grep -q '^<withheld>,msec,cpu-clock,.*closed to this user' out
+check "paranoid level 1: whole CPUs have no figure, and the reason" $?
+echo >out; user 0 -a -e cpu-clock --duration 0.1 >/dev/null; grep -q '^[0-9.]*,msec,cpu-clock' out
+check "paranoid level 0: whole CPUs are counted" $?
+for level in -1 0 1 2; do
+	echo "$level" >/proc/sys/kernel/perf_event_paranoid
+	TMPDIR=$PWD/tmp ./as_user tally doctor --self-test >out 2>&1
+	check "paranoid level $level: what doctor says to a user holds" $?
+done
+[ -z "$(ls tmp)" ]
+check "the self-tests left no files" $?
+echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
+
 # --- stacks -------------------------------------------------------------------------------------------------------
 # shares FILE: of the time in work(), half, 30 % and a fifth are below its functions, and each stack
 # is complete
