@@ -19,7 +19,9 @@ enum { FAILED_MAX = 16 };
 /* The first libraries that are there, but could not be loaded.  Entries below `count` don't change. */
 static struct {
 	pthread_mutex_t lock;
-	struct { char name[64], problem[192]; } entries[FAILED_MAX];
+	struct {
+		char name[64], problem[192];
+	} entries[FAILED_MAX];
 	atomic_uint count;
 } failed = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -101,4 +103,13 @@ void *tally_loaded_open(const char *name)
 	if (tally_environment_distrust())
 		return open_beside_libc(name);
 	return open_library(name);
+}
+
+void *tally_loaded_open_needed(const char *name)
+{
+	static const char *const path = "LD_LIBRARY_PATH"; /* the dynamic linker's variable */
+	void *handle = tally_loaded_open(name);
+	if (!handle && !tally_environment_of_caller(path))
+		handle = open_library(name);
+	return handle;
 }

@@ -15,6 +15,10 @@
  * caller may close by dlclose(3), or NULL. */
 void *tally_loaded_open(const char *name);
 
+/* The same for a library without which tally can do little: if it is in no such place, and the caller
+ * has set no LD_LIBRARY_PATH, the dynamic linker's own folders are searched, too. */
+void *tally_loaded_open_needed(const char *name);
+
 /* Returns why this process could not load the library whose name begins with `library` although it is
  * installed, such as the loader's "libz.so.1: failed to map segment"; NULL: it is not installed. */
 const char *tally_loaded_problem(const char *library);

@@ -7,6 +7,7 @@
  * results are compared by the same code. */
 #include "command/compare_runs.h"
 
+#include "base/environment.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "command/simulated_options.h"
@@ -48,7 +49,8 @@ int compare_is_command(const char *argument, struct tally_error *err)
 		return 0;
 	if (!argument[strspn(argument, " \t\n")])
 		return tally_error_set(err, -EINVAL, "a command is empty");
-	if (exists || !is_word || tally_program_is_there(getenv("PATH"), argument) ||
+	if (exists || !is_word ||
+	    tally_program_is_there(tally_environment_of_caller("PATH"), argument) ||
 	    argument[strcspn(argument, "|&;<>()$`")])
 		return 1;
 	tally_error_set(err, -ENOENT, "'%s' is neither a file nor a command", argument);
@@ -143,8 +145,16 @@ static int prepare(struct compare_runs *runs, struct tally_error *err)
 {
 	if (!runs->prepare)
 		return 0;
-	int status = system(runs->prepare);
-	if (status < 0)
+	int status = -1;
+	pid_t child = fork();
+	if (!child) {
+		tally_environment_give_back();
+		execl("/bin/sh", "sh", "-c", runs->prepare, (char *)NULL);
+		_exit(TALLY_EXIT_NOT_FOUND);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0)
 		return tally_error_set(err, -errno, "--prepare can't be run: %s",
 				       tally_errno_text(errno));
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)

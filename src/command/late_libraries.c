@@ -57,9 +57,7 @@ static void *load(struct late_library *library)
 		return handle;
 	if (library->needs && tally_environment_distrust())
 		tally_loaded_open(library->needs);
-	handle = tally_loaded_open(library->name);
-	if (!handle && !tally_environment_of_caller("LD_LIBRARY_PATH"))
-		handle = dlopen(library->name, RTLD_NOW | RTLD_LOCAL);
+	handle = tally_loaded_open_needed(library->name);
 	if (!handle)
 		give_up(library);
 	/* Two threads get the same handle. */

@@ -19,7 +19,6 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +27,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* --- the work --------------------------------------------------------------- */
 
@@ -207,27 +204,28 @@ static int run_tally(struct tester *tester, const char *const *arguments)
 {
 	char *argv[ARGUMENTS_MAX + 2] = { "tally" };
 	int pipes[2], status = -1;
-	pid_t child;
-	posix_spawn_file_actions_t actions;
 	for (unsigned i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
 		argv[i + 1] = (char *)arguments[i];
 	tally_buffer_clear(&tester->output);
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return -1;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], 2);
-	int code = posix_spawn(&child, tester->self, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	pid_t child = fork();
+	if (!child) {
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		dup2(null, 0);
+		dup2(pipes[1], 1);
+		dup2(pipes[1], 2);
+		execv(tester->self, argv);
+		_exit(127);
+	}
 	close(pipes[1]);
-	if (!code) {
+	if (child > 0) {
 		read_output(pipes[0], child, &tester->output);
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	close(pipes[0]);
-	if (code || !WIFEXITED(status))
+	if (child < 0 || !WIFEXITED(status))
 		return -1;
 	return WEXITSTATUS(status);
 }

@@ -142,6 +142,8 @@ run_regions() {
 try_TALLY_REPORT() { run_regions "$1" TALLY_REPORT=table; grep -q '^work: 1 call' err; }
 try_TALLY_EVENTS() { run_regions "$1" TALLY_EVENTS=wall; grep -q '^events 1$' out; }
 try_TALLY_OVERHEAD() { run_regions "$1" TALLY_OVERHEAD=subtract; grep -q '"overhead_subtracted": true' out; }
+try_XDG_CONFIG_HOME() { mkdir -p theirs/.config/tally && echo 'their_own = 1 # x' >theirs/.config/tally/metrics; chmod -R a+rX theirs/.config; run "$1" XDG_CONFIG_HOME="$scratch/theirs/.config" list metrics; grep -q '^ *their_own ' out; }
+try_TALLY_METRICS_DIR() { run "$1" TALLY_METRICS_DIR="$scratch/no-metrics" list metrics; grep -q 'no-metrics' err out; }
 # Harmless ones: used by all.
 try_TALLY_LIMITS() { run "$1" TALLY_LIMITS=nonsense=1 fold -i hot.data; grep -q 'TALLY_LIMITS' err; }
 try_TERM() { on_terminal=1 run "$1" TERM=dumb PAGER=cat annotate -i hot.data hot; ! grep -q $'\x1b' out; }
