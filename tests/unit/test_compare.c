@@ -293,6 +293,30 @@ static void of_many_events_no_more_are_called_real(void **state)
 	assert_true((double)any / TRIALS < 0.062 && (double)any_alone / TRIALS > 0.3);
 }
 
+static void equal_runs_prove_something_if_they_are_many(void **state)
+{
+	/* the least p that n runs of each side can give: 2 / C(2n, n) */
+	static const struct {
+		unsigned long runs;
+		double p;
+		bool is_real;
+	} cases[] = { { 2, 2.0 / 6, false },
+		      { 3, 2.0 / 20, false },
+		      { 4, 2.0 / 70, true },
+		      { 10, 2.0 / 184756, true } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct tally_figure old = { .mean = 1, .runs = cases[i].runs },
+					  new = { .mean = 2, .runs = cases[i].runs };
+		struct tally_change change;
+		tally_change_of(&old, &new, &change);
+		near(change.p, cases[i].p, 1e-9);
+		assert_int_equal(change.significance == TALLY_CHANGE_REAL, cases[i].is_real);
+		tally_change_of(&old, &old, &change);
+		assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
+	}
+}
+
 static void outliers_are_far_from_the_median(void **state)
 {
 	static const double values[] = { 10, 10.1, 9.9, 10.2, 30, 9.8, 10, 1 };
@@ -568,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_difference_of_two_percent_is_found),
 		cmocka_unit_test(false_discoveries_are_controlled_as_in_the_paper),
 		cmocka_unit_test(of_many_events_no_more_are_called_real),
+		cmocka_unit_test(equal_runs_prove_something_if_they_are_many),
 		cmocka_unit_test(outliers_are_far_from_the_median),
 		cmocka_unit_test(runs_join_as_if_they_were_one_series),
 		cmocka_unit_test(what_repeats_has_no_noise_and_one_run_no_verdict),

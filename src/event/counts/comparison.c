@@ -124,6 +124,26 @@ static void set_interval(double old, double new, double v_old, double v_new, dou
 	out->high = middle + half - one;
 }
 
+/* All runs of a side gave the same value, which says little if they are few: a count that is 1 or 2 by
+ * chance does so, too.  Of all ways to deal the runs' values to the two sides, two separate them
+ * completely (Fisher's permutation test). */
+static void change_of_equal_runs(const struct tally_figure *old, const struct tally_figure *new,
+				 struct tally_change *out)
+{
+	double ways = 1;
+	out->significance = TALLY_CHANGE_NOISE;
+	if (out->difference == 0)
+		return;
+	for (unsigned long i = 1; i <= old->runs && ways < 1e9; i++)
+		ways *= (double)(new->runs + i) / (double)i;
+	if (old->runs && new->runs) {
+		out->p = 2 / ways;
+		out->adjusted_p = out->p;
+	}
+	if (isnan(out->p) || out->p < chance)
+		out->significance = TALLY_CHANGE_REAL;
+}
+
 void tally_change_of(const struct tally_figure *old, const struct tally_figure *new,
 		     struct tally_change *out)
 {
@@ -145,10 +165,8 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 	if (!has_old || !has_new)
 		return;
 	double variance = v_old + v_new;
-	if (variance == 0) { /* all runs gave the same value */
-		out->significance = TALLY_CHANGE_REAL;
-		if (out->difference == 0)
-			out->significance = TALLY_CHANGE_NOISE;
+	if (variance == 0) {
+		change_of_equal_runs(old, new, out);
 		return;
 	}
 	double freedom = variance * variance / (v_old * v_old / f_old + v_new * v_new / f_new);
