@@ -3,6 +3,9 @@
 #include "command/metric_sources.h"
 #include "command/simulated_options.h"
 
+#include "base/characters.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -32,12 +35,35 @@ static int parse_events(const struct metric_places *places, const struct tally_m
 	return 0;
 }
 
+/* Finds the event in the expression with "-" and a letter behind it, as in page-faults: there "-" is
+ * the difference.  Returns the length of the whole word, or 0; sets *word. */
+static int find_unquoted(const char *expression, const char *event, const char **word)
+{
+	size_t length = strlen(event);
+	for (const char *at = expression; (at = strstr(at, event)); at += length) {
+		bool begins = at == expression || (!tally_is_word_char(at[-1]) && at[-1] != '\'');
+		if (!begins || at[length] != '-' || !isalpha((unsigned char)at[length + 1]))
+			continue;
+		*word = at;
+		while (tally_is_word_char(at[length]) || at[length] == '-')
+			length++;
+		return (int)length;
+	}
+	return 0;
+}
+
 /* Returns the event and the first line of the reason: the others point into the event's
  * text.  NULL: out of memory. */
-static const char *reason_text(const struct metric_places *places, const char *event,
-			       const char *reason)
+static const char *reason_text(const struct metric_places *places, const char *expression,
+			       const char *event, const char *reason)
 {
 	int length = (int)strcspn(reason, "\n");
+	const char *word;
+	int unquoted = find_unquoted(expression, event, &word);
+	if (unquoted)
+		return tally_arena_printf(places->arena,
+					  "%.*s; a name with '-' needs quotes: '%.*s'", length,
+					  reason, unquoted, word);
 	if (strstr(reason, event))
 		return tally_arena_printf(places->arena, "%.*s", length, reason);
 	return tally_arena_printf(places->arena, "%s: %.*s", event, length, reason);
@@ -63,8 +89,8 @@ int metric_use_prepare(const struct metric_places *places, struct tally_metric_u
 		tally_event_list_release(&parsed->events);
 		parsed->events = (struct tally_event_list){ 0 };
 		if (!first_reason)
-			first_reason = reason_text(places, use->plan.events.items[missing],
-						   why.message);
+			first_reason = reason_text(places, use->plan.definition->expression,
+						   use->plan.events.items[missing], why.message);
 		if (!first_reason)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!tally_metric_plan_pass_over(places->set, &use->plan, missing)) {

@@ -401,6 +401,9 @@ run 0 $metrics -M llc-mpki -r 2 -x, true && like '^,,llc-mpki,,,,20.000000,per 1
 check "... also of several runs"
 run 2 $metrics -M loop true && has 'defined by itself'
 check "metrics that are defined by each other are an error"
+echo 'dashed = page-faults / 2' >dashed
+run 0 ./tally stat --metrics-file dashed -M dashed true && has "a name with '-' needs quotes: 'page-faults'"
+check "a metric that subtracts by mistake is told of quotes"
 run 2 $metrics -M frontend-bund true && has "did you mean 'frontend-bound'" && run 2 ./tally stat --metrics-file none -M ipc true &&
 	has 'none: No such file' && run 2 ./tally stat --metrics-dir . true && has 'need -M'
 check "an unknown metric or file is an error with advice"
