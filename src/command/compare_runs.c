@@ -220,7 +220,7 @@ static int run_once(struct compare_runs *runs, struct compare_side *side, struct
 
 /* --- all runs --------------------------------------------------------------- */
 
-/* Signals during a run end that run: tally_stat_run() takes them.  Those between runs are noted. */
+/* Signals during a run end that run: tally_stat_run() takes them.  The handler notes those between runs. */
 static volatile sig_atomic_t was_signalled;
 
 static uint64_t next_random(uint64_t *state) /* splitmix64 */

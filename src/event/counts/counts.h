@@ -42,8 +42,8 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading);
  * event was never on the PMU. */
 bool tally_total_value(const struct tally_total *total, double *value);
 
-/* Slices of the time of one event for one task or CPU, from which the error of a scaled count is
- * estimated: see slices.c.  Zeroed: none. */
+/* Slices of time of one event, for one task or CPU.  The error of a scaled count is estimated from
+ * them (slices.c).  Zeroed: none. */
 struct tally_slices {
 	unsigned long count;
 	double value, running, enabled;  /* sums; times in ns */
@@ -53,7 +53,7 @@ struct tally_slices {
 
 enum { TALLY_SLICES_MIN = 8 }; /* fewer say nothing about the error */
 
-/* Adds the next slice: what was counted since the one before. */
+/* Adds the next slice, with the count and the times since the slice before. */
 void tally_slices_add(struct tally_slices *slices, struct tally_reading slice);
 /* Joins later slices. */
 void tally_slices_join(struct tally_slices *slices, const struct tally_slices *more);

@@ -6,7 +6,7 @@
  * Sampling Techniques, 1977, chapters 6 and 8).  With R = value / running, a slice's residual is
  * d = v − R r.  The events take turns in a fixed rhythm, so the sample is systematic: the variance
  * comes from the differences of neighbouring residuals, in which slow changes of the program cancel
- * out.  What was counted has no error: so the variance is multiplied by 1 − running / enabled.
+ * out.  The part that was counted has no error, so the variance is multiplied by 1 − running / enabled.
  *
  * A program whose own rhythm is that of the turns deceives every such estimate: all slices agree, and
  * the total is wrong (docs/accuracy.md). */
