@@ -159,7 +159,7 @@ cat >times.json <<'END'
 {"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.0e8,"events":[]}
 {"schema":"tally-stat","version":1,"runs":1,"elapsed_ns":1.1e8,"events":[]}
 END
-outlier() { compare 0 times.json times.json && has '^note: old: run 3 is an outlier: it took 9 s, the median is 0.11 s$' && has '^elapsed .* ± [0-9]+ %'; }
+outlier() { compare 0 times.json times.json && has '^elapsed +0.1000 s … 9.0000 s +0.1000 s … 9.0000 s$' && has '^note: old: run 3 is an outlier: it took 9 s, the median is 0.11 s$' && has '^elapsed .* ± [0-9]+ %'; }
 check "a run that took much longer is named" outlier
 if command -v script >/dev/null; then
 	plot() {

@@ -11,23 +11,11 @@
 
 enum { TALLY_COMPARISON_TEXT = 128 };
 
-/* "1,234.5 msec"; "—" if there is no row; "<not-supported>" if it has no figure. */
-static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_COMPARISON_TEXT])
+/* Writes a value of the row's unit: "1,234.5 msec".  Returns the length. */
+static size_t put_value(const struct tally_saved_row *row, double value,
+			char out[TALLY_COMPARISON_TEXT])
 {
-	char number[64], unit[24] = "", clean[TALLY_COMPARISON_TEXT - 32];
-	if (!row) {
-		snprintf(out, TALLY_COMPARISON_TEXT, "—");
-		return;
-	}
-	if (row->missing) {
-		tally_terminal_clean_name(row->missing, clean, sizeof(clean));
-		if (clean[0] == '<')
-			snprintf(out, TALLY_COMPARISON_TEXT, "%s", clean);
-		else
-			snprintf(out, TALLY_COMPARISON_TEXT, "<%s>", clean);
-		return;
-	}
-	double value = row->figure.mean;
+	char number[64], unit[24] = "";
 	int decimals = 2;
 	tally_terminal_clean_name(row->unit, unit, sizeof(unit));
 	if (!strcmp(row->unit, "ns")) {
@@ -40,8 +28,27 @@ static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_
 	else if (!row->unit[0] && (size >= 100 || size == (double)(long)size))
 		decimals = 0;
 	tally_stat_number(value, decimals, number, sizeof(number));
-	size_t used = (size_t)snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number,
-				       unit[0] ? " " : "", unit);
+	return (size_t)snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "",
+				unit);
+}
+
+/* "1,234.5 msec ± 2 %"; "—" if there is no row; "<not-supported>" if it has no figure. */
+static void comparison_figure(const struct tally_saved_row *row, char out[TALLY_COMPARISON_TEXT])
+{
+	char clean[TALLY_COMPARISON_TEXT - 32];
+	if (!row) {
+		snprintf(out, TALLY_COMPARISON_TEXT, "—");
+		return;
+	}
+	if (row->missing) {
+		tally_terminal_clean_name(row->missing, clean, sizeof(clean));
+		if (clean[0] == '<')
+			snprintf(out, TALLY_COMPARISON_TEXT, "%s", clean);
+		else
+			snprintf(out, TALLY_COMPARISON_TEXT, "<%s>", clean);
+		return;
+	}
+	size_t used = put_value(row, row->figure.mean, out);
 	const struct tally_figure *figure = &row->figure;
 	double percent = 100 * figure->sigma / fabs(figure->mean);
 	if (figure->runs > 1 && !figure->has_no_spread && figure->sigma > 0 && isfinite(percent) &&
@@ -232,29 +239,75 @@ static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comp
 	}
 }
 
+/* "0.2513 s … 0.3012 s"; "" unless the runs are known and differ. */
+static void comparison_range(const struct tally_saved_row *row, char out[TALLY_COMPARISON_TEXT])
+{
+	char least[TALLY_COMPARISON_TEXT], most[TALLY_COMPARISON_TEXT];
+	out[0] = 0;
+	if (!row || row->missing || row->values.count < 2)
+		return;
+	double low = row->values.items[0], high = low;
+	for (size_t i = 1; i < row->values.count; i++) {
+		low = tally_min_double(low, row->values.items[i]);
+		high = tally_max_double(high, row->values.items[i]);
+	}
+	if (!(low < high))
+		return;
+	put_value(row, low, least);
+	put_value(row, high, most);
+	snprintf(out, TALLY_COMPARISON_TEXT, "%.55s … %.55s", least, most);
+}
+
+static struct cells range_cells_of(const struct tally_compared_row *row)
+{
+	struct cells cells = { 0 };
+	comparison_range(row->old, cells.text[1]);
+	comparison_range(row->new, cells.text[2]);
+	if (cells.text[1][0] || cells.text[2][0])
+		tally_terminal_clean_name(row->name, cells.text[0], NAME_MAX_WIDTH + 1);
+	return cells;
+}
+
+/* Prints a table with a line for each row whose cells have a name; nothing if there is none.  `ink`
+ * is for real changes. */
+static void put_rows(struct tally_buffer *out, const struct tally_saved_comparison *comparison,
+		     const struct cells *heading,
+		     struct cells (*cells_of_row)(const struct tally_compared_row *row),
+		     const char *ink)
+{
+	int widths[COLUMNS];
+	size_t shown = 0;
+	for (int i = 0; i < COLUMNS; i++)
+		widths[i] = width(heading->text[i]);
+	for (size_t row = 0; row < comparison->rows.count; row++) {
+		struct cells cells = cells_of_row(&comparison->rows.items[row]);
+		for (int i = 0; i < COLUMNS; i++)
+			widths[i] = (int)tally_max_i64(widths[i], width(cells.text[i]));
+	}
+	for (size_t row = 0; row < comparison->rows.count; row++) {
+		const struct tally_compared_row *compared = &comparison->rows.items[row];
+		struct cells cells = cells_of_row(compared);
+		if (!cells.text[0][0])
+			continue;
+		if (!shown++) {
+			tally_buffer_char(out, '\n');
+			put_line(out, heading, widths, "");
+		}
+		put_line(out, &cells, widths, is_real_change(compared) ? ink : "");
+	}
+}
+
 void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours,
 			    struct tally_buffer *out)
 {
 	static const struct cells heading = { { "EVENT", "OLD", "NEW", "CHANGE",
 						"95 % INTERVAL" } };
-	int widths[COLUMNS];
-	for (int i = 0; i < COLUMNS; i++)
-		widths[i] = width(heading.text[i]);
-	for (size_t row = 0; row < comparison->rows.count; row++) {
-		struct cells cells = cells_of(&comparison->rows.items[row]);
-		for (int i = 0; i < COLUMNS; i++)
-			widths[i] = (int)tally_max_i64(widths[i], width(cells.text[i]));
-	}
+	static const struct cells ranges = { { "EVENT", "OLD, MIN … MAX", "NEW, MIN … MAX" } };
 	const char *bold = has_colours ? "\033[1m" : "";
 	put_side(out, "old", comparison->old);
 	put_side(out, "new", comparison->new);
-	tally_buffer_char(out, '\n');
-	put_line(out, &heading, widths, "");
-	for (size_t row = 0; row < comparison->rows.count; row++) {
-		const struct tally_compared_row *compared = &comparison->rows.items[row];
-		struct cells cells = cells_of(compared);
-		put_line(out, &cells, widths, is_real_change(compared) ? bold : "");
-	}
+	put_rows(out, comparison, &heading, cells_of, bold);
+	put_rows(out, comparison, &ranges, range_cells_of, "");
 	for (size_t i = 0; i < comparison->notes.count; i++) {
 		char note[1024];
 		tally_terminal_clean_name(comparison->notes.items[i], note, sizeof(note));
