@@ -3,9 +3,9 @@
  * which libelf needs) cost a sixth of the time of `tally stat true`, which calls neither.
  *
  * Only the command links this file.  Tests and libtally link the libraries themselves, and the code
- * that calls them does not see the difference.  A library that is missing ends the process as the
- * dynamic linker does: callers can't tell it from a file that has no symbols.  Commands that do need
- * files load both at their start, before anything is done. */
+ * that calls them does not see the difference.  A library that is missing ends the process: callers
+ * can't tell it from a file that has no symbols.  Commands that do need files load both at their
+ * start, before anything is done. */
 #pragma GCC visibility push(hidden)
 #include <gelf.h>
 #include <libelf.h>
@@ -17,6 +17,7 @@
 #include "base/loaded.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "command/command.h"
 #include "command/late_libraries.h"
 
 #include <pthread.h>
@@ -34,8 +35,6 @@ static struct late_library elf = { .name = "libelf.so.1", .package = "libelf1",
 				   .needs = "libz.so.1" };
 static struct late_library zstd = { .name = "libzstd.so.1", .package = "libzstd1" };
 
-enum { DYNAMIC_LINKER_STATUS = 127 };
-
 static void give_up(const struct late_library *library)
 {
 	const char *problem = tally_loaded_problem(library->name);
@@ -44,7 +43,7 @@ static void give_up(const struct late_library *library)
 	else
 		tally_say("tally: %s is not installed.  On Debian: apt-get install %s",
 			  library->name, library->package);
-	_exit(DYNAMIC_LINKER_STATUS);
+	_exit(TALLY_EXIT_FAILURE);
 }
 
 /* Without trust in the environment the folder of the C library comes first, also for the library

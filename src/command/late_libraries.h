@@ -2,8 +2,8 @@
 #ifndef TALLY_COMMAND_LATE_LIBRARIES_H
 #define TALLY_COMMAND_LATE_LIBRARIES_H
 
-/* Loads libelf and libzstd now.  If one can't be loaded, says so and ends the process with the
- * status of the dynamic linker, 127. */
+/* Loads libelf and libzstd now.  If one can't be loaded, says so and ends the process with
+ * TALLY_EXIT_FAILURE. */
 void tally_late_libraries_load(void);
 
 #endif

@@ -22,7 +22,8 @@ fi
 
 mkdir -p root/t/lib root/w root/proc root/dev
 cp "$TALLY" root/t/tally
-ldd "$TALLY" | grep -o '/[^ ]*' | while read -r library; do cp -L "$library" root/t/lib/; done
+# tally loads libelf and libzstd when it needs them, and libelf needs libz.
+{ ldd "$TALLY" | grep -o '/[^ ]*'; libraries | grep -oE '/[^ ]*/(libelf|libzstd|libz)\.so\.1$'; } | while read -r library; do cp -L "$library" root/t/lib/; done
 loader=$(ls root/t/lib | grep '^ld-' | head -n 1)
 : >root/dev/null
 elsewhere() {
