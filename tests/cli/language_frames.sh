@@ -66,7 +66,7 @@ check "… and the head says how to change that" grep -q '^[0-9]*% of the sample
 rows --language-frames
 check "… which is gone then" eval '! grep -q "language-frames" out'
 check "--language-frames: a function's SELF is what its interpreter took for it" eval 'between "$(self py::hot:a.py)" 50 85'
-check "… of each function" eval 'between "$(self py::cold:a.py)" 12 30'
+check "… of each function" eval 'between "$(self py::cold:a.py)" 12 38'
 check "… and the interpreter has no row of its own below them" eval '! grep -q " opcode\| run_hot" out'
 check "… what they call in libraries stays" grep -Eq ' libc[.-].* ' out
 check "… and so does what called the first one" grep -q ' main$' out
