@@ -32,7 +32,9 @@ struct tally_count {
 
 /* Opens one event by an expression of `tally stat -e` ("cycles:u", "r1a8", "task-clock",
  * "syscalls:sys_enter_read").  It counts from now on: this thread, and the threads and processes
- * that it starts later.  Returns NULL, with a sentence in `error` (may be NULL) and errno set, if
+ * that it starts later.  On a machine with several types of cores, an event that names no PMU counts
+ * on one type alone, and `running_ns` is the time there: open one counter for each type, by its PMU's
+ * name ("cpu_core/cycles/u", "cpu_atom/cycles/u").  Returns NULL, with a sentence in `error` (may be NULL) and errno set, if
  * that fails.  The caller owns the counter. */
 struct tally_counter *tally_counter_open(const char *event, char *error, size_t error_size);
 
