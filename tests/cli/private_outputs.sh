@@ -35,7 +35,7 @@ fi
 kill $pid 2>/dev/null; wait $pid 2>/dev/null
 if [ "$(id -u)" = 0 ]; then
 	check "… those of another user's recording, too" eval 'cp own.data theirs.data && chown 12345 theirs.data && outputs 600 theirs.data'
-	if tally record -q -e sched:sched_switch -o switches.data -- sleep 0.1 2>err; then
+	if tally record -q -e sched:sched_switch -o switches.data -- sh -c 'for i in 1 2 3; do sleep 0.05; done' 2>err; then
 		check "… those of a tracepoint's, which names other tasks" outputs 600 switches.data
 	else
 		skip "… those of a tracepoint's, which names other tasks" "$(head -n 1 err)"
