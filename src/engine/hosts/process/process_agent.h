@@ -1,0 +1,214 @@
+/* The preloaded object's own interface: what its files share.
+ *
+ * tally loads this object into a command's programs by LD_PRELOAD.  The object maps the plan
+ * (plan/plan.h) and counts and samples every thread of the program with the engine.
+ *
+ * One thread, one engine.  Each thread has an engine of its own, with one CPU, in memory of its own
+ * (struct process_thread).  So no thread ever waits for another one, takes a lock of another one or
+ * sends it a signal: what can hang a profiler in a program is not here.  A thread adds its counts to
+ * the plan's totals as differences, and writes its records to a ring of its own.
+ *
+ * One signal, PROCESS_SIGNAL.  Its handler (process_timer.c) runs in the thread that it samples.  It
+ * copies registers and the top of the stack (process_sample.c) and moves the engine's clock events
+ * on.  It allocates nothing, unwinds nothing, calls no function of libc, and keeps errno.
+ *
+ * Regions.  Code outside of the handler that changes a thread's engine runs between process_enter()
+ * and process_leave().  A signal meanwhile is noted, and handled at process_leave().
+ *
+ * The program must not notice.  So the object's descriptors are closed once a mapping exists, its
+ * environment variables are hidden (process_environment.c), its signal is hidden from masks and
+ * dispositions (process_signals.c), and interrupted calls go on (process_restart.c).
+ *
+ * fork(2).  The child makes everything anew (process_attach.c).  The memory that vfork(2) and
+ * posix_spawn(3) share with the child must not be changed there: process_self() returns NULL in such
+ * a child.
+ *
+ * All functions that are not said to be callable from the handler run in the thread that they
+ * concern, outside of it. */
+#ifndef TALLY_PROCESS_AGENT_H
+#define TALLY_PROCESS_AGENT_H
+
+#include "plan/plan.h"
+#include "tally/engine.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+/* The real-time signal that samples: near the end, where neither glibc (32, 33), nor Java, Go or
+ * Valgrind (64) look for one. */
+#define PROCESS_SIGNAL 61
+
+/* A function that programs call instead of libc's. */
+#define PROCESS_EXPORT __attribute__((visibility("default")))
+
+enum {
+	PROCESS_THREADS = 4096,          /* threads at the same time; more are not counted */
+	PROCESS_TIMERS = 8,              /* clock events that sample in one thread */
+	PROCESS_HEAP = 1 << 20,          /* bytes for a thread's engine */
+};
+
+/* A thread's memory.  The array is anonymous memory: what was never touched costs nothing. */
+struct process_thread {
+	/* tid of the thread that owns the slot; 0: free.  Atomic. */
+	int32_t tid;
+	int32_t pid;
+	bool attached;               /* its engine counts */
+	/* Depth of process_enter(); the handler only notes that it came. */
+	volatile sig_atomic_t inside;
+	volatile sig_atomic_t missed;    /* signals noted meanwhile */
+	/* How often the handler has run: tells wrappers of system calls that it interrupted them. */
+	volatile sig_atomic_t interruptions;
+
+	struct tally_engine *engine;
+	struct tally_engine_process *process;
+	struct tally_engine_task *task;     /* the thread */
+	/* opens the events, so that prctl(2) of the thread does not reach them */
+	struct tally_engine_task *observer;
+	struct tally_engine_task *current;  /* the engine's caller: task or observer */
+	enum tally_engine_level level;
+	bool pending;                       /* the engine asked for run_pending() */
+
+	/* events of the plan */
+	int events[TALLY_PLAN_EVENTS];      /* the engine's descriptors */
+	bool enabled[TALLY_PLAN_EVENTS];
+	struct tally_plan_total published[TALLY_PLAN_EVENTS];
+	int ring;                           /* index in the plan; -1: none */
+	struct tally_user_page *ring_page;  /* its mapping */
+	uint64_t cpu_base_ns;               /* CPU time that earlier programs have counted */
+	/* counts of rusage that the engine has been told */
+	uint64_t minor_faults, major_faults, switches, migrations;
+	int last_cpu;                       /* number of the CPU of the last look; -1: none */
+
+	/* process_timer.c */
+	struct tally_engine_timer *timers[PROCESS_TIMERS]; /* started ones */
+	unsigned timer_count;
+	bool has_timers;                    /* the two below exist */
+	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
+	bool shot_armed, tick_armed;
+	uint64_t shot_cpu_ns;               /* CPU time when the shot was armed */
+
+	uint32_t maps_version;              /* process_maps.c: changes that it has told */
+	void *interface;                    /* process_interface.c; NULL: never used */
+
+	/* the engine's memory */
+	uint8_t *heap;
+	size_t heap_used;
+	void *heap_free[40];                /* lists of released pieces, by size class */
+};
+
+/* The process's state.  Written while it has one thread: at the start, and after a fork. */
+struct process_agent {
+	struct tally_plan *plan;            /* NULL: the object does nothing in this program */
+	uint64_t plan_size;
+	char plan_name[4096];               /* as in the environment variable TALLY_PLAN */
+	char object[4096];                  /* the path of this object, as in LD_PRELOAD */
+	int32_t pid;
+	struct process_thread *threads;     /* PROCESS_THREADS slots */
+	bool samples;                       /* some event samples by a clock */
+	bool records;                       /* some event has records */
+	bool wants_maps, wants_data_maps;   /* some event asks for MMAP records; of data as well */
+	bool is_ending;                     /* the process exits */
+};
+
+extern struct process_agent process_agent;
+/* The calling thread's slot; NULL: it is not counted. */
+extern __thread struct process_thread *process_own
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Returns the calling thread's slot, or NULL if the thread is not counted, or if this is a child that
+ * shares its parent's memory (vfork). */
+struct process_thread *process_self(void);
+
+/* Keep the handler out of the thread's engine.  They nest.  May be called in a handler of the
+ * program's. */
+void process_enter(struct process_thread *thread);
+void process_leave(struct process_thread *thread);
+
+/* --- process_host.c ------------------------------------------------------- */
+
+/* Makes the thread's engine with its tasks, and switches to the thread.  `parent`: the task that
+ * made it, or pid 0.  Returns 0 or -errno. */
+int process_host_start(struct process_thread *thread,
+		       const struct tally_engine_identity *identity);
+/* Drops the engine's memory. */
+void process_host_drop(struct process_thread *thread);
+/* Do what the engine asked for.  The second may be called by the handler. */
+void process_host_settle(struct process_thread *thread);
+/* Returns the CPU time of the calling thread in ns.  Also for the handler. */
+uint64_t process_cpu_ns(void);
+/* Clears and sets which of its tasks the engine takes for the caller. */
+void process_observe(struct process_thread *thread);
+void process_observe_end(struct process_thread *thread);
+
+/* --- process_events.c ----------------------------------------------------- */
+
+/* Opens the plan's events for the thread.  Returns 0 or -errno. */
+int process_events_open(struct process_thread *thread);
+/* Tells the engine what rusage counted, adds the differences to the totals, and follows the plan's
+ * `enabled`.  With `last`, the thread ends or executes another program. */
+void process_events_publish(struct process_thread *thread, bool last);
+
+/* --- process_timer.c ------------------------------------------------------ */
+
+/* Installs the handler of PROCESS_SIGNAL.  Returns 0 or -errno. */
+int process_timer_install(void);
+/* Creates the calling thread's timers.  Returns 0 or -errno. */
+int process_timer_start(struct process_thread *thread);
+void process_timer_stop(struct process_thread *thread);
+/* The engine's timers: struct tally_engine_host's timer_start and timer_cancel. */
+void process_timer_engine_start(void *host, struct tally_engine_timer *timer);
+void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer);
+/* Handles what was noted while the thread was inside. */
+void process_timer_missed(struct process_thread *thread);
+
+/* --- process_sample.c: for the engine's table; called by the handler ------- */
+
+uint64_t process_sample_registers(void);
+uint64_t process_sample_register(void *host, const struct tally_engine_regs *regs, unsigned number,
+				 uint64_t *abi);
+size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
+			    void *to, size_t size);
+uint64_t process_sample_stack_pointer(void *host, const struct tally_engine_regs *regs);
+unsigned process_sample_chain(void *host, const struct tally_engine_regs *regs, bool user,
+			      uint64_t *addresses, unsigned max);
+/* Fills in the interrupted state. */
+void process_sample_regs(struct tally_engine_regs *regs, const ucontext_t *context);
+
+/* --- process_attach.c: threads, fork, exec, the end ------------------------ */
+
+/* Before the calling thread executes another program: adds its counts, so that the next program goes
+ * on from there.  Does nothing in a child of vfork.  If the exec fails, process_exec_failed()
+ * follows. */
+void process_exec_begins(void);
+void process_exec_failed(void);
+
+/* --- process_environment.c ------------------------------------------------- */
+
+/* Takes TALLY_PLAN and this object out of the program's environment, so that the program doesn't
+ * see them, and notes them in process_agent.  Called once, by the constructor.  Returns true if there
+ * is a plan. */
+bool process_environment_take(void);
+
+/* --- process_signals.c, process_restart.c ---------------------------------- */
+
+/* Called once at the start, while there is one thread. */
+void process_signals_start(void);
+
+/* --- process_maps.c -------------------------------------------------------- */
+
+/* Tells the thread's engine (tally_engine_mmap_record) of the process's mappings that no thread has
+ * told yet.  With `all`, of every one: at the start of a program, and in a forked child that tells
+ * them anew.  Called between process_enter() and process_leave(). */
+void process_maps_tell(struct process_thread *thread, bool all);
+
+/* --- process_interface.c --------------------------------------------------- */
+
+/* In a forked child: before its thread is attached anew. */
+void process_interface_forked(void);
+/* The thread ends. */
+void process_interface_thread_end(struct process_thread *thread);
+
+#endif
