@@ -109,6 +109,10 @@ struct tally_engine_host {
 	size_t page_size;     /* a power of two, 4096 … 65536 */
 	/* ns between calls of tally_engine_tick(): frequency and throttling use it */
 	uint64_t tick_ns;
+	/* clock_ns() is the CPU time of the task that runs, not the time of day: its clock may stand
+	 * still.  Then records without attr.clockid carry clock_of()'s CLOCK_MONOTONIC, and a clock
+	 * event whose timer fires late has one sample that weighs all periods that have passed. */
+	bool counts_cpu_time;
 
 	/* --- where are we ------------------------------------------------- */
 	/* monotonic, in ns; comparable between CPUs */
@@ -117,6 +121,8 @@ struct tally_engine_host {
 	 * -EINVAL for one that the host does not have.  NULL: only monotonic. */
 	int (*clock_of)(void *host, int32_t clockid, uint64_t *ns);
 	unsigned (*this_cpu)(void *host);
+	/* The number that records give for this CPU.  NULL: this_cpu()'s. */
+	unsigned (*cpu_number)(void *host);
 	enum tally_engine_level (*level)(void *host);
 	struct tally_engine_task *(*current_task)(void *host); /* on this CPU; NULL: idle */
 	bool (*cpu_online)(void *host, unsigned cpu);          /* NULL: all are, always */
@@ -282,6 +288,11 @@ struct tally_engine_task *tally_engine_task_new(struct tally_engine_process *pro
  * Returns 0, or -ENOMEM: then the fork must fail. */
 int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine_task *child,
 			   bool thread);
+/* In the copy of an engine that fork(2) made in a child: the current task, the copy of the one that
+ * forked, goes on as the child.  Writes a FORK record to its events, and takes the child's
+ * identity. */
+void tally_engine_task_forked(struct tally_engine_task *task,
+			      const struct tally_engine_identity *child);
 /* exec(2) of the current task, after the old mappings have been removed.  Handles remove_on_exec
  * and enable_on_exec, closes descriptors with FD_CLOEXEC, writes COMM with COMM_EXEC. */
 void tally_engine_task_exec(struct tally_engine_task *task, const char *comm);
@@ -379,6 +390,10 @@ int tally_engine_poll(struct tally_engine *engine, int fd, struct tally_engine_f
 int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr_t argument);
 int tally_engine_close(struct tally_engine *engine, int fd);
 int tally_engine_prctl(struct tally_engine *engine, int option);
+
+/* Gives an event another id: for a host whose events have the same ids in several engines.  Returns 0
+ * or -EBADF. */
+int tally_engine_set_id(struct tally_engine *engine, int fd, uint64_t id);
 
 /* Sets the function that a sampling event calls instead of writing to its ring (H4); NULL: the ring
  * again.  Call it before the event is enabled.  Returns 0 or -EBADF. */

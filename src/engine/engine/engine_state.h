@@ -581,7 +581,7 @@ size_t engine_sample_id(struct engine_event *event, uint8_t *bytes);
 
 /* counts the event in (+1) or out (-1) of engine->wanted */
 void engine_sideband_account(struct engine_event *event, int more);
-void engine_output_fork(struct tally_engine_task *child, struct tally_engine_task *parent);
+void engine_output_fork(const struct tally_engine_task *child, struct tally_engine_task *parent);
 void engine_output_exit(struct tally_engine_task *task);
 /* also sets the task's name */
 void engine_output_comm(struct tally_engine_task *task, const char *comm, bool exec);

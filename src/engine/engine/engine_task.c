@@ -125,6 +125,17 @@ int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine
 	return error;
 }
 
+void tally_engine_task_forked(struct tally_engine_task *task,
+			      const struct tally_engine_identity *child)
+{
+	struct tally_engine *engine = task->engine;
+	const struct tally_engine_task copy = { .engine = engine, .identity = *child };
+	engine_enter(engine);
+	engine_output_fork(&copy, task);
+	task->identity = *child;
+	engine_leave(engine);
+}
+
 /* Mappings and descriptors go first, as in the kernel: events that are closed by that don't see the
  * exec and aren't enabled by it. */
 void tally_engine_task_exec(struct tally_engine_task *task, const char *comm)

@@ -68,8 +68,11 @@ static int set_clock(struct engine_event *event)
 	const struct tally_engine_host *host = &event->engine->host;
 	bool no_nmi = event->hw.pmu->capabilities & TALLY_PMU_NO_NMI;
 	uint64_t ns;
-	if (!engine_event_flag(event, TALLY_ATTR_USE_CLOCKID))
+	if (!engine_event_flag(event, TALLY_ATTR_USE_CLOCKID)) {
+		if (host->counts_cpu_time)
+			event->clock = clock_monotonic;
 		return 0;
+	}
 	for (unsigned i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
 		if (clocks[i].clockid != event->attr.clockid || !(clocks[i].nmi_safe || no_nmi))
 			continue;

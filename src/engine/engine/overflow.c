@@ -250,6 +250,16 @@ int engine_event_period(struct engine_event *event, uint64_t period)
 	return 0;
 }
 
+int tally_engine_set_id(struct tally_engine *engine, int fd, uint64_t id)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	if (file)
+		file->event->id = id;
+	engine_leave(engine);
+	return file ? 0 : -ENGINE_EBADF;
+}
+
 int tally_engine_set_overflow_handler(struct tally_engine *engine, int fd,
 				      tally_engine_overflow_handler *handler, void *data)
 {

@@ -278,6 +278,14 @@ static uint64_t task_word(const struct tally_engine_task *task)
 	return 0;
 }
 
+static unsigned cpu_number(struct tally_engine *engine)
+{
+	const struct tally_engine_host *host = &engine->host;
+	if (host->cpu_number)
+		return host->cpu_number(host->host);
+	return host->this_cpu(host->host);
+}
+
 /* Writes the header and the fields of one word, up to PERIOD.  Returns the end. */
 static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words,
 								struct engine_event *event,
@@ -307,7 +315,7 @@ static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words,
 	if (type & TALLY_SAMPLE_STREAM_ID)
 		*words++ = event->id;
 	if (type & TALLY_SAMPLE_CPU)
-		*words++ = halves(sample->cpu->number, 0);
+		*words++ = halves(cpu_number(event->engine), 0);
 	if (type & TALLY_SAMPLE_PERIOD)
 		*words++ = sample->hit->period;
 	return words;
@@ -638,7 +646,7 @@ size_t engine_sample_id(struct engine_event *event, uint8_t *bytes)
 	if (type & TALLY_SAMPLE_STREAM_ID)
 		words[count++] = event->id;
 	if (type & TALLY_SAMPLE_CPU)
-		words[count++] = halves(engine_this_cpu(engine)->number, 0);
+		words[count++] = halves(cpu_number(engine), 0);
 	if (type & TALLY_SAMPLE_IDENTIFIER)
 		words[count++] = engine_primary_id(event);
 	__builtin_memcpy(bytes, words, count * sizeof(words[0]));

@@ -184,7 +184,7 @@ static void write_task(struct engine_event *event, const void *what)
 		&(struct record){ .type = about->type, .body = &body, .body_size = sizeof(body) });
 }
 
-void engine_output_fork(struct tally_engine_task *child, struct tally_engine_task *parent)
+void engine_output_fork(const struct tally_engine_task *child, struct tally_engine_task *parent)
 {
 	const struct task_record about = {
 		.type = TALLY_RECORD_FORK,

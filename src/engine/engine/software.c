@@ -74,10 +74,22 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_IDLE) && !host->current_task(host->host);
 }
 
+/* Returns how many periods the sample stands for.  CPU time can pass without a timer's notice. */
+static uint64_t periods_passed(const struct engine_event *event)
+{
+	uint64_t now = engine_now(event->engine), deadline = event->timer.deadline_ns;
+
+	if (!event->engine->host.counts_cpu_time || now < deadline)
+		return 1;
+	return 1 + (now - deadline) / timer_period(event);
+}
+
 /* Returns true if the event must stop. */
 static bool sample(struct engine_event *event, const struct tally_engine_regs *regs)
 {
-	struct tally_engine_hit hit = { .period = event->hw.last_period };
+	struct tally_engine_hit hit = {
+		.period = event->hw.last_period * periods_passed(event),
+	};
 	struct engine_cpu *cpu = engine_this_cpu(event->engine);
 	int level = engine_hit_enter(event->engine, cpu);
 
