@@ -22,14 +22,17 @@ WINGS = {
 }
 ORDER = list(WINGS)
 WING_OF = {room: wing for wing, rooms in WINGS.items() for room in rooms or [wing]}
-WING_OF.update(sim="engine", valgrind="engine", skeleton="engine") # hosts
+HOSTS = ("sim", "valgrind", "skeleton", "process", "plan")
+WING_OF.update({host: "engine" for host in HOSTS})
 FREESTANDING = {"abi", "filter", "engine"}
 # Headers of the language, not of a library.
 LANGUAGE = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h"}
-HOSTS_USE = {"engine", "abi", "filter"}
-# The rooms that may use a host: `tally sim` plays scenarios, and the simulated PMU's tool shares headers with its
-# provider.
-HOSTS_USERS = {"sim": {"simulation"}, "valgrind": {"provider"}, "skeleton": set()}
+# `plan` is no host, but the header of the memory that hosts share with tally.
+HOSTS_USE = {"engine", "abi", "filter", "plan"}
+# The rooms that may use a host: `tally sim` plays scenarios, and the simulated PMU's tool and the preloaded object
+# share headers with their providers.
+HOSTS_USERS = {"sim": {"simulation"}, "valgrind": {"provider"}, "skeleton": set(), "process": {"provider"},
+               "plan": {"provider"}}
 # A room's face is ROOM.h: other rooms include it alone.  These have several, for several kinds of users.
 FACES = {
     "abi": {"abi.h"},
@@ -40,13 +43,14 @@ FACES = {
     "object": {"object.h", "cache.h"},
     "output": {"output.h", "output_text.h"},
     "profile": {"profile.h", "stacks.h"},
-    "provider": {"provider.h", "simulated.h", "engine_provider.h", "scripted.h"},
+    "provider": {"provider.h", "simulated.h", "process.h", "engine_provider.h", "scripted.h"},
     "session": {"session.h", "ring.h"},
     "symbol": {"symbol.h", "lines.h", "jit_dump.h"},
     "task": {"task.h", "jit.h", "user_stack.h"},
     "unwind": {"unwind.h", "code_walk.h"},
     "sim": {"scenario_play.h", "sim_watch.h"},
     "valgrind": None, # its headers describe what both sides write
+    "process": None,
 }
 
 
@@ -63,7 +67,7 @@ def room_of(path):
 
 
 def floor(room):
-    return WINGS[WING_OF[room]].get(room, 2 if room in ("sim", "valgrind", "skeleton") else 0)
+    return WINGS[WING_OF[room]].get(room, 2 if room in HOSTS else 0)
 
 
 upward, inside, unknown, names, hosted, guards, gone, silent = [], [], [], {}, [], [], [], []
@@ -81,7 +85,7 @@ for path in files:
         unknown.append(str(path))
         continue
     wing, room = place
-    is_host = room in ("sim", "valgrind", "skeleton")
+    is_host = room in HOSTS
     text = path.read_text()
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     if not text.startswith("/*"):

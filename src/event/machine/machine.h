@@ -474,6 +474,11 @@ enum {
  * TALLY_PROBE_KILLED. */
 int tally_probe_reach(bool in_child);
 
+/* Returns the kernel's answer to the least that can be asked for: to count this process's time in user
+ * mode.  0 if it allows that, or fails for a reason that is no refusal; EPERM, EACCES, ENOSYS or
+ * ENODEV if it, or a filter or sandbox in front of it, refuses perf events; TALLY_PROBE_KILLED. */
+int tally_probe_refusal(void);
+
 /* Each returns 0 if the event could be opened, else errno. */
 int tally_probe_own(bool with_kernel); /* a clock on this process */
 int tally_probe_system_wide(int cpu);

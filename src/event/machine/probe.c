@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -67,6 +68,17 @@ int tally_probe_own(bool with_kernel)
 					      .config = TALLY_SW_TASK_CLOCK,
 					      .flags = with_kernel ? 0 : user_only },
 			 0, -1);
+}
+
+int tally_probe_refusal(void)
+{
+	/* A filter may kill whoever calls: without one, no child is needed to find out. */
+	if (prctl(PR_GET_SECCOMP) > 0 && tally_probe_reach(true) == TALLY_PROBE_KILLED)
+		return TALLY_PROBE_KILLED;
+	int code = tally_probe_own(false);
+	if (code == EPERM || code == EACCES || code == ENOSYS || code == ENODEV)
+		return code;
+	return 0;
 }
 
 int tally_probe_system_wide(int cpu)

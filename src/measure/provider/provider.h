@@ -112,6 +112,11 @@ struct tally_provider_ops {
 	 * the next call.  Returns 0 or -errno. */
 	int (*command)(struct tally_provider *provider, const char *path, char **command,
 		       char ***out, struct tally_error *err);
+	/* Returns 0 if the provider can measure the program at `path` (as for `command`), or -errno
+	 * with the reason and the way out.  Looks at the file, and starts nothing. */
+	int (*check_program)(const char *path, struct tally_error *err);
+	/* Returns the reason why the provider can't be used on this machine, or "".  Static. */
+	const char *(*lack)(void);
 	/* Sends signal `number` to the calling thread at each sample and wake-up of the event; 0 stops
 	 * that.  Returns 0 or -errno. */
 	int (*signal)(struct tally_provider *provider, int handle, int number);
