@@ -228,6 +228,12 @@ struct surface {
 
 /* The running kernel. */
 struct surface *surface_kernel(void);
+/* The running kernel without perf events, in a program that tally's preloaded object answers.  From
+ * now on the kernel refuses perf_event_open(2) to this process.  Returns NULL if that fails. */
+struct surface *surface_process(void);
+/* Returns why the surface "process" can't keep this clause: process_exceptions.c, a closed list.
+ * NULL: it must. */
+const char *surface_process_exception(const char *clause);
 /* The simulated machine, created anew for each test.  `model` is the name of a sim_pmu_model, or
  * "arm64-vhe" and the like.  Returns NULL if there is no such model.  It is not linked into the
  * guest machine's program. */
