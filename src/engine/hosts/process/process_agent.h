@@ -204,7 +204,27 @@ void process_signals_start(void);
  * them anew.  Called between process_enter() and process_leave(). */
 void process_maps_tell(struct process_thread *thread, bool all);
 
-/* --- process_interface.c --------------------------------------------------- */
+/* --- process_interface.c ---------------------------------------------------
+ * perf_event_open(2) inside the program.  process_interface_calls.c replaces syscall(), read(), readv(),
+ * ioctl(), close(), dup(), fcntl(), prctl() and their kin.  Calls that another file replaces ask here
+ * first: each function returns true if an emulated event was concerned; then *result is the call's
+ * result, or -errno. */
+
+struct pollfd;
+struct timespec;
+/* The whole of poll(2), ppoll(2).  `timeout` NULL: none; `mask` NULL: the present one. */
+bool process_interface_poll(struct pollfd *fds, unsigned long count, const struct timespec *timeout,
+			    const sigset_t *mask, int *result);
+/* The whole of select(2), pselect(2).  The sets are of the type fd_set, or NULL. */
+bool process_interface_select(int count, void *read, void *write, void *except,
+			      const struct timespec *timeout, const sigset_t *mask, int *result);
+bool process_interface_mmap(void *address, size_t size, int protection, int flags, int fd,
+			    uint64_t offset, void **mapped, int *result);
+bool process_interface_munmap(void *address, size_t size, int *result);
+/* Moments at which the thread's counts may be brought up to date; cheap if it has no events. */
+void process_interface_safe_point(void);
+/* A thread begins: after it was attached, in the thread.  A program or a forked child begins. */
+void process_interface_thread_begin(struct process_thread *thread);
 
 /* In a forked child: before its thread is attached anew. */
 void process_interface_forked(void);
