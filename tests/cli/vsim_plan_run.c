@@ -29,7 +29,7 @@ struct run {
 	char path[64];
 	bool quiet;
 	double kill_after;
-	uint64_t records[128], samples[VSIM_EVENTS], weights[VSIM_EVENTS];
+	uint64_t records[128], samples[TALLY_PLAN_EVENTS], weights[TALLY_PLAN_EVENTS];
 	uint64_t processes_seen;
 };
 
@@ -66,8 +66,9 @@ static void die(const char *what)
 
 static struct vsim_plan *make_plan(char *path)
 {
-	uint64_t rings = (sizeof(struct vsim_plan) + VSIM_PAGE - 1) / VSIM_PAGE * VSIM_PAGE;
-	uint64_t size = rings + (uint64_t)VSIM_RINGS * (1 + RING_PAGES) * VSIM_PAGE;
+	uint64_t rings = (sizeof(struct vsim_plan) + TALLY_PLAN_PAGE - 1) / TALLY_PLAN_PAGE *
+			 TALLY_PLAN_PAGE;
+	uint64_t size = rings + (uint64_t)TALLY_PLAN_RINGS * (1 + RING_PAGES) * TALLY_PLAN_PAGE;
 	strcpy(path, "/dev/shm/vsim-plan-XXXXXX");
 	int fd = mkstemp(path);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
@@ -76,23 +77,23 @@ static struct vsim_plan *make_plan(char *path)
 	if (plan == MAP_FAILED)
 		die("mmap");
 	close(fd);
-	plan->magic = VSIM_PLAN_MAGIC;
-	plan->version = VSIM_PLAN_VERSION;
-	plan->ring_pages = RING_PAGES;
-	plan->rings_offset = rings;
-	plan->size = size;
-	plan->tally_pid = getpid();
+	plan->shared.magic = TALLY_PLAN_MAGIC;
+	plan->shared.version = TALLY_PLAN_VERSION;
+	plan->shared.ring_pages = RING_PAGES;
+	plan->shared.rings_offset = rings;
+	plan->shared.size = size;
+	plan->shared.tally_pid = getpid();
 	plan->geometry = *vsim_geometry_preset("generic");
 	plan->geometry.mhz = 1000;
 	return plan;
 }
 
-static void add_letters(struct vsim_plan *plan, struct vsim_event *event, const char *letters)
+static void add_letters(struct vsim_plan *plan, struct tally_plan_event *event, const char *letters)
 {
 	for (; *letters && *letters != ':'; letters++)
 		switch (*letters) {
 		case 'i': event->attr.flags |= TALLY_ATTR_INHERIT; break;
-		case 'g': event->leader = (int32_t)plan->event_count - 1; break;
+		case 'g': event->leader = (int32_t)plan->shared.event_count - 1; break;
 		case 'x':
 			event->attr.flags |= TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_DISABLED;
 			break;
@@ -107,8 +108,8 @@ static void add_event(struct vsim_plan *plan, char *text)
 {
 	const uint64_t sideband = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM |
 				  TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK;
-	unsigned index = plan->event_count;
-	struct vsim_event *event = &plan->events[index];
+	unsigned index = plan->shared.event_count;
+	struct tally_plan_event *event = &plan->shared.events[index];
 	event->leader = -1;
 	event->id = index + 1;
 	event->attr.size = sizeof(event->attr);
@@ -127,7 +128,7 @@ static void add_event(struct vsim_plan *plan, char *text)
 	}
 	event->waits_for_exec = event->attr.flags & TALLY_ATTR_ENABLE_ON_EXEC ? 1 : 0;
 	event->enabled = !event->waits_for_exec;
-	plan->event_count++;
+	plan->shared.event_count++;
 }
 
 /* --- reading the rings ---------------------------------------------------- */
@@ -135,7 +136,7 @@ static void add_event(struct vsim_plan *plan, char *text)
 static void print_sample(struct run *run, const uint64_t *words, unsigned count, uint64_t chained)
 {
 	uint64_t index = words[1] - 1, period = words[5];
-	if (count < 6 || index >= run->plan->event_count)
+	if (count < 6 || index >= run->plan->shared.event_count)
 		exit(124);
 	run->samples[index]++;
 	run->weights[index] += period;
@@ -185,8 +186,9 @@ static void take_record(struct run *run, const uint8_t *bytes, size_t size)
 	run->records[header.type & 127]++;
 	if (header.type == TALLY_RECORD_SAMPLE) {
 		uint64_t index = words[1] - 1;
-		bool chained = index < VSIM_EVENTS &&
-			       run->plan->events[index].attr.sample_type & TALLY_SAMPLE_CALLCHAIN;
+		bool chained = index < TALLY_PLAN_EVENTS &&
+			       run->plan->shared.events[index].attr.sample_type &
+				       TALLY_SAMPLE_CALLCHAIN;
 		print_sample(run, words, (unsigned)(size / 8), chained);
 	} else if (!run->quiet) {
 		print_sideband(&header, bytes);
@@ -195,9 +197,9 @@ static void take_record(struct run *run, const uint8_t *bytes, size_t size)
 
 static uint64_t drain_data(struct run *run, struct tally_user_page *page)
 {
-	const uint8_t *data = (const uint8_t *)page + VSIM_PAGE;
+	const uint8_t *data = (const uint8_t *)page + TALLY_PLAN_PAGE;
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail,
-		 size = RING_PAGES * VSIM_PAGE;
+		 size = RING_PAGES * TALLY_PLAN_PAGE;
 	uint64_t from = tail;
 	while (tail < head) {
 		uint8_t copy[COPY];
@@ -216,19 +218,19 @@ static uint64_t drain_data(struct run *run, struct tally_user_page *page)
 
 static void drain(struct run *run)
 {
-	for (unsigned i = 0; i < VSIM_RINGS; i++) {
-		struct vsim_ring *ring = &run->plan->rings[i];
+	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
+		struct tally_plan_ring *ring = &run->plan->shared.rings[i];
 		uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
-		if (state == VSIM_RING_FREE)
+		if (state == TALLY_PLAN_RING_FREE)
 			continue;
-		struct tally_user_page *page = (void *)((char *)run->plan +
-							vsim_ring_offset(run->plan, i));
+		struct tally_user_page *page =
+			(void *)((char *)run->plan + tally_plan_ring_offset(&run->plan->shared, i));
 		drain_data(run, page);
 		if (__atomic_exchange_n(&ring->room_wanted, 0, __ATOMIC_SEQ_CST))
 			syscall(SYS_futex, &ring->room_wanted, FUTEX_WAKE, 1, NULL, NULL, 0);
-		if (state == VSIM_RING_FINISHED) {
-			memset(page, 0, VSIM_PAGE);
-			__atomic_store_n(&ring->state, VSIM_RING_FREE, __ATOMIC_SEQ_CST);
+		if (state == TALLY_PLAN_RING_FINISHED) {
+			memset(page, 0, TALLY_PLAN_PAGE);
+			__atomic_store_n(&ring->state, TALLY_PLAN_RING_FREE, __ATOMIC_SEQ_CST);
 		}
 	}
 }
@@ -246,7 +248,7 @@ static int follow(struct run *run, pid_t child)
 	const struct timespec slice = { 0, 20000000 };
 	int status;
 	for (;;) {
-		uint32_t news = __atomic_load_n(&run->plan->news, __ATOMIC_SEQ_CST);
+		uint32_t news = __atomic_load_n(&run->plan->shared.news, __ATOMIC_SEQ_CST);
 		drain(run);
 		if (waitpid(child, &status, WNOHANG) == child)
 			break;
@@ -254,7 +256,7 @@ static int follow(struct run *run, pid_t child)
 			kill(child, SIGKILL);
 			run->kill_after = 0;
 		}
-		syscall(SYS_futex, &run->plan->news, FUTEX_WAIT, news, &slice, NULL, 0);
+		syscall(SYS_futex, &run->plan->shared.news, FUTEX_WAIT, news, &slice, NULL, 0);
 	}
 	drain(run);
 	return status;
@@ -263,16 +265,16 @@ static int follow(struct run *run, pid_t child)
 static void print_totals(const struct run *run, int status)
 {
 	const struct vsim_plan *plan = run->plan;
-	for (unsigned i = 0; i < plan->event_count; i++) {
-		const struct vsim_total *total = &plan->events[i].total;
+	for (unsigned i = 0; i < plan->shared.event_count; i++) {
+		const struct tally_plan_total *total = &plan->shared.events[i].total;
 		printf("total %u %llu enabled=%llu running=%llu lost=%llu samples=%llu "
 		       "weight=%llu\n",
 		       i, (unsigned long long)total->value, (unsigned long long)total->enabled_ns,
 		       (unsigned long long)total->running_ns, (unsigned long long)total->lost,
 		       (unsigned long long)run->samples[i], (unsigned long long)run->weights[i]);
 	}
-	printf("processes %u executions %u unsimulated %u unrecorded %u\n", plan->processes,
-	       plan->executions, plan->unsimulated, plan->unrecorded);
+	printf("processes %u executions %u unsimulated %u unrecorded %u\n", plan->shared.processes,
+	       plan->shared.executions, plan->shared.uncounted, plan->shared.unrecorded);
 	printf("records mmap2=%llu comm=%llu fork=%llu exit=%llu lost=%llu\n",
 	       (unsigned long long)run->records[TALLY_RECORD_MMAP2],
 	       (unsigned long long)run->records[TALLY_RECORD_COMM],

@@ -37,10 +37,10 @@ static inline void fake_tool_open(struct fake_tool *tool, const char *path)
 	tool->plan = map;
 	tool->ring = -1;
 	tool->page = NULL;
-	assert_true(tool->plan->magic == VSIM_PLAN_MAGIC &&
-		    tool->plan->version == VSIM_PLAN_VERSION);
-	assert_int_equal(tool->plan->size, tool->bytes);
-	__atomic_fetch_add(&tool->plan->processes, 1, __ATOMIC_SEQ_CST);
+	assert_true(tool->plan->shared.magic == TALLY_PLAN_MAGIC &&
+		    tool->plan->shared.version == TALLY_PLAN_VERSION);
+	assert_int_equal(tool->plan->shared.size, tool->bytes);
+	__atomic_fetch_add(&tool->plan->shared.processes, 1, __ATOMIC_SEQ_CST);
 }
 
 static inline void fake_tool_close(struct fake_tool *tool)
@@ -50,21 +50,22 @@ static inline void fake_tool_close(struct fake_tool *tool)
 
 static inline void fake_tool_news(struct fake_tool *tool)
 {
-	__atomic_fetch_add(&tool->plan->news, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &tool->plan->news, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	__atomic_fetch_add(&tool->plan->shared.news, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &tool->plan->shared.news, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 static inline bool fake_tool_take_ring(struct fake_tool *tool)
 {
-	for (int i = 0; i < VSIM_RINGS; i++) {
-		uint32_t is = VSIM_RING_FREE;
-		if (!__atomic_compare_exchange_n(&tool->plan->rings[i].state, &is, VSIM_RING_TAKEN,
-						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	for (int i = 0; i < TALLY_PLAN_RINGS; i++) {
+		uint32_t is = TALLY_PLAN_RING_FREE;
+		if (!__atomic_compare_exchange_n(&tool->plan->shared.rings[i].state, &is,
+						 TALLY_PLAN_RING_TAKEN, false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
 			continue;
 		tool->ring = i;
 		tool->page = (void *)((char *)tool->plan +
-				      vsim_ring_offset(tool->plan, (unsigned)i));
-		tool->plan->rings[i].pid = getpid();
+				      tally_plan_ring_offset(&tool->plan->shared, (unsigned)i));
+		tool->plan->shared.rings[i].task = getpid();
 		return true;
 	}
 	return false;
@@ -73,13 +74,13 @@ static inline bool fake_tool_take_ring(struct fake_tool *tool)
 /* Writes one record when there is room.  Returns false if tally has stopped reading. */
 static inline bool fake_tool_write(struct fake_tool *tool, const void *record, size_t size)
 {
-	struct vsim_ring *ring = &tool->plan->rings[tool->ring];
-	size_t whole = (size_t)tool->plan->ring_pages * VSIM_PAGE, at;
-	uint8_t *data = (uint8_t *)tool->page + VSIM_PAGE;
+	struct tally_plan_ring *ring = &tool->plan->shared.rings[tool->ring];
+	size_t whole = (size_t)tool->plan->shared.ring_pages * TALLY_PLAN_PAGE, at;
+	uint8_t *data = (uint8_t *)tool->page + TALLY_PLAN_PAGE;
 	while (tool->page->data_head + size -
 		       __atomic_load_n(&tool->page->data_tail, __ATOMIC_ACQUIRE) >
 	       whole) {
-		if (__atomic_load_n(&tool->plan->closed, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&tool->plan->shared.closed, __ATOMIC_SEQ_CST))
 			return false;
 		__atomic_store_n(&ring->room_wanted, 1, __ATOMIC_SEQ_CST);
 		if (tool->page->data_head + size -
@@ -98,7 +99,7 @@ static inline bool fake_tool_write(struct fake_tool *tool, const void *record, s
 
 static inline void fake_tool_finish(struct fake_tool *tool)
 {
-	__atomic_store_n(&tool->plan->rings[tool->ring].state, VSIM_RING_FINISHED,
+	__atomic_store_n(&tool->plan->shared.rings[tool->ring].state, TALLY_PLAN_RING_FINISHED,
 			 __ATOMIC_SEQ_CST);
 	fake_tool_news(tool);
 }

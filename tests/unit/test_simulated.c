@@ -100,10 +100,10 @@ static void plan_holds_the_events_in_the_order_of_opening(void **state)
 	assert_int_equal(open_event(generic, -1), 1);
 	assert_int_equal(open_event(member, 0), 2);
 	fake_tool_open(&tool, plan_path());
-	const struct vsim_event *events = tool.plan->events;
-	assert_int_equal(tool.plan->event_count, 3);
-	assert_int_equal(tool.plan->tally_pid, getpid());
-	assert_int_equal(tool.plan->ring_pages, 0);
+	const struct tally_plan_event *events = tool.plan->shared.events;
+	assert_int_equal(tool.plan->shared.event_count, 3);
+	assert_int_equal(tool.plan->shared.tally_pid, getpid());
+	assert_int_equal(tool.plan->shared.ring_pages, 0);
 	assert_true(events[0].id == 1 && events[0].leader == -1 && !events[0].enabled &&
 		    events[0].waits_for_exec == 1);
 	assert_true(events[1].attr.type == VSIM_PMU_TYPE &&
@@ -152,10 +152,10 @@ static void closing_an_event_keeps_the_others_ids(void **state)
 	assert_int_equal(id, 3);
 	assert_int_equal(ops()->ioctl(provider, 1, TALLY_IOCTL_ID, &id, 0), -EBADF);
 	fake_tool_open(&tool, plan_path());
-	assert_int_equal(tool.plan->event_count, 3);
-	assert_true(tool.plan->events[1].attr.type == TALLY_TYPE_SOFTWARE &&
-		    !tool.plan->events[1].enabled);
-	assert_int_equal(tool.plan->events[2].id, 3);
+	assert_int_equal(tool.plan->shared.event_count, 3);
+	assert_true(tool.plan->shared.events[1].attr.type == TALLY_TYPE_SOFTWARE &&
+		    !tool.plan->shared.events[1].enabled);
+	assert_int_equal(tool.plan->shared.events[2].id, 3);
 	fake_tool_close(&tool);
 }
 
@@ -173,7 +173,7 @@ static void plans_are_private_of_one_length_and_gone_at_the_end(void **state)
 	assert_string_not_equal(first, second);
 	assert_int_equal(strlen(first), strlen(second));
 	assert_int_not_equal(stat(first, &st), 0);
-	assert_int_equal(tool.plan->closed, 1);
+	assert_int_equal(tool.plan->shared.closed, 1);
 	fake_tool_close(&tool);
 	provider->ops->release(provider);
 	assert_int_not_equal(stat(second, &st), 0);
@@ -395,10 +395,10 @@ static void open_mirrors_the_kernels_errors(void **state)
 	assert_int_equal(open_event(attr, -1), 0);
 	assert_int_equal(open_event(attr, 0), 1);
 	assert_int_equal(open_event(attr, 1), -EINVAL); /* there is no such leader */
-	for (int i = 2; i < VSIM_EVENTS; i++)
+	for (int i = 2; i < TALLY_PLAN_EVENTS; i++)
 		assert_int_equal(open_event(attr, -1), i);
 	assert_int_equal(open_event(attr, -1), -EMFILE);
-	ops()->close(provider, VSIM_EVENTS - 1);
+	ops()->close(provider, TALLY_PLAN_EVENTS - 1);
 	struct fake_tool tool;
 	fake_tool_open(&tool, plan_path());
 	assert_int_equal(open_event(attr, -1), -EOPNOTSUPP); /* the program runs already */
@@ -419,8 +419,8 @@ static void reads_have_the_form_that_was_asked_for(void **state)
 	open_event(leader, -1);
 	open_event(member, 0);
 	fake_tool_open(&tool, plan_path());
-	tool.plan->events[0].total = (struct vsim_total){ 1000, 20, 10, 3 };
-	tool.plan->events[1].total = (struct vsim_total){ 500, 20, 10, 4 };
+	tool.plan->shared.events[0].total = (struct tally_plan_total){ 1000, 20, 10, 3 };
+	tool.plan->shared.events[1].total = (struct tally_plan_total){ 500, 20, 10, 4 };
 	assert_int_equal(ops()->read(provider, 0, words, sizeof(words)), 72);
 	assert_memory_equal(words, ((uint64_t[]){ 2, 20, 10, 1000, 1, 3, 500, 2, 4 }), 72);
 	assert_int_equal(ops()->read(provider, 1, words, sizeof(words)), 24);
@@ -441,15 +441,15 @@ static void control_reaches_the_processes(void **state)
 	assert_int_equal(ops()->ioctl(provider, 0, TALLY_IOCTL_PERIOD, &zero, 0), -EINVAL);
 	assert_int_equal(ops()->ioctl(provider, 1, TALLY_IOCTL_PERIOD, &period, 0), -EINVAL);
 	fake_tool_open(&tool, plan_path());
-	assert_int_equal(tool.plan->events[0].attr.sample_period, 77);
+	assert_int_equal(tool.plan->shared.events[0].attr.sample_period, 77);
 	assert_int_equal(ops()->ioctl(provider, 0, TALLY_IOCTL_ENABLE, NULL, 1), 0);
-	assert_true(tool.plan->events[0].enabled && tool.plan->events[1].enabled);
+	assert_true(tool.plan->shared.events[0].enabled && tool.plan->shared.events[1].enabled);
 	assert_int_equal(ops()->ioctl(provider, 1, TALLY_IOCTL_DISABLE, NULL, 0), 0);
-	assert_true(tool.plan->events[0].enabled && !tool.plan->events[1].enabled);
+	assert_true(tool.plan->shared.events[0].enabled && !tool.plan->shared.events[1].enabled);
 	assert_int_equal(ops()->ioctl(provider, 0, TALLY_IOCTL_PERIOD, &period, 0), -EOPNOTSUPP);
-	tool.plan->events[0].total.value = 100;
+	tool.plan->shared.events[0].total.value = 100;
 	assert_int_equal(ops()->ioctl(provider, 0, TALLY_IOCTL_RESET, NULL, 0), 0);
-	tool.plan->events[0].total.value = 130;
+	tool.plan->shared.events[0].total.value = 130;
 	ops()->read(provider, 0, &word, sizeof(word));
 	assert_int_equal(word, 30);
 	fake_tool_close(&tool);
@@ -466,17 +466,17 @@ struct reader {
 
 static void start_reader(struct reader *reader, int handle, size_t pages)
 {
-	*reader = (struct reader){ .bytes = pages * VSIM_PAGE, .in_order = true };
+	*reader = (struct reader){ .bytes = pages * TALLY_PLAN_PAGE, .in_order = true };
 	reader->page = ops()->map(provider, handle, pages, 0);
 	assert_non_null(reader->page);
-	assert_int_equal(reader->page->data_offset, VSIM_PAGE);
+	assert_int_equal(reader->page->data_offset, TALLY_PLAN_PAGE);
 }
 
 static void copy_from(const struct reader *reader, uint64_t at, void *out, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		((uint8_t *)out)[i] =
-			((uint8_t *)reader->page)[VSIM_PAGE + ((at + i) & (reader->bytes - 1))];
+		((uint8_t *)out)[i] = ((uint8_t *)reader->page)[TALLY_PLAN_PAGE +
+								((at + i) & (reader->bytes - 1))];
 }
 
 /* Reads all records, and checks that they are valid and each writer's numbers in order. */
@@ -523,7 +523,7 @@ static void records_go_to_the_ring_of_their_event(void **state)
 	assert_int_equal(ops()->ioctl(provider, 2, TALLY_IOCTL_SET_OUTPUT, (void *)1, 0), 0);
 	fake_tool_open(&tool, plan_path());
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(tool.plan->events[i].sampled, 1);
+		assert_int_equal(tool.plan->shared.events[i].sampled, 1);
 	assert_true(fake_tool_take_ring(&tool));
 	const struct fake_comm comm = fake_comm(1, 1);
 	const struct fake_sample a = fake_sample(2, 1, 3), b = fake_sample(3, 1, 0),
@@ -595,7 +595,7 @@ static void rings_of_finished_processes_are_given_to_others(void **state)
 	start_reader(&samples, 0, 16);
 	struct fake_tool tool;
 	fake_tool_open(&tool, plan_path());
-	for (uint64_t n = 1; n <= 3 * VSIM_RINGS; n++) {
+	for (uint64_t n = 1; n <= 3 * TALLY_PLAN_RINGS; n++) {
 		struct fake_sample sample = fake_sample(1, n, 1);
 		if (!fake_tool_take_ring(&tool)) {
 			ops()->gather(provider);
@@ -607,7 +607,7 @@ static void rings_of_finished_processes_are_given_to_others(void **state)
 	}
 	ops()->gather(provider);
 	read_all(&samples);
-	assert_int_equal(samples.samples, 3 * VSIM_RINGS);
+	assert_int_equal(samples.samples, 3 * TALLY_PLAN_RINGS);
 	fake_tool_close(&tool);
 }
 
@@ -621,9 +621,9 @@ static void rings_that_make_no_sense_do_no_harm(void **state)
 	struct fake_tool tool;
 	fake_tool_open(&tool, plan_path());
 	assert_true(fake_tool_take_ring(&tool));
-	size_t whole = (size_t)tool.plan->ring_pages * VSIM_PAGE;
+	size_t whole = (size_t)tool.plan->shared.ring_pages * TALLY_PLAN_PAGE;
 	for (int round = 0; round < 3000; round++) {
-		uint64_t *words = (uint64_t *)((uint8_t *)tool.page + VSIM_PAGE);
+		uint64_t *words = (uint64_t *)((uint8_t *)tool.page + TALLY_PLAN_PAGE);
 		for (size_t i = 0; i < 64; i++) {
 			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
 			/* Nearly valid headers, so that the checks behind them are reached too. */
@@ -634,10 +634,10 @@ static void rings_that_make_no_sense_do_no_harm(void **state)
 		tool.page->data_head = round % 5 ? tool.page->data_head + (seed >> 40) % whole
 						 : seed;
 		/* includes states that don't exist */
-		tool.plan->rings[tool.ring].state = seed >> 60;
+		tool.plan->shared.rings[tool.ring].state = seed >> 60;
 		ops()->gather(provider);
 		read_all(&samples);
-		tool.plan->rings[tool.ring].state = VSIM_RING_TAKEN;
+		tool.plan->shared.rings[tool.ring].state = TALLY_PLAN_RING_TAKEN;
 	}
 	/* It works again when the ring has a new owner. */
 	tool.page->data_head = tool.page->data_tail;

@@ -196,6 +196,31 @@ static int check_surroundings(struct tally_error *err)
 	return -EACCES;
 }
 
+/* ---- the plan ------------------------------------------------------------ */
+
+static void choose_region(struct vsim_plan *plan, const struct tally_simulated_options *options)
+{
+	_Static_assert(TALLY_SIMULATED_FUNCTIONS <= (int)VSIM_FUNCTIONS,
+		       "as many as are checked for");
+	_Static_assert(TALLY_SIMULATED_FUNCTION_NAME < (int)VSIM_FUNCTION_NAME,
+		       "as long as is checked for");
+	plan->region_only = options->region || options->function_count;
+	plan->function_count = options->function_count;
+	for (unsigned i = 0; i < options->function_count; i++)
+		snprintf(plan->functions[i], sizeof(plan->functions[i]), "%s",
+			 options->functions[i]);
+}
+
+static int make_plan(struct simulated *simulated, struct tally_error *err)
+{
+	int result = planned_file_make(&simulated->planned, simulated->options.memory, err);
+	if (result < 0)
+		return result;
+	simulated_plan_of(simulated)->geometry = simulated->geometry;
+	choose_region(simulated_plan_of(simulated), &simulated->options);
+	return 0;
+}
+
 /* ---- the command line ---------------------------------------------------- */
 
 static const char *const fixed[] = {
@@ -223,7 +248,7 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	result = check_surroundings(err);
 	if (result < 0)
 		return result;
-	result = simulated_plan_make(simulated, err);
+	result = make_plan(simulated, err);
 	if (result < 0)
 		return result;
 	size_t count = 0, used = 0;
@@ -234,7 +259,7 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	simulated->words = NULL;
 	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
 	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0,
-			      simulated->plan.path.path);
+			      simulated->planned.file.path.path);
 	if (length < 0)
 		simulated->words = NULL;
 	if (!simulated->argv || !simulated->words)
@@ -246,6 +271,6 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 		argv[used++] = (char *)(uintptr_t)fixed[i];
 	memcpy(argv + used, command, count * sizeof(*argv));
 	*out = argv;
-	simulated_plan_publish(simulated);
+	planned_publish(&simulated->planned);
 	return 0;
 }

@@ -12,9 +12,9 @@
 #include "pub_tool_libcproc.h"
 
 #define TIMES (TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING)
-enum { WORDS_MAX = 3 + 3 * VSIM_EVENTS };
+enum { WORDS_MAX = 3 + 3 * TALLY_PLAN_EVENTS };
 
-static bool counts_here(const struct vsim *sim, const struct vsim_event *event)
+static bool counts_here(const struct vsim *sim, const struct tally_plan_event *event)
 {
 	if (event->attr.flags & TALLY_ATTR_REMOVE_ON_EXEC && !sim->host->first_program)
 		return false;
@@ -22,12 +22,12 @@ static bool counts_here(const struct vsim *sim, const struct vsim_event *event)
 		     !(event->attr.flags & TALLY_ATTR_INHERIT_THREAD);
 	/* A program that a child executes has no parent task to inherit from.  The first process
 	 * keeps its events. */
-	return forks || sim->host->parent || sim->plan->first_pid == VG_(getpid)();
+	return forks || sim->host->parent || sim->plan->shared.first_pid == VG_(getpid)();
 }
 
 /* Returns the attributes with the event's current state.  A read_format that no sample or record
  * shows may contain more than tally wanted. */
-static struct tally_attr attr_of(const struct vsim_event *event)
+static struct tally_attr attr_of(const struct tally_plan_event *event)
 {
 	struct tally_attr attr = event->attr;
 	attr.size = sizeof(attr);
@@ -51,14 +51,15 @@ static int give_ring(struct vsim *sim, int fd, int *first)
 		return (int)tally_engine_ioctl(sim->engine, fd, TALLY_IOC_SET_OUTPUT,
 					       (uintptr_t)*first);
 	*first = fd;
-	return tally_engine_mmap(sim->engine, fd, (1 + (size_t)sim->plan->ring_pages) * VSIM_PAGE,
-				 true, true, 0, &page);
+	return tally_engine_mmap(sim->engine, fd,
+				 (1 + (size_t)sim->plan->shared.ring_pages) * TALLY_PLAN_PAGE, true,
+				 true, 0, &page);
 }
 
 static int open_event(struct vsim *sim, unsigned index, int32_t tid, int *ring)
 {
 	struct vsim_host *host = sim->host;
-	const struct vsim_event *event = &sim->plan->events[index];
+	const struct tally_plan_event *event = &sim->plan->shared.events[index];
 	if (event->leader >= (int32_t)index)
 		return -VKI_EINVAL;
 	const struct tally_attr attr = attr_of(event);
@@ -85,7 +86,7 @@ int vsim_events_open(struct vsim *sim, struct tally_engine_task *task)
 	int error = 0, ring = -1;
 	VG_(memset)(sim->host->published, 0, sizeof(sim->host->published));
 	vsim_observe(sim);
-	for (unsigned i = 0; i < sim->plan->event_count && !error; i++)
+	for (unsigned i = 0; i < sim->plan->shared.event_count && !error; i++)
 		error = open_event(sim, i, tid, &ring);
 	vsim_observe_end(sim);
 	return error;
@@ -97,17 +98,17 @@ int vsim_events_open(struct vsim *sim, struct tally_engine_task *task)
 static unsigned place_in_group(const struct vsim_plan *plan, unsigned index)
 {
 	unsigned place = 1;
-	if (plan->events[index].leader < 0)
+	if (plan->shared.events[index].leader < 0)
 		return 0;
 	for (unsigned i = 0; i < index; i++)
-		place += plan->events[i].leader == plan->events[index].leader;
+		place += plan->shared.events[i].leader == plan->shared.events[index].leader;
 	return place;
 }
 
-static bool read_event(struct vsim *sim, unsigned index, struct vsim_total *total)
+static bool read_event(struct vsim *sim, unsigned index, struct tally_plan_total *total)
 {
-	uint64_t words[WORDS_MAX], format = attr_of(&sim->plan->events[index]).read_format;
-	*total = (struct vsim_total){ 0 };
+	uint64_t words[WORDS_MAX], format = attr_of(&sim->plan->shared.events[index]).read_format;
+	*total = (struct tally_plan_total){ 0 };
 	if (tally_engine_read(sim->engine, sim->host->events[index], words, sizeof(words)) <= 0)
 		return false;
 	unsigned at = 1, value = 0,
@@ -135,8 +136,8 @@ static void add(uint64_t *to, uint64_t now, uint64_t *published)
 
 static void publish(struct vsim *sim, unsigned index)
 {
-	struct vsim_total now, *published = &sim->host->published[index],
-			       *total = &sim->plan->events[index].total;
+	struct tally_plan_total now, *published = &sim->host->published[index],
+				     *total = &sim->plan->shared.events[index].total;
 	if (!read_event(sim, index, &now))
 		return;
 	add(&total->value, now.value, &published->value);
@@ -147,7 +148,7 @@ static void publish(struct vsim *sim, unsigned index)
 
 static void follow(struct vsim *sim, unsigned index)
 {
-	bool enabled = __atomic_load_n(&sim->plan->events[index].enabled, __ATOMIC_RELAXED);
+	bool enabled = __atomic_load_n(&sim->plan->shared.events[index].enabled, __ATOMIC_RELAXED);
 	if (enabled == sim->host->enabled[index])
 		return;
 	sim->host->enabled[index] = enabled;
@@ -158,7 +159,7 @@ static void follow(struct vsim *sim, unsigned index)
 void vsim_events_update(struct vsim *sim)
 {
 	vsim_observe(sim);
-	for (unsigned i = 0; i < sim->plan->event_count; i++) {
+	for (unsigned i = 0; i < sim->plan->shared.event_count; i++) {
 		publish(sim, i);
 		follow(sim, i);
 	}
@@ -169,7 +170,7 @@ void vsim_events_update(struct vsim *sim)
 void vsim_events_forget(struct vsim *sim)
 {
 	vsim_observe(sim);
-	for (unsigned i = 0; i < sim->plan->event_count; i++)
+	for (unsigned i = 0; i < sim->plan->shared.event_count; i++)
 		read_event(sim, i, &sim->host->published[i]);
 	vsim_observe_end(sim);
 }

@@ -84,7 +84,7 @@ static void release(void *host, void *memory, size_t size)
 static void *allocate_pages(void *host, size_t pages)
 {
 	struct vsim *sim = host;
-	if (sim->host->ring_page && pages == 1 + (size_t)sim->plan->ring_pages)
+	if (sim->host->ring_page && pages == 1 + (size_t)sim->plan->shared.ring_pages)
 		return sim->host->ring_page;
 	return NULL;
 }
@@ -164,7 +164,7 @@ int vsim_engine_start(struct vsim *sim)
 	const struct tally_engine_host table = {
 		.host = sim,
 		.cpus = 1,
-		.page_size = VSIM_PAGE,
+		.page_size = TALLY_PLAN_PAGE,
 		.tick_ns = 4 * VSIM_TICK_NS,
 		.clock_ns = clock_ns,
 		.clock_of = clock_of,

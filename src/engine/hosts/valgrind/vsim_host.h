@@ -70,9 +70,10 @@ struct vsim_host {
 	uint8_t files[VSIM_FILES]; /* enum vsim_file of the first descriptors */
 	struct vsim_exit exit;     /* a thread that will not run again; tid 0: none */
 
-	int events[VSIM_EVENTS];   /* the engine's descriptors, in the plan's order */
-	bool enabled[VSIM_EVENTS]; /* the state that the engine has */
-	struct vsim_total published[VSIM_EVENTS]; /* this process's part of the plan's totals */
+	int events[TALLY_PLAN_EVENTS];   /* the engine's descriptors, in the plan's order */
+	bool enabled[TALLY_PLAN_EVENTS]; /* the state that the engine has */
+	/* this process's part of the plan's totals */
+	struct tally_plan_total published[TALLY_PLAN_EVENTS];
 
 	const char *plan_path;
 	int plan_fd;

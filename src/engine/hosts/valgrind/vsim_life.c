@@ -63,15 +63,15 @@ static void set_comm(struct tally_engine_identity *identity, const char *path)
 static bool claim_first(struct vsim_plan *plan)
 {
 	int32_t nobody = 0;
-	return __atomic_compare_exchange_n(&plan->first_pid, &nobody, VG_(getpid)(), false,
+	return __atomic_compare_exchange_n(&plan->shared.first_pid, &nobody, VG_(getpid)(), false,
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /* The first exec has happened, so enable_on_exec is done for all later programs. */
 static void note_exec(struct vsim *sim)
 {
-	for (unsigned i = 0; i < sim->plan->event_count; i++) {
-		struct vsim_event *event = &sim->plan->events[i];
+	for (unsigned i = 0; i < sim->plan->shared.event_count; i++) {
+		struct tally_plan_event *event = &sim->plan->shared.events[i];
 		if (!event->waits_for_exec)
 			continue;
 		event->enabled = 1;
@@ -92,8 +92,8 @@ int vsim_life_start(struct vsim *sim)
 	VG_(prctl)(NAME_OPTION, (ULong)(Addr)identity.comm, 0, 0, 0);
 	host->first_program = claim_first(sim->plan);
 	if (host->first_program)
-		__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&sim->plan->executions, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&sim->plan->shared.processes, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&sim->plan->shared.executions, 1, __ATOMIC_SEQ_CST);
 	vsim_ring_take(sim);
 	int error = vsim_engine_start(sim);
 	if (error)
@@ -162,7 +162,7 @@ static void forked(ThreadId tid)
 					 .entered_sp = thread_of(tid)->entered_sp };
 	VG_(memset)(sim->host->threads, 0, VG_N_THREADS * sizeof(*sim->host->threads));
 	*thread_of(tid) = own;
-	__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&sim->plan->shared.processes, 1, __ATOMIC_SEQ_CST);
 	int error = start_forked(sim, tid, &forker);
 	tl_assert2(!error, "tally: the simulated PMU can't follow a fork: error %d\n", -error);
 }
@@ -235,7 +235,7 @@ static bool can_follow(const struct vsim *sim)
 static bool is_readable_string(Addr at)
 {
 	for (unsigned i = 0; i < VKI_PATH_MAX; i++) {
-		if ((i == 0 || (at + i) % VSIM_PAGE == 0) &&
+		if ((i == 0 || (at + i) % TALLY_PLAN_PAGE == 0) &&
 		    !VG_(am_is_valid_for_client)(at + i, 1, VKI_PROT_READ))
 			return false;
 		if (!((const char *)at)[i])
@@ -301,7 +301,7 @@ static void exec_begins(struct vsim *sim, ThreadId tid, UInt number, const UWord
 	thread->unsimulated = path && (!can_simulate(path) || !can_follow(sim));
 	if (thread->unsimulated) {
 		VG_(clo_trace_children) = False;
-		__atomic_fetch_add(&sim->plan->unsimulated, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&sim->plan->shared.uncounted, 1, __ATOMIC_SEQ_CST);
 	} else if (path && is_self(path)) {
 		leave_word(sim->plan);
 	}
@@ -313,7 +313,7 @@ static void exec_failed(struct vsim *sim, ThreadId tid)
 {
 	struct vsim_thread *thread = thread_of(tid);
 	if (thread->unsimulated)
-		__atomic_fetch_sub(&sim->plan->unsimulated, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_sub(&sim->plan->shared.uncounted, 1, __ATOMIC_SEQ_CST);
 	thread->executing = thread->unsimulated = False;
 	VG_(clo_trace_children) = True;
 	take_word_back(sim->plan);

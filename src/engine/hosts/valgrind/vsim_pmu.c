@@ -17,7 +17,7 @@
 #include "pub_tool_mallocfree.h"
 #include "pub_tool_vki.h"
 
-enum { PLACES = 2 * VSIM_EVENTS };
+enum { PLACES = 2 * TALLY_PLAN_EVENTS };
 
 struct vsim_pmu { /* tally_engine_pmu.driver points to it */
 	struct tally_engine_pmu pmu;

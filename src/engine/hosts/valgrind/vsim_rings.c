@@ -8,10 +8,10 @@
  * If tally has exited, the engine drops and counts records as usual. */
 #include "valgrind/vsim_host.h"
 
+#include "pub_tool_aspacemgr.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
 #include "pub_tool_libcproc.h"
-#include "pub_tool_aspacemgr.h"
 #include "pub_tool_vkiscnums.h"
 
 #include <limits.h>
@@ -36,8 +36,8 @@ static void futex(uint32_t *word, int operation, uint32_t value)
 
 void vsim_news(struct vsim *sim)
 {
-	__atomic_fetch_add(&sim->plan->news, 1, __ATOMIC_SEQ_CST);
-	futex(&sim->plan->news, FUTEX_AWAKEN, INT_MAX);
+	__atomic_fetch_add(&sim->plan->shared.news, 1, __ATOMIC_SEQ_CST);
+	futex(&sim->plan->shared.news, FUTEX_AWAKEN, INT_MAX);
 }
 
 /* --- the plan ------------------------------------------------------------- */
@@ -49,18 +49,19 @@ static bool is_power_of_two(uint64_t n)
 
 static int check_plan(const struct vsim_plan *plan, uint64_t file_size)
 {
-	if (plan->magic != VSIM_PLAN_MAGIC || plan->version != VSIM_PLAN_VERSION ||
-	    plan->size > file_size)
+	if (plan->shared.magic != TALLY_PLAN_MAGIC || plan->shared.version != TALLY_PLAN_VERSION ||
+	    plan->shared.size > file_size)
 		return -VKI_EINVAL;
-	if (plan->event_count > VSIM_EVENTS || plan->function_count > VSIM_FUNCTIONS ||
+	if (plan->shared.event_count > TALLY_PLAN_EVENTS || plan->function_count > VSIM_FUNCTIONS ||
 	    vsim_geometry_problem(&plan->geometry))
 		return -VKI_EINVAL;
-	if (!plan->ring_pages)
+	if (!plan->shared.ring_pages)
 		return 0;
-	if (!is_power_of_two(plan->ring_pages) || plan->ring_pages > 1u << 20 ||
-	    plan->rings_offset % VSIM_PAGE)
+	if (!is_power_of_two(plan->shared.ring_pages) || plan->shared.ring_pages > 1u << 20 ||
+	    plan->shared.rings_offset % TALLY_PLAN_PAGE)
 		return -VKI_EINVAL;
-	if (plan->rings_offset < sizeof(*plan) || vsim_ring_offset(plan, VSIM_RINGS) > plan->size)
+	if (plan->shared.rings_offset < sizeof(*plan) ||
+	    tally_plan_ring_offset(&plan->shared, TALLY_PLAN_RINGS) > plan->shared.size)
 		return -VKI_EINVAL;
 	return 0;
 }
@@ -88,9 +89,10 @@ int vsim_plan_open(struct vsim *sim, const char *path)
 
 static bool tally_listens(const struct vsim_plan *plan)
 {
-	if (__atomic_load_n(&plan->closed, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&plan->shared.closed, __ATOMIC_SEQ_CST))
 		return false;
-	SysRes alive = VG_(do_syscall)(__NR_kill, (RegWord)plan->tally_pid, 0, 0, 0, 0, 0, 0, 0);
+	SysRes alive = VG_(do_syscall)(__NR_kill, (RegWord)plan->shared.tally_pid, 0, 0, 0, 0, 0, 0,
+				       0);
 	return !sr_isError(alive) || sr_Err(alive) != VKI_ESRCH;
 }
 
@@ -98,21 +100,22 @@ static bool tally_listens(const struct vsim_plan *plan)
  * of killed processes with the same pid. */
 static void finish_predecessors(struct vsim *sim)
 {
-	for (unsigned i = 0; i < VSIM_RINGS; i++) {
-		struct vsim_ring *ring = &sim->plan->rings[i];
-		uint32_t taken = VSIM_RING_TAKEN;
-		if (__atomic_load_n(&ring->pid, __ATOMIC_SEQ_CST) == VG_(getpid)())
-			__atomic_compare_exchange_n(&ring->state, &taken, VSIM_RING_FINISHED, false,
-						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
+		struct tally_plan_ring *ring = &sim->plan->shared.rings[i];
+		uint32_t taken = TALLY_PLAN_RING_TAKEN;
+		if (__atomic_load_n(&ring->task, __ATOMIC_SEQ_CST) == VG_(getpid)())
+			__atomic_compare_exchange_n(&ring->state, &taken, TALLY_PLAN_RING_FINISHED,
+						    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	}
 }
 
 static int take_free(struct vsim_plan *plan)
 {
-	for (unsigned i = 0; i < VSIM_RINGS; i++) {
-		uint32_t expected = VSIM_RING_FREE;
-		if (__atomic_compare_exchange_n(&plan->rings[i].state, &expected, VSIM_RING_TAKEN,
-						false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
+		uint32_t expected = TALLY_PLAN_RING_FREE;
+		if (__atomic_compare_exchange_n(&plan->shared.rings[i].state, &expected,
+						TALLY_PLAN_RING_TAKEN, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
 			return (int)i;
 	}
 	return -1;
@@ -136,8 +139,8 @@ static int wait_for_free(struct vsim *sim)
 static uint64_t largest_record(const struct vsim_plan *plan)
 {
 	uint64_t most = MMAP2_MAX;
-	for (unsigned i = 0; i < plan->event_count; i++) {
-		const struct tally_attr *attr = &plan->events[i].attr;
+	for (unsigned i = 0; i < plan->shared.event_count; i++) {
+		const struct tally_attr *attr = &plan->shared.events[i].attr;
 		uint64_t size = SAMPLE_FIXED,
 			 chain = attr->sample_max_stack ? attr->sample_max_stack : VSIM_STACK_MAX;
 		if (attr->sample_type & TALLY_SAMPLE_CALLCHAIN)
@@ -145,11 +148,11 @@ static uint64_t largest_record(const struct vsim_plan *plan)
 		if (attr->sample_type & TALLY_SAMPLE_STACK_USER)
 			size += attr->sample_stack_user;
 		if (attr->sample_type & TALLY_SAMPLE_READ)
-			size += 24ull * VSIM_EVENTS;
+			size += 24ull * TALLY_PLAN_EVENTS;
 		if (size > most)
 			most = size;
 	}
-	uint64_t ring = (uint64_t)plan->ring_pages * VSIM_PAGE;
+	uint64_t ring = (uint64_t)plan->shared.ring_pages * TALLY_PLAN_PAGE;
 	if (most > RECORD_MAX)
 		most = RECORD_MAX;
 	if (most < ring)
@@ -161,7 +164,7 @@ static void forget_ring(struct vsim *sim)
 {
 	if (sim->host->ring_page)
 		VG_(am_munmap_valgrind)
-		((Addr)sim->host->ring_page, (1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE);
+	((Addr)sim->host->ring_page, (1 + (SizeT)sim->plan->shared.ring_pages) * TALLY_PLAN_PAGE);
 	sim->host->ring_page = NULL;
 	sim->host->ring = -1;
 }
@@ -170,34 +173,36 @@ void vsim_ring_take(struct vsim *sim)
 {
 	struct vsim_host *host = sim->host;
 	forget_ring(sim);
-	if (!sim->plan->ring_pages)
+	if (!sim->plan->shared.ring_pages)
 		return;
 	finish_predecessors(sim);
 	int index = wait_for_free(sim);
 	if (index < 0) {
-		__atomic_fetch_add(&sim->plan->unrecorded, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&sim->plan->shared.unrecorded, 1, __ATOMIC_SEQ_CST);
 		return;
 	}
 	SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(
-		(1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE, VKI_PROT_READ | VKI_PROT_WRITE,
-		host->plan_fd, (Off64T)vsim_ring_offset(sim->plan, (unsigned)index));
+		(1 + (SizeT)sim->plan->shared.ring_pages) * TALLY_PLAN_PAGE,
+		VKI_PROT_READ | VKI_PROT_WRITE, host->plan_fd,
+		(Off64T)tally_plan_ring_offset(&sim->plan->shared, (unsigned)index));
 	if (sr_isError(mapped)) {
-		__atomic_store_n(&sim->plan->rings[index].state, VSIM_RING_FREE, __ATOMIC_SEQ_CST);
-		__atomic_fetch_add(&sim->plan->unrecorded, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&sim->plan->shared.rings[index].state, TALLY_PLAN_RING_FREE,
+				 __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&sim->plan->shared.unrecorded, 1, __ATOMIC_SEQ_CST);
 		return;
 	}
 	host->ring = index;
 	host->ring_page = (struct tally_user_page *)sr_Res(mapped);
 	host->ring_room = largest_record(sim->plan);
-	VG_(memset)(host->ring_page, 0, VSIM_PAGE);
-	__atomic_store_n(&sim->plan->rings[index].pid, VG_(getpid)(), __ATOMIC_SEQ_CST);
+	VG_(memset)(host->ring_page, 0, TALLY_PLAN_PAGE);
+	__atomic_store_n(&sim->plan->shared.rings[index].task, VG_(getpid)(), __ATOMIC_SEQ_CST);
 }
 
 void vsim_ring_finish(struct vsim *sim)
 {
 	if (sim->host->ring >= 0)
-		__atomic_store_n(&sim->plan->rings[sim->host->ring].state, VSIM_RING_FINISHED,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&sim->plan->shared.rings[sim->host->ring].state,
+				 TALLY_PLAN_RING_FINISHED, __ATOMIC_SEQ_CST);
 	vsim_news(sim);
 }
 
@@ -207,13 +212,14 @@ static bool has_room(const struct vsim *sim)
 {
 	const struct tally_user_page *page = sim->host->ring_page;
 	uint64_t used = page->data_head - __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
-	return used + sim->host->ring_room < (uint64_t)sim->plan->ring_pages * VSIM_PAGE;
+	return used + sim->host->ring_room <
+	       (uint64_t)sim->plan->shared.ring_pages * TALLY_PLAN_PAGE;
 }
 
 /* Sets room_wanted before it looks again: tally clears it after moving data_tail. */
 static void wait_for_room(struct vsim *sim)
 {
-	struct vsim_ring *ring = &sim->plan->rings[sim->host->ring];
+	struct tally_plan_ring *ring = &sim->plan->shared.rings[sim->host->ring];
 	while (!sim->host->alone) {
 		sim->host->alone = !tally_listens(sim->plan);
 		__atomic_store_n(&ring->room_wanted, 1, __ATOMIC_SEQ_CST);

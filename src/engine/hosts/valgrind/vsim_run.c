@@ -31,10 +31,10 @@ void vsim_cpu_start(struct vsim *sim)
 	struct vsim_cpu *cpu = &sim->cpu;
 	const struct vsim_plan *plan = sim->plan;
 	cpu->wanted = INSTRUCTION_BIT; /* the clock needs them */
-	for (unsigned i = 0; i < plan->event_count && i < VSIM_EVENTS; i++) {
-		uint64_t kinds = vsim_pmu_kinds(&plan->events[i].attr);
+	for (unsigned i = 0; i < plan->shared.event_count && i < TALLY_PLAN_EVENTS; i++) {
+		uint64_t kinds = vsim_pmu_kinds(&plan->shared.events[i].attr);
 		cpu->wanted |= kinds;
-		if (plan->events[i].attr.sample_period)
+		if (plan->shared.events[i].attr.sample_period)
 			cpu->sampled |= kinds;
 	}
 	cpu->alarmed = cpu->sampled & ~model_kinds;

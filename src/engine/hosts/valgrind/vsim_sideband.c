@@ -15,8 +15,8 @@ static bool anyone_wants(const struct vsim *sim, bool executable)
 	uint64_t wanted = TALLY_ATTR_MMAP_DATA;
 	if (executable)
 		wanted |= TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2;
-	for (unsigned i = 0; i < sim->plan->event_count; i++)
-		if (sim->plan->events[i].attr.flags & wanted)
+	for (unsigned i = 0; i < sim->plan->shared.event_count; i++)
+		if (sim->plan->shared.events[i].attr.flags & wanted)
 			return true;
 	return false;
 }
@@ -85,10 +85,10 @@ static void mapped(Addr start, SizeT length, Bool executable, Bool beginning)
 	struct vsim *sim = vsim();
 	/* A range that doesn't begin at a page is the core reporting its own trampolines; it has
 	 * reported their page before. */
-	if (!sim->engine || !sim->host->current || start % VSIM_PAGE)
+	if (!sim->engine || !sim->host->current || start % TALLY_PLAN_PAGE)
 		return;
 	bool wanted = anyone_wants(sim, executable);
-	Addr end = (start + length + VSIM_PAGE - 1) & ~(Addr)(VSIM_PAGE - 1);
+	Addr end = (start + length + TALLY_PLAN_PAGE - 1) & ~(Addr)(TALLY_PLAN_PAGE - 1);
 	while ((wanted || beginning) && start < end) {
 		const NSegment *segment = VG_(am_find_nsegment)(start);
 		if (!segment)

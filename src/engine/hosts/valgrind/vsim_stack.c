@@ -113,7 +113,8 @@ size_t vsim_user_stack(void *host, const struct tally_engine_regs *regs, size_t 
 	Addr from = regs->sp + offset;
 	size_t readable = 0;
 	while (readable < size && VG_(am_is_valid_for_client)(from + readable, 1, VKI_PROT_READ)) {
-		size_t page = VSIM_PAGE - (from + readable) % VSIM_PAGE, left = size - readable;
+		size_t page = TALLY_PLAN_PAGE - (from + readable) % TALLY_PLAN_PAGE,
+		       left = size - readable;
 		readable += page < left ? page : left;
 	}
 	VG_(memcpy)(to, (const void *)from, readable);
