@@ -221,6 +221,25 @@ static int note_order(struct compare *compare)
 	return tally_vector_push(&compare->comparison.notes, note);
 }
 
+/* Both commands are counted by the same provider: by one that takes the kernel's place only if it can
+ * be used for both. */
+static void choose_provider(struct compare *compare)
+{
+	struct stat_command *stat = &compare->runs.stat;
+	char note[256];
+	for (unsigned i = 0; i < 2; i++) {
+		struct tally_target target = { .command = compare->sides[i].words };
+		if (!target.command)
+			continue;
+		provider_choose(&stat->choice, stat->provider_name, 0, &target, NULL);
+		if (!stat->choice.is_instead)
+			break;
+	}
+	stat->provider_ops = stat->choice.ops;
+	if (provider_choice_note(&stat->choice, "counting", note, sizeof(note)))
+		tally_say("tally: %s", note);
+}
+
 /* Finds out which sides are commands, and runs them. */
 static int measure(struct compare *compare, const char *const *arguments, struct tally_error *err)
 {
@@ -251,7 +270,7 @@ static int measure(struct compare *compare, const char *const *arguments, struct
 				       "both are saved results: options for runs don't apply");
 	if (!any)
 		return 0;
-	runs->stat.provider_ops = tally_provider_find(runs->stat.provider_name, 0);
+	choose_provider(compare);
 	if (!runs->stat.provider_ops)
 		return tally_provider_unknown(runs->stat.provider_name, err);
 	return compare_run(runs, compare->sides, err);

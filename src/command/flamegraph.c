@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "command/command.h"
 #include "command/output_file.h"
+#include "command/provider_choice.h"
 #include "diff/diff.h"
 #include "flamegraph/flamegraph.h"
 #include "perfdata/perfdata.h"
@@ -126,6 +127,19 @@ static void choose_output(struct flamegraph *graph)
 
 extern const struct tally_command tally_command_record;
 
+/* `record -q` does not tell of a provider that takes the kernel's place; a picture's reader must
+ * know. */
+static void say_choice(const struct flamegraph *graph)
+{
+	const struct tally_target target = { .command = graph->command };
+	struct provider_choice choice;
+	char note[256];
+	provider_choose(&choice, NULL, TALLY_PROVIDER_SAMPLES, &target,
+			graph->off_cpu ? "--off-cpu" : NULL);
+	if (provider_choice_note(&choice, "sampling", note, sizeof(note)))
+		tally_say("tally: %s", note);
+}
+
 /* Records the command into the file at `path`; graph->status is what `record` returns. */
 static int record_command(struct flamegraph *graph, char *path, struct tally_error *err)
 {
@@ -137,6 +151,7 @@ static int record_command(struct flamegraph *graph, char *path, struct tally_err
 		head = off_cpu;
 		head_count = sizeof(off_cpu) / sizeof(*off_cpu);
 	}
+	say_choice(graph);
 	while (graph->command[count])
 		count++;
 	char **argv = calloc((size_t)(head_count + count + 1), sizeof(*argv));

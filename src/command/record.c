@@ -58,6 +58,7 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		      const struct tally_buffer *notes)
 {
 	const char *graph = NULL, *path = tally_environment_of_caller("PATH");
+	char choice[256];
 	char **words = request->target.command;
 	if (recorder)
 		graph = tally_recorder_call_graph_text(recorder);
@@ -65,6 +66,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		return;
 	/* A fact about the machine is told once; that an event is an estimate, always. */
 	bool is_fact = !request->provider_ops->default_event;
+	if (provider_choice_note(&request->choice, "sampling", choice, sizeof(choice)))
+		tally_say("tally: %s", choice);
 	if (request->default_event_note &&
 	    (!is_fact || request->is_verbose || tally_is_news(TALLY_NEWS_DEFAULT_EVENT)))
 		tally_say("tally: %s", request->default_event_note);

@@ -51,7 +51,7 @@ static int choose_provider(struct record_request *request, struct tally_error *e
 {
 	const char *name = request->provider_name;
 	const struct tally_provider_ops *ops = request->provider_ops;
-	if (!tally_provider_find(name, TALLY_PROVIDER_SAMPLES))
+	if (!request->choice.ops)
 		return tally_provider_unknown(name, err);
 	int result = provider_check_target(ops, &request->target, err);
 	if (result < 0)
@@ -161,6 +161,7 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	     tally_event_parse(request->switch_event, &request->catalogue, &request->arena,
 			       &request->switch_events, &err) < 0) ||
 	    prepare_events(request, &err) < 0) {
+		provider_choice_explain(&request->choice, &err);
 		tally_command_fail(command, &err);
 		return TALLY_EXIT_USAGE;
 	}

@@ -582,6 +582,39 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 			       record->frequency, allowed);
 }
 
+/* Returns an option that was given and that needs samples by the kernel, or NULL. */
+static const char *sample_option(const struct record_request *request)
+{
+	const struct tally_recorder_options *record = &request->record;
+	const struct {
+		bool is_given;
+		const char *name;
+	} options[] = {
+		{ request->off_cpu, "--off-cpu" },
+		{ record->overwrite, "--overwrite" },
+		{ record->branches, "a branch stack (-b, -j, --call-graph lbr)" },
+		{ record->registers_intr || record->registers_user, "sampling registers" },
+		{ record->sample_type, "data in samples (-d, -W, …)" },
+		{ record->per_thread, "--per-thread" },
+		{ request->switch_event, "--switch-output-event" },
+	};
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].is_given)
+			return options[i].name;
+	return NULL;
+}
+
+/* The same, also of options for the kernel's code. */
+static const char *kernel_option(const struct record_request *request)
+{
+	const struct tally_recorder_options *record = &request->record;
+	if (record->exclude & TALLY_ATTR_EXCLUDE_USER)
+		return "--all-kernel";
+	if (record->exclude_chain & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
+		return "--kernel-callchains";
+	return sample_option(request);
+}
+
 /* Returns a message if options exclude each other, or NULL. */
 static const char *conflict(const struct record_request *request)
 {
@@ -590,10 +623,7 @@ static const char *conflict(const struct record_request *request)
 	const uint64_t no_mode = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
 	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
 				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
-	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
-			    record->registers_intr || record->registers_user ||
-			    record->per_thread || request->switch_event || request->off_cpu;
-	if (request->provider_ops->no_kernel_samples && wants_kernel)
+	if (request->provider_ops->no_kernel_samples && sample_option(request))
 		return request->provider_ops->no_kernel_samples;
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
 		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the "
@@ -629,7 +659,11 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	const struct tally_target *target = &request->target;
 	if (!tally_options_parse(&walk, request))
 		return walk.status;
-	request->provider_ops = tally_provider_find(request->provider_name, TALLY_PROVIDER_SAMPLES);
+	if (walk.index < argc)
+		request->target.command = argv + walk.index;
+	provider_choose(&request->choice, request->provider_name, TALLY_PROVIDER_SAMPLES, target,
+			kernel_option(request));
+	request->provider_ops = request->choice.ops;
 	if (!request->provider_ops) /* choose_provider() refuses it */
 		request->provider_ops = tally_provider_kernel()->ops;
 	const char *message = simulated_conflict(&request->simulated, request->provider_ops);
@@ -637,8 +671,6 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 		return tally_command_misuse(command, "%s", message);
 	if (check_rate(request, &err) < 0)
 		return tally_command_misused(command, &err);
-	if (walk.index < argc)
-		request->target.command = argv + walk.index;
 	if (!target->command && !target->all && !target->has_cpu_list &&
 	    !tally_target_has_tasks(target))
 		return tally_command_misuse(
@@ -654,5 +686,7 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	message = conflict(request);
 	if (message)
 		return tally_command_misuse(command, "%s", message);
+	if (provider_choice_check(&request->choice, &err) < 0)
+		return tally_command_fail(command, &err);
 	return record_parse_events(command, request);
 }

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/output_path.h"
 #include "command/command.h"
+#include "command/provider_choice.h"
 #include "command/simulated_options.h"
 #include "recorder/recorder.h"
 #include "session/session.h"
@@ -32,7 +33,8 @@ struct record_request {
 	struct tally_event_list events;
 	const char *provider_name;
 	struct tally_simulated_options simulated;
-	const struct tally_provider_ops *provider_ops; /* of the one that the user chose */
+	struct provider_choice choice;
+	const struct tally_provider_ops *provider_ops; /* of the chosen one */
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;

@@ -392,9 +392,12 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 		stat->target.command = argv + walk.index;
 	if (stat->options.counting.no_inherit)
 		stat->target.takes_descendants = false;
-	stat->provider_ops = tally_provider_find(stat->provider_name, 0);
+	provider_choose(&stat->choice, stat->provider_name, 0, &stat->target, NULL);
+	stat->provider_ops = stat->choice.ops;
 	if (!stat->provider_ops) /* open_provider() refuses it */
 		stat->provider_ops = tally_provider_kernel()->ops;
+	if (stat->choice.is_instead) /* it counts all events all the time */
+		stat->is_unscaled = false;
 	const char *message = conflict(stat);
 	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
 	    !tally_target_has_tasks(&stat->target)) {
@@ -411,7 +414,7 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 static int open_provider(struct stat_command *stat, struct tally_error *err)
 {
 	const char *name = stat->provider_name;
-	if (!tally_provider_find(name, 0)) {
+	if (!stat->choice.ops) {
 		stat->is_misused = true;
 		return tally_provider_unknown(name, err);
 	}
@@ -455,18 +458,39 @@ static void write_message(void *context, const char *text)
 	tally_say("%s", text);
 }
 
+/* True if a program may parse -x or -j on stderr: it gets nothing else there. */
+static bool is_read_on_stderr(const struct stat_command *stat)
+{
+	return stat->output == stderr && stat->ops != &tally_stat_view_table &&
+	       !isatty(STDERR_FILENO);
+}
+
 /* Counting the whole system without a command looks like a hang: says so. */
 static void say_waiting(void *context)
 {
 	const struct stat_command *stat = context;
 	const struct tally_target *target = &stat->target;
 	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
-	/* Programs that parse -x or -j on stderr get nothing else there. */
-	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table &&
-		       !isatty(STDERR_FILENO);
-	if (is_all && !is_read && !target->command && !stat->options.timeout_ms &&
+	if (is_all && !is_read_on_stderr(stat) && !target->command && !stat->options.timeout_ms &&
 	    !stat->options.interval_ms)
 		fputs("counting the whole system until Ctrl-C\n", stderr);
+}
+
+/* Tells of a provider that the user did not choose, and of the obstacle to it.  The table has the
+ * first on a line before it, other formats among their notes. */
+static void tell_choice(struct stat_command *stat)
+{
+	const struct tally_error *obstacle = &stat->choice.obstacle;
+	char note[256];
+	if (obstacle->code)
+		stat->options.note = tally_arena_printf(&stat->arena, "%s; %s", obstacle->message,
+							obstacle->hint);
+	if (!provider_choice_note(&stat->choice, "counting", note, sizeof(note)))
+		return;
+	if (!is_read_on_stderr(stat))
+		tally_say("tally: %s", note);
+	if (stat->ops != &tally_stat_view_table)
+		stat->options.note = tally_arena_string(&stat->arena, note);
 }
 
 static int open_output(struct stat_command *stat, struct tally_error *err)
@@ -533,6 +557,7 @@ static int prepare(struct stat_command *stat, struct tally_error *err)
 	result = open_output(stat, err);
 	if (result < 0)
 		return result;
+	tell_choice(stat);
 	stat->options.counting.provider = stat->provider;
 	stat->options.counting.events = stat->events.items;
 	stat->options.counting.event_count = stat->events.count;

@@ -7,6 +7,7 @@
 #include "base/output_path.h"
 #include "command/command.h"
 #include "command/metric_sources.h"
+#include "command/provider_choice.h"
 #include "command/simulated_options.h"
 #include "counting/stat_run.h"
 #include "event/event.h"
@@ -29,7 +30,8 @@ struct stat_command {
 	bool has_catalogue;
 	struct tally_event_list events;
 	struct tally_target target;
-	const struct tally_provider_ops *provider_ops; /* of the one that the user chose */
+	struct provider_choice choice;
+	const struct tally_provider_ops *provider_ops; /* of the chosen one */
 	struct tally_provider *provider;
 	struct tally_stat_options options;
 	struct stat_expression expressions[64];

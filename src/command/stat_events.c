@@ -189,6 +189,19 @@ static int split_by_core(struct stat_command *stat, struct tally_error *err)
 	return 0;
 }
 
+/* The user has not asked for a provider that takes the kernel's place, and may not know that it lacks
+ * some events: their rows tell.  It is an error if it has none of them. */
+static bool rows_tell_refusals(const struct stat_command *stat)
+{
+	const struct tally_provider_ops *provider = stat->provider_ops;
+	if (!stat->choice.is_instead)
+		return false;
+	for (size_t i = 0; i < stat->events.count && provider->refuses; i++)
+		if (!provider->refuses(&stat->events.items[i].attr, NULL))
+			return true;
+	return stat->metric_names;
+}
+
 int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &stat->catalogue;
@@ -211,9 +224,11 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		result = stat_add_metrics(stat, err);
 	if (names_events(stat) && result >= 0)
 		result = take_expressions(stat, err);
-	if (result >= 0)
+	if (result >= 0 && !rows_tell_refusals(stat))
 		result = provider_check_events(provider, &stat->events, err);
 	stat->is_misused = has_names && result < 0 && result != -ENOMEM;
+	if (result < 0 && result != -ENOMEM)
+		provider_choice_explain(&stat->choice, err);
 	if (stat->counts_nothing || result < 0)
 		return result;
 	if (provider->standard_events)

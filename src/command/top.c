@@ -618,6 +618,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 					 .stack_bytes = 16 << 10,
 					 .argv = argv,
 					 .argc = argc },
+			     .choice.ops = tally_provider_find(NULL, TALLY_PROVIDER_SAMPLES),
 			     .provider_ops = tally_provider_find(NULL, TALLY_PROVIDER_SAMPLES),
 			     .target = { .takes_descendants = true },
 			     .output_fd = -1,

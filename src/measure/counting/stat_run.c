@@ -248,6 +248,13 @@ static void read_counts(struct run *run)
 	run->usage.last = now;
 }
 
+static void add_note_of_caller(struct run *run)
+{
+	struct tally_stat_report *r = &run->report;
+	if (run->options->note && r->note_count < TALLY_STAT_NOTES_MAX)
+		r->notes[r->note_count++] = run->options->note;
+}
+
 static void report(struct run *run, double at_ns, bool is_interval)
 {
 	struct tally_stat_report *r = &run->report;
@@ -262,6 +269,7 @@ static void report(struct run *run, double at_ns, bool is_interval)
 		struct tally_arena arena = TALLY_ARENA_INIT;
 		r->note_count = tally_counting_notes(&run->counting, &arena, r->notes,
 						     TALLY_STAT_NOTES_MAX);
+		add_note_of_caller(run);
 		run->options->on_report(run->options->context, r);
 		r->note_count = 0;
 		tally_arena_release(&arena);
@@ -884,6 +892,7 @@ static int all_runs(struct run *run, struct merged *merged, int *exit_status,
 			&run->check, &o->counting, &arena,
 			&run->report.notes[run->report.note_count]);
 	add_notes_of_provider(run, &arena);
+	add_note_of_caller(run);
 	add_note_of_failures(run, *exit_status, &arena);
 	o->on_report(o->context, &run->report);
 	tally_arena_release(&arena);

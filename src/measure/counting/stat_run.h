@@ -48,6 +48,7 @@ struct tally_stat_options {
 	/* counting starts this long after the command; −1: when `control` says so */
 	long delay_ms;
 	struct tally_control *control; /* opened; NULL: none */
+	const char *note;            /* one more for the report, or NULL */
 	/* Optional: called in each run once counting has started; from then on Ctrl-C ends the run
 	 * and keeps its counts. */
 	void (*on_start)(void *context);

@@ -137,6 +137,10 @@ struct tally_spawn {
 /* A shell's exit statuses for a command that can't be executed. */
 enum { TALLY_EXIT_NOT_EXECUTABLE = 126, TALLY_EXIT_NOT_FOUND = 127 };
 
+/* Finds the file that execvp(3) would run for `name`, by the caller's PATH.  Returns 0; -ENOENT,
+ * -EACCES if it may not be executed, or -ENAMETOOLONG. */
+int tally_spawn_find(const char *name, char *path, size_t size);
+
 /* Gets the arguments to execute for `command`: its own, or those of the provider's program that
  * runs it.  In the second case this looks the command up, so that a missing command gives the same
  * message.  Returns 0 or -errno. */

@@ -43,9 +43,9 @@ static int look_at(const char *path)
 	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
 }
 
-/* Searches PATH like execvp(3).  A file that is not executable is reported only when nothing else
- * is found.  Unlike execvp(3), a folder that can't be searched is not reported. */
-static int look_up(const char *name, char *path, size_t size)
+/* A file that is not executable is reported only when nothing else is found.  Unlike execvp(3), a
+ * folder that can't be searched is not reported. */
+int tally_spawn_find(const char *name, char *path, size_t size)
 {
 	const char *at = tally_environment_of_caller("PATH");
 	int result = -ENOENT;
@@ -74,7 +74,9 @@ static int look_up(const char *name, char *path, size_t size)
 static int exec_error(const char *name, int code)
 {
 	char path[PATH_MAX];
-	return code == -EACCES && look_up(name, path, sizeof(path)) == -ENOENT ? -ENOENT : code;
+	if (code == -EACCES && tally_spawn_find(name, path, sizeof(path)) == -ENOENT)
+		return -ENOENT;
+	return code;
 }
 
 static void child_run(int control_fd, char **command, const sigset_t *mask)
@@ -165,7 +167,7 @@ int tally_spawn_command(struct tally_provider *provider, char **command, char **
 	*out = command;
 	if (!provider->ops->command)
 		return 0;
-	int code = look_up(command[0], path, sizeof(path));
+	int code = tally_spawn_find(command[0], path, sizeof(path));
 	if (code < 0)
 		return explain(command[0], code, err);
 	return provider->ops->command(provider, path, command, out, err);
