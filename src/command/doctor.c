@@ -83,6 +83,18 @@ static int test_claims(const struct tally_command *command, const struct tally_m
 	return TALLY_EXIT_OK;
 }
 
+/* Returns why commands can't be measured without perf events; "": they can; NULL: this tally has no
+ * provider for that. */
+static const char *lack_of_process(void)
+{
+	const struct tally_provider_ops *ops = tally_provider_find("process", 0);
+	if (ops && ops->lack)
+		return ops->lack();
+	if (ops)
+		return "";
+	return NULL;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
@@ -97,6 +109,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return self_test_work(request.work);
 	tally_machine_facts_read(&facts);
 	facts.simulated = tally_simulated_lack();
+	facts.process = lack_of_process();
 	if (request.self_test)
 		return test_claims(command, &facts, request.json);
 	return print_report(command, &facts, request.json);

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char SUBSTITUTE[] = "process";
-
 const char *provider_refusal_name(int refusal)
 {
 	if (refusal == TALLY_PROBE_KILLED)
@@ -24,13 +22,14 @@ static bool is_command_alone(const struct tally_target *target)
 	       !tally_target_has_tasks(target);
 }
 
-static void refuse_option(struct provider_choice *choice, const char *option)
+static void refuse_option(struct provider_choice *choice, const char *option,
+			  const struct tally_provider_ops *ops)
 {
 	tally_error_set(&choice->obstacle, -EACCES, "%s needs the kernel's perf events", option);
 	tally_error_hint(&choice->obstacle,
 			 "without %s the command can be sampled, by the %s provider; 'tally doctor' "
 			 "tells how to open the kernel's events",
-			 option, SUBSTITUTE);
+			 option, ops->name);
 }
 
 /* Returns the provider that takes the kernel's place, or NULL. */
@@ -39,11 +38,11 @@ static const struct tally_provider_ops *substitute(struct provider_choice *choic
 						   const char *kernel_option)
 {
 	char path[PATH_MAX];
-	const struct tally_provider_ops *ops = tally_provider_find(SUBSTITUTE, needs);
-	if (!ops || (ops->lack && *ops->lack()))
+	const struct tally_provider_ops *ops = tally_provider_substitute(needs);
+	if (!ops)
 		return NULL;
 	if (kernel_option) {
-		refuse_option(choice, kernel_option);
+		refuse_option(choice, kernel_option, ops);
 		return NULL;
 	}
 	choice->is_runnable = !tally_spawn_find(target->command[0], path, sizeof(path));

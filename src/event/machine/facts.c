@@ -101,6 +101,24 @@ static void read_probes(struct tally_machine_facts *out)
 	tally_cpu_list_release(&online);
 }
 
+int tally_machine_facts_refusal(const struct tally_machine_facts *facts)
+{
+	if (facts->reach == TALLY_PROBE_KILLED)
+		return TALLY_PROBE_KILLED;
+	if (tally_probe_is_refusal(facts->own))
+		return facts->own;
+	return 0;
+}
+
+const char *tally_machine_facts_provider(const struct tally_machine_facts *facts)
+{
+	if (!tally_machine_facts_refusal(facts))
+		return "kernel";
+	if (facts->process && !facts->process[0])
+		return "process";
+	return NULL;
+}
+
 void tally_machine_facts_read(struct tally_machine_facts *out)
 {
 	read_settings(out);

@@ -68,10 +68,22 @@ static void refuse(struct tally_finding *finding, const struct tally_machine_fac
 	}
 }
 
+/* True if commands are measured by the process provider. */
+static bool is_replaced(const struct tally_machine_facts *facts)
+{
+	const char *provider = tally_machine_facts_provider(facts);
+	return provider && strcmp(provider, "kernel") != 0;
+}
+
 static void verdict_stat(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	struct tally_finding *finding = findings_add(out, TALLY_FINDING_VERDICT, "stat", "stat");
-	if (facts->own) {
+	if (is_replaced(facts)) {
+		tally_finding_detail(finding,
+				     "counts the commands that tally starts, by the process provider");
+		refuse(finding, facts, TALLY_FINDING_LIMITED,
+		       &(struct tally_refusal){ .errno_code = facts->own });
+	} else if (facts->own) {
 		tally_finding_detail(finding, "nothing can be counted");
 		refuse(finding, facts, TALLY_FINDING_MISSING,
 		       &(struct tally_refusal){ .errno_code = facts->own });
@@ -91,7 +103,12 @@ static void verdict_record(const struct tally_machine_facts *facts, struct tally
 						     "record");
 	const struct tally_overflow_probe *clock = &facts->clock_overflow;
 	const char *by = facts->hardware_overflow.samples ? "hardware cycles" : "the CPU clock";
-	if (facts->own || clock->open_errno) {
+	if (is_replaced(facts)) {
+		tally_finding_detail(
+			finding, "samples the commands that tally starts, by the process provider");
+		refuse(finding, facts, TALLY_FINDING_LIMITED,
+		       &(struct tally_refusal){ .errno_code = facts->own });
+	} else if (facts->own || clock->open_errno) {
 		int code = facts->own;
 		if (!code)
 			code = clock->open_errno;
@@ -118,6 +135,33 @@ static void verdict_record(const struct tally_machine_facts *facts, struct tally
 		tally_finding_detail(
 			finding, "samples your own programs by %s, in user mode and kernel", by);
 	}
+}
+
+/* Tells which provider measures the commands that tally starts, and why. */
+static void verdict_commands(const struct tally_machine_facts *facts, struct tally_findings *out)
+{
+	int refusal = tally_machine_facts_refusal(facts);
+	const char *answer = "with a signal that kills";
+	if (!facts->process)
+		return;
+	struct tally_finding *finding = findings_add(out, TALLY_FINDING_VERDICT, "commands",
+						     "commands");
+	if (!refusal) {
+		tally_finding_detail(finding, "measured by the kernel's perf events");
+		return;
+	}
+	if (refusal > 0)
+		answer = strerrorname_np(refusal);
+	finding->state = TALLY_FINDING_LIMITED;
+	if (is_replaced(facts)) {
+		tally_finding_detail(finding, "measured by the process provider, inside the program");
+		tally_finding_cause(finding, "the kernel refuses perf events (%s)", answer);
+		return;
+	}
+	tally_finding_detail(finding, "only times, faults and switches (stat)");
+	tally_finding_cause(finding,
+			    "the kernel refuses perf events (%s), and there is no process provider: %s",
+			    answer, facts->process);
 }
 
 static void verdict_system_wide(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -476,6 +520,25 @@ static void finding_simulated(const struct tally_machine_facts *facts, struct ta
 	tally_finding_cause(finding, "%s", facts->simulated);
 }
 
+static void finding_process(const struct tally_machine_facts *facts, struct tally_findings *out)
+{
+	if (!facts->process)
+		return;
+	struct tally_finding *finding = findings_add(out, TALLY_FINDING_HARDWARE, "process",
+						     "process provider");
+	if (!facts->process[0]) {
+		tally_finding_detail(
+			finding,
+			"--provider process counts and samples a command without perf events");
+		return;
+	}
+	/* Where the kernel's perf events work it is no limitation. */
+	if (tally_machine_facts_refusal(facts))
+		finding->state = TALLY_FINDING_MISSING;
+	tally_finding_detail(finding, "none");
+	tally_finding_cause(finding, "%s", facts->process);
+}
+
 static void findings_hardware(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	finding_pmu(facts, out);
@@ -484,6 +547,7 @@ static void findings_hardware(const struct tally_machine_facts *facts, struct ta
 	finding_watchdog(facts, out);
 	finding_breakpoint(facts, out);
 	finding_simulated(facts, out);
+	finding_process(facts, out);
 }
 
 /* kallsyms_show_value() in the kernel: CAP_SYSLOG, unless kptr_restrict is 2; everybody if it is 0
@@ -659,6 +723,7 @@ void tally_findings_make(const struct tally_machine_facts *facts, struct tally_f
 	out->count = 0;
 	verdict_stat(facts, out);
 	verdict_record(facts, out);
+	verdict_commands(facts, out);
 	verdict_system_wide(facts, out);
 	verdict_tracepoints(facts, out);
 	verdict_hardware(facts, out);

@@ -478,6 +478,8 @@ int tally_probe_reach(bool in_child);
  * mode.  0 if it allows that, or fails for a reason that is no refusal; EPERM, EACCES, ENOSYS or
  * ENODEV if it, or a filter or sandbox in front of it, refuses perf events; TALLY_PROBE_KILLED. */
 int tally_probe_refusal(void);
+/* True for those answers except 0. */
+bool tally_probe_is_refusal(int answer);
 
 /* Each returns 0 if the event could be opened, else errno. */
 int tally_probe_own(bool with_kernel); /* a clock on this process */
@@ -542,11 +544,17 @@ struct tally_machine_facts {
 	int own, own_kernel, system_wide, hardware, breakpoint, tracepoint, tracepoint_raw;
 	struct tally_overflow_probe clock_overflow, hardware_overflow;
 	struct tally_tracefs_state tracefs;
-	/* why there is no simulated PMU; "": there is one; NULL: unknown (the caller sets
-	 * it) */
-	const char *simulated;
+	/* why there is no simulated PMU, or no process provider; "": there is one; NULL: unknown (the
+	 * caller sets them) */
+	const char *simulated, *process;
 	int kallsyms;     /* 1 addresses shown, 0 hidden, -1 no such file */
 };
+
+/* Returns the refusal of perf events as a whole (as tally_probe_refusal()), or 0. */
+int tally_machine_facts_refusal(const struct tally_machine_facts *facts);
+/* Returns the provider that commands' events come from: "kernel", "process", or NULL if there is
+ * none. */
+const char *tally_machine_facts_provider(const struct tally_machine_facts *facts);
 
 /* Gathers everything, with all probes.  Takes some 60 ms, most of it in busy loops that sample
  * themselves. */

@@ -70,13 +70,19 @@ int tally_probe_own(bool with_kernel)
 			 0, -1);
 }
 
+bool tally_probe_is_refusal(int answer)
+{
+	return answer == EPERM || answer == EACCES || answer == ENOSYS || answer == ENODEV ||
+	       answer == TALLY_PROBE_KILLED;
+}
+
 int tally_probe_refusal(void)
 {
 	/* A filter may kill whoever calls: without one, no child is needed to find out. */
 	if (prctl(PR_GET_SECCOMP) > 0 && tally_probe_reach(true) == TALLY_PROBE_KILLED)
 		return TALLY_PROBE_KILLED;
 	int code = tally_probe_own(false);
-	if (code == EPERM || code == EACCES || code == ENOSYS || code == ENODEV)
+	if (tally_probe_is_refusal(code))
 		return code;
 	return 0;
 }

@@ -200,6 +200,9 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_event asked = c->options->events[event];
+	const char *command = NULL;
+	if (c->options->command_pid)
+		command = c->options->target->command[0];
 	if (!tally_provider_can(c->options->provider, TALLY_PROVIDER_THIS_MACHINE) ||
 	    !c->handles.scope_count)
 		return "";
@@ -211,7 +214,7 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	tally_provider_open_error(&asked, c->handles.events[event].refusal,
-				  c->handles.scopes[0].pid, c->handles.scopes[0].cpu, NULL, &err);
+				  c->handles.scopes[0].pid, c->handles.scopes[0].cpu, command, &err);
 	if (!err.hint[0])
 		return "";
 	return tally_arena_printf(arena, ". To count more: %s", err.hint);

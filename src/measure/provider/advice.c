@@ -379,6 +379,20 @@ static bool never_reached(const struct refusal *r)
 	return true;
 }
 
+/* If perf events are refused as a whole, and a running task or a CPU was to be measured: tells what
+ * can be. */
+static void add_other_way(const struct refusal *r)
+{
+	char hint[sizeof(r->err->hint)];
+	if (!r->err || !tally_provider_substitute(0) || !tally_probe_refusal())
+		return;
+	memcpy(hint, r->err->hint, sizeof(hint));
+	tally_error_hint(r->err,
+			 "%s; a command that tally starts can be measured all the same: tally "
+			 "record -- COMMAND",
+			 hint);
+}
+
 void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
 			       const char *command, struct tally_error *err)
 {
@@ -403,13 +417,12 @@ void tally_provider_open_error(const struct tally_event *event, int errno_code, 
 	};
 	bool may_be_filter = refusal.code == -EACCES || refusal.code == -EPERM ||
 			     refusal.code == -ENOSYS || refusal.code == -ENODEV;
-	if (may_be_filter && never_reached(&refusal))
-		return;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].number == -refusal.code) {
-			rows[i].explain(&refusal);
-			return;
-		}
 	tally_error_set(err, refusal.code, "opening '%s' failed: %s", event->name,
 			tally_errno_text(refusal.code));
+	if (!may_be_filter || !never_reached(&refusal))
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			if (rows[i].number == -refusal.code)
+				rows[i].explain(&refusal);
+	if (may_be_filter && !command && pid)
+		add_other_way(&refusal);
 }

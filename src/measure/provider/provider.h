@@ -200,6 +200,10 @@ TALLY_PROVIDERS(TALLY_PROVIDER_DECLARE)
  * It has all capabilities in `needs` (bits, or 0).  Returns NULL if there is none. */
 const struct tally_provider_ops *tally_provider_find(const char *text, unsigned needs);
 
+/* Returns the provider that takes the kernel's place for commands if perf events are refused, or NULL
+ * if this machine has none with these capabilities. */
+const struct tally_provider_ops *tally_provider_substitute(unsigned needs);
+
 /* Sets an error that lists the providers.  Returns -EINVAL. */
 int tally_provider_unknown(const char *text, struct tally_error *err);
 

@@ -37,6 +37,14 @@ const struct tally_provider_ops *tally_provider_find(const char *text, unsigned 
 	return NULL;
 }
 
+const struct tally_provider_ops *tally_provider_substitute(unsigned needs)
+{
+	const struct tally_provider_ops *ops = tally_provider_find("process", needs);
+	if (ops && ops->lack && *ops->lack())
+		return NULL;
+	return ops;
+}
+
 int tally_provider_unknown(const char *text, struct tally_error *err)
 {
 	struct tally_buffer names = { 0 };

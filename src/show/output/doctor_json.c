@@ -3,6 +3,7 @@
 #include "output/output.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -135,6 +136,8 @@ static void put_facts(struct tally_json *json, const struct tally_machine_facts 
 	tally_json_text(json, "container", tally_container_kind_text(facts->container));
 	tally_json_i64(json, "seccomp", facts->seccomp);
 	tally_json_bool(json, "lockdown", facts->lockdown);
+	tally_json_text_or_null(json, "provider",
+				tally_text_or(tally_machine_facts_provider(facts), ""));
 	put_settings(json, facts);
 	put_ring_budget(json, facts);
 	tally_json_text_or_null(json, "tracefs", facts->tracefs.path);
