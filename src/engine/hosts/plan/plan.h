@@ -38,6 +38,11 @@ struct tally_plan_total {
 	uint64_t lost;
 };
 
+/* What a task has used up to some moment, as getrusage(2) and its CPU clock say. */
+struct tally_plan_usage {
+	uint64_t cpu_ns, minor_faults, major_faults, switches;
+};
+
 struct tally_plan_event {
 	struct tally_attr attr;  /* as tally opened it */
 	int32_t leader;          /* index of the group's leader, or -1 */
@@ -65,10 +70,10 @@ struct tally_plan_ring {
 	/* 1: the writer sleeps on this futex.  After reading, tally sets 0 and wakes it.  Writers in
 	 * the preloaded object never wait. */
 	uint32_t room_wanted;
-	uint32_t reserved;
-	/* CPU time of the task that is in the totals already, in ns, for the program that it
-	 * executes next.  Only the preloaded object uses it. */
-	uint64_t cpu_ns;
+	/* 1: the writer executes another program, which goes on from `used`.  Only the preloaded
+	 * object uses these two. */
+	uint32_t executes;
+	struct tally_plan_usage used;
 };
 
 struct tally_plan {
@@ -94,6 +99,8 @@ struct tally_plan {
 	/* The process that events without inherit count.  It sets this when it begins; 0 before. */
 	int32_t first_pid;
 	uint32_t reserved;
+	/* What that process used before it executed the command: not the command's. */
+	struct tally_plan_usage start;
 	struct tally_plan_event events[TALLY_PLAN_EVENTS];
 	struct tally_plan_ring rings[TALLY_PLAN_RINGS];
 };

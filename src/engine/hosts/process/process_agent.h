@@ -46,19 +46,18 @@
 
 enum {
 	PROCESS_THREADS = 4096,          /* threads at the same time; more are not counted */
-	PROCESS_TIMERS = 8,              /* clock events that sample in one thread */
 	PROCESS_HEAP = 1 << 20,          /* bytes for a thread's engine */
 };
 
-/* A thread's memory.  The array is anonymous memory: what was never touched costs nothing. */
+/* A thread's slot.  The array is anonymous memory: what was never touched costs nothing.  A slot
+ * keeps its engine, its heap and its ring for the next thread. */
 struct process_thread {
-	/* tid of the thread that owns the slot; 0: free.  Atomic. */
+	/* the thread; 0: the slot is free, -1: it is reserved.  Atomic. */
 	int32_t tid;
 	int32_t pid;
-	bool attached;               /* its engine counts */
-	/* Depth of process_enter(); the handler only notes that it came. */
+	/* Depth of process_enter(): the handler only notes that it came. */
 	volatile sig_atomic_t inside;
-	volatile sig_atomic_t missed;    /* signals noted meanwhile */
+	volatile sig_atomic_t missed;
 	/* How often the handler has run: tells wrappers of system calls that it interrupted them. */
 	volatile sig_atomic_t interruptions;
 
@@ -70,27 +69,38 @@ struct process_thread {
 	struct tally_engine_task *current;  /* the engine's caller: task or observer */
 	enum tally_engine_level level;
 	bool pending;                       /* the engine asked for run_pending() */
+	bool frozen;                        /* the engine's clock stands still, at `frozen_ns` */
+	uint64_t frozen_ns;
+	uint64_t hidden_ns;                 /* CPU time that is not the program's */
 
 	/* events of the plan */
 	int events[TALLY_PLAN_EVENTS];      /* the engine's descriptors */
+	unsigned open_events;
 	bool enabled[TALLY_PLAN_EVENTS];
 	struct tally_plan_total published[TALLY_PLAN_EVENTS];
+	uint64_t published_at;              /* CPU time in ns of the last publishing */
+	struct tally_plan_usage told;       /* what the engine knows of; cpu_ns: what totals have */
+	uint64_t migrations;
+	int last_cpu;                       /* number of the CPU at the last look */
+
+	/* the ring */
 	int ring;                           /* index in the plan; -1: none */
-	struct tally_user_page *ring_page;  /* its mapping */
-	uint64_t cpu_base_ns;               /* CPU time that earlier programs have counted */
-	/* counts of rusage that the engine has been told */
-	uint64_t minor_faults, major_faults, switches, migrations;
-	int last_cpu;                       /* number of the CPU of the last look; -1: none */
+	struct tally_user_page *ring_page;  /* NULL: no records */
+	int ring_fd;                        /* the engine's descriptor of its owner; -1: none */
 
 	/* process_timer.c */
-	struct tally_engine_timer *timers[PROCESS_TIMERS]; /* started ones */
-	unsigned timer_count;
+	struct tally_engine_timer *timers;  /* started ones, by host_words[1] */
 	bool has_timers;                    /* the two below exist */
 	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
-	bool shot_armed, tick_armed;
+	bool in_handler;
 	uint64_t shot_cpu_ns;               /* CPU time when the shot was armed */
+	uint64_t random;
 
-	uint32_t maps_version;              /* process_maps.c: changes that it has told */
+	/* what pthread_create(3) was asked for */
+	void *(*start)(void *);
+	void *argument;
+	struct tally_engine_identity identity;
+
 	void *interface;                    /* process_interface.c; NULL: never used */
 
 	/* the engine's memory */
@@ -102,15 +112,22 @@ struct process_thread {
 /* The process's state.  Written while it has one thread: at the start, and after a fork. */
 struct process_agent {
 	struct tally_plan *plan;            /* NULL: the object does nothing in this program */
-	uint64_t plan_size;
 	char plan_name[4096];               /* as in the environment variable TALLY_PLAN */
 	char object[4096];                  /* the path of this object, as in LD_PRELOAD */
 	int32_t pid;
-	struct process_thread *threads;     /* PROCESS_THREADS slots */
+	uint8_t *rings;                     /* the plan's rings; NULL: no records */
+	unsigned ring_count;                /* how many of them are mapped */
+	struct process_thread *threads;
+	unsigned thread_slots;              /* at most PROCESS_THREADS */
+	unsigned slots_used;                /* slots from here on were never used.  Atomic. */
 	bool samples;                       /* some event samples by a clock */
-	bool records;                       /* some event has records */
+	bool counts_usage;                  /* some event counts faults, switches or migrations */
+	bool counts_migrations;
 	bool wants_maps, wants_data_maps;   /* some event asks for MMAP records; of data as well */
-	bool is_ending;                     /* the process exits */
+	bool is_later_program;              /* not the command itself */
+	bool is_ending;                     /* the process exits, or must not be followed further */
+	/* What all threads have told, and what isn't the program's.  Atomic. */
+	struct tally_plan_usage told;
 };
 
 extern struct process_agent process_agent;
@@ -129,27 +146,45 @@ void process_leave(struct process_thread *thread);
 
 /* --- process_host.c ------------------------------------------------------- */
 
-/* Makes the thread's engine with its tasks, and switches to the thread.  `parent`: the task that
- * made it, or pid 0.  Returns 0 or -errno. */
+/* Makes the slot's engine if it has none, and a task with that identity in it, and switches to it.
+ * Returns 0 or -errno. */
 int process_host_start(struct process_thread *thread,
 		       const struct tally_engine_identity *identity);
-/* Drops the engine's memory. */
+/* Ends that. */
+void process_host_end(struct process_thread *thread);
+/* Forgets all but the heap: in a forked child. */
 void process_host_drop(struct process_thread *thread);
-/* Do what the engine asked for.  The second may be called by the handler. */
+/* Tells tally that the slot's ring gets no more records. */
+void process_host_finish_ring(struct process_thread *thread);
+/* Does what the engine asked for.  Also for the handler. */
 void process_host_settle(struct process_thread *thread);
 /* Returns the CPU time of the calling thread in ns.  Also for the handler. */
 uint64_t process_cpu_ns(void);
-/* Clears and sets which of its tasks the engine takes for the caller. */
+/* Returns the engine's clock: the thread's CPU time without what is hidden, in ns.  Also for the
+ * handler, as the next one. */
+uint64_t process_clock_ns(const struct process_thread *thread);
+/* Makes the engine's clock stand still at this moment, until `frozen` is set to the result. */
+bool process_clock_freeze(struct process_thread *thread);
+/* Set and clear that the observer calls the engine. */
 void process_observe(struct process_thread *thread);
 void process_observe_end(struct process_thread *thread);
 
 /* --- process_events.c ----------------------------------------------------- */
 
+/* Makes the event that owns the slot's ring.  Returns 0 or -errno. */
+int process_events_open_ring(struct process_thread *thread);
 /* Opens the plan's events for the thread.  Returns 0 or -errno. */
 int process_events_open(struct process_thread *thread);
-/* Tells the engine what rusage counted, adds the differences to the totals, and follows the plan's
- * `enabled`.  With `last`, the thread ends or executes another program. */
+void process_events_close(struct process_thread *thread);
+/* A program began: events that waited for that are enabled. */
+void process_events_note_exec(struct process_thread *thread);
+/* Tells the engine what the kernel counted, adds the differences to the totals, and follows the
+ * plan's `enabled`.  `last`: the thread ends or executes another program.  Without `last` also for
+ * the handler. */
 void process_events_publish(struct process_thread *thread, bool last);
+/* Adds what the process used and no thread has told: that of threads which this exit ends, and of
+ * those that were never counted. */
+void process_events_publish_rest(struct process_thread *thread);
 
 /* --- process_timer.c ------------------------------------------------------ */
 
@@ -161,8 +196,8 @@ void process_timer_stop(struct process_thread *thread);
 /* The engine's timers: struct tally_engine_host's timer_start and timer_cancel. */
 void process_timer_engine_start(void *host, struct tally_engine_timer *timer);
 void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer);
-/* Handles what was noted while the thread was inside. */
-void process_timer_missed(struct process_thread *thread);
+/* Fires what is due, at `regs` (NULL: nothing), and arms the timers for what comes next. */
+void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs);
 
 /* --- process_sample.c: for the engine's table; called by the handler ------- */
 
@@ -179,6 +214,9 @@ void process_sample_regs(struct tally_engine_regs *regs, const ucontext_t *conte
 
 /* --- process_attach.c: threads, fork, exec, the end ------------------------ */
 
+/* Ends the counting of this process: before it exits, or before a filter of its own may forbid what
+ * this object does. */
+void process_end(void);
 /* Before the calling thread executes another program: adds its counts, so that the next program goes
  * on from there.  Does nothing in a child of vfork.  If the exec fails, process_exec_failed()
  * follows. */

@@ -1,0 +1,311 @@
+/* The sample signal: when it comes, and what its handler does.
+ *
+ * A clock event samples each PERIOD of CPU time.  The kernel's CPU-time timers are looked at by the
+ * scheduler's tick, CONFIG_HZ times a second (250 mostly): alone, they would give 250 samples where
+ * 4,000 are asked for.  Monotonic timers are exact, but go on while the thread sleeps.  So each
+ * thread has one of each:
+ *
+ * - the *shot*, monotonic, fires once, when the CPU time until the next sample has passed if the
+ *   thread runs all the while.  The handler looks how much CPU time has passed indeed, samples what
+ *   is due, and arms the shot again: a chain.  A thread that was preempted is sampled later, by its
+ *   CPU time.
+ * - If hardly any CPU time has passed since the shot was armed, the thread sleeps.  Then the chain
+ *   ends, and the *tick*, a CPU-time timer for the next deadline, begins a new one once the thread
+ *   has run that long.  So a thread that sleeps gets at most two signals.
+ *
+ * A late sample weighs all the periods that it stands for (struct tally_engine_host's
+ * counts_cpu_time), so the weights' sum is the CPU time however rough the timers are.  An event's
+ * first deadline is random within its period: otherwise threads that live shorter than a period
+ * would never be seen.
+ *
+ * If nothing samples, the tick comes every PUBLISH_NS of CPU time and brings the totals up to date.
+ *
+ * The handler runs with all signals blocked, on the stack that the thread has then, or on its
+ * alternate one (SA_ONSTACK): its frame is that of any handler, some kilobytes. */
+#include "process/process_agent.h"
+#include "process/process_call.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef SIGEV_THREAD_ID
+#define SIGEV_THREAD_ID 4
+#endif
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum {
+	NS_PER_S = 1000000000,
+	PUBLISH_NS = 20000000,
+	SHORTEST_NS = 20000,  /* between two signals */
+	SLEEPING_NS = 30000,  /* less CPU time than this between two shots: the thread sleeps */
+	KERNEL_SET = 8        /* bytes of the kernel's sigset_t */
+};
+enum which { SHOT, TICK };
+
+#if defined(__x86_64__)
+void process_signal_return(void);
+#endif
+
+/* --- the engine's timers -------------------------------------------------- */
+
+/* host_words of an engine's timer. */
+enum { STARTED_BEFORE, NEXT };
+
+static struct tally_engine_timer *next_of(const struct tally_engine_timer *timer)
+{
+	return (struct tally_engine_timer *)timer->host_words[NEXT];
+}
+
+static uint64_t random_below(struct process_thread *thread, uint64_t limit)
+{
+	uint64_t x = thread->random;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	thread->random = x;
+	if (!limit)
+		return 0;
+	return x % limit;
+}
+
+static void remove_timer(struct process_thread *thread, struct tally_engine_timer *timer)
+{
+	struct tally_engine_timer *before = NULL;
+	for (struct tally_engine_timer *at = thread->timers; at; before = at, at = next_of(at)) {
+		if (at != timer)
+			continue;
+		if (before)
+			before->host_words[NEXT] = timer->host_words[NEXT];
+		else
+			thread->timers = next_of(timer);
+		return;
+	}
+}
+
+static void arm(struct process_thread *thread, bool sleeps);
+
+void process_timer_engine_start(void *host, struct tally_engine_timer *timer)
+{
+	struct process_thread *thread = host;
+	uint64_t now = process_clock_ns(thread);
+	remove_timer(thread, timer);
+	if (!timer->host_words[STARTED_BEFORE] && timer->deadline_ns > now)
+		timer->deadline_ns = now + 1 + random_below(thread, timer->deadline_ns - now);
+	timer->host_words[STARTED_BEFORE] = 1;
+	timer->host_words[NEXT] = (uintptr_t)thread->timers;
+	thread->timers = timer;
+	if (!thread->in_handler && !thread->frozen)
+		arm(thread, false);
+}
+
+void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer)
+{
+	remove_timer(host, timer);
+}
+
+static uint64_t next_deadline(const struct process_thread *thread)
+{
+	uint64_t least = UINT64_MAX;
+	for (const struct tally_engine_timer *at = thread->timers; at; at = next_of(at))
+		if (at->deadline_ns < least)
+			least = at->deadline_ns;
+	return least;
+}
+
+/* --- the kernel's timers -------------------------------------------------- */
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
+}
+
+/* `ns` 0 stops the timer. */
+static void set_timer(int timer, int flags, uint64_t ns, uint64_t interval_ns)
+{
+	const struct itimerspec when = { .it_value = timespec_of(ns),
+					 .it_interval = timespec_of(interval_ns) };
+	process_call(SYS_timer_settime, timer, flags, &when, NULL);
+}
+
+static void arm(struct process_thread *thread, bool sleeps)
+{
+	uint64_t deadline = next_deadline(thread);
+	if (!thread->has_timers || deadline == UINT64_MAX)
+		return;
+	uint64_t now = process_clock_ns(thread), left = SHORTEST_NS;
+	if (deadline > now + SHORTEST_NS)
+		left = deadline - now;
+	thread->shot_cpu_ns = now;
+	if (sleeps)
+		set_timer(thread->tick, 0, left, 0);
+	else
+		set_timer(thread->shot, 0, left, 0);
+}
+
+static int create(struct process_thread *thread, clockid_t clock, enum which which, int *timer)
+{
+	struct sigevent event;
+	memset(&event, 0, sizeof(event));
+	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_signo = PROCESS_SIGNAL;
+	event.sigev_value.sival_int = which;
+	event.sigev_notify_thread_id = thread->tid;
+	return (int)process_call(SYS_timer_create, clock, &event, timer);
+}
+
+int process_timer_start(struct process_thread *thread)
+{
+	int error = create(thread, CLOCK_MONOTONIC, SHOT, &thread->shot);
+	if (error)
+		return error;
+	error = create(thread, CLOCK_THREAD_CPUTIME_ID, TICK, &thread->tick);
+	if (error) {
+		process_call(SYS_timer_delete, thread->shot);
+		return error;
+	}
+	thread->has_timers = true;
+	if (!process_agent.samples)
+		set_timer(thread->tick, 0, PUBLISH_NS, PUBLISH_NS);
+	return 0;
+}
+
+void process_timer_stop(struct process_thread *thread)
+{
+	if (!thread->has_timers)
+		return;
+	process_call(SYS_timer_delete, thread->shot);
+	process_call(SYS_timer_delete, thread->tick);
+	thread->has_timers = false;
+	thread->timers = NULL;
+}
+
+/* --- the handler ---------------------------------------------------------- */
+
+/* A deadline that is nearer than a sixteenth of its distance from the last look counts as reached:
+ * the shot's clock and the CPU's differ by little. */
+static bool is_due(const struct process_thread *thread, const struct tally_engine_timer *timer,
+		   uint64_t now)
+{
+	if (timer->deadline_ns <= now)
+		return true;
+	uint64_t slack = (timer->deadline_ns - thread->shot_cpu_ns) / 16;
+	return timer->deadline_ns - now <= slack;
+}
+
+static void fire(struct process_thread *thread, const struct tally_engine_regs *regs, uint64_t now)
+{
+	/* `fired` starts the timer again, at the list's head: so this goes through a list of those
+	 * that are due now. */
+	struct tally_engine_timer *due = NULL;
+	for (struct tally_engine_timer *at = thread->timers, *next; at; at = next) {
+		next = next_of(at);
+		if (!is_due(thread, at, now))
+			continue;
+		remove_timer(thread, at);
+		at->host_words[NEXT] = (uintptr_t)due;
+		due = at;
+	}
+	while (due) {
+		struct tally_engine_timer *timer = due;
+		due = next_of(due);
+		timer->fired(timer, regs);
+	}
+}
+
+static void run(struct process_thread *thread, const struct tally_engine_regs *regs, bool sleeps)
+{
+	/* one look at the clock: all that the engine reads until the end is this moment */
+	bool was_frozen = process_clock_freeze(thread);
+	thread->in_handler = true;
+	thread->level = TALLY_LEVEL_HARDIRQ;
+	if (regs)
+		fire(thread, regs, thread->frozen_ns);
+	process_host_settle(thread);
+	if (thread->frozen_ns + thread->hidden_ns - thread->published_at >= PUBLISH_NS)
+		process_events_publish(thread, false);
+	arm(thread, sleeps);
+	thread->level = TALLY_LEVEL_TASK;
+	thread->in_handler = false;
+	thread->frozen = was_frozen;
+}
+
+void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs)
+{
+	run(thread, regs, false);
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+	struct process_thread *thread = process_own;
+	(void)number;
+	if (!thread || info->si_code != SI_TIMER)
+		return;
+	thread->interruptions++;
+	if (process_agent.is_ending || !thread->task)
+		return;
+	if (thread->inside) {
+		thread->missed = 1;
+		return;
+	}
+	thread->inside = 1;
+	bool is_shot = info->si_value.sival_int == SHOT;
+	bool sleeps = is_shot && process_clock_ns(thread) - thread->shot_cpu_ns < SLEEPING_NS &&
+		      next_deadline(thread) - thread->shot_cpu_ns > 2 * SLEEPING_NS;
+	struct tally_engine_regs regs;
+	process_sample_regs(&regs, context);
+	run(thread, &regs, sleeps);
+	thread->inside = 0;
+}
+
+int process_timer_install(void)
+{
+	struct {
+		void (*handler)(int, siginfo_t *, void *);
+		unsigned long flags;
+#if defined(__x86_64__)
+		void (*restorer)(void);
+#endif
+		uint64_t mask;
+	} action = { .handler = handle, .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK, .mask = ~0ull };
+#if defined(__x86_64__)
+	enum { RESTORER = 0x04000000 };
+	action.flags |= RESTORER;
+	action.restorer = process_signal_return;
+#endif
+	return (int)process_call(SYS_rt_sigaction, PROCESS_SIGNAL, &action, NULL, KERNEL_SET);
+}
+
+#if defined(__x86_64__)
+/* Where the kernel returns to from the handler.  Unwinders and debuggers know a signal's frame by
+ * these very instructions. */
+__asm__(".pushsection .text\n"
+	".globl process_signal_return\n"
+	".hidden process_signal_return\n"
+	".type process_signal_return, @function\n"
+	"process_signal_return:\n"
+	"	mov $15, %rax\n"
+	"	syscall\n"
+	".size process_signal_return, . - process_signal_return\n"
+	".popsection\n");
+#endif
+
+void process_enter(struct process_thread *thread)
+{
+	thread->inside++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void process_leave(struct process_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (--thread->inside || !thread->missed)
+		return;
+	thread->missed = 0;
+	/* The program's code that runs a moment later stands for the missed one. */
+	if (thread->has_timers && process_agent.samples)
+		set_timer(thread->shot, 0, SHORTEST_NS, 0);
+}
