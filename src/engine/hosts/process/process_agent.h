@@ -93,7 +93,9 @@ struct process_thread {
 	bool has_timers;                    /* the two below exist */
 	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
 	bool in_handler;
-	uint64_t shot_cpu_ns;               /* CPU time when the shot was armed */
+	uint64_t shot_cpu_ns;               /* the engine's clock when the shot was armed */
+	uint64_t voluntary_switches;        /* at the last look */
+	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
 
 	/* what pthread_create(3) was asked for */
@@ -198,6 +200,8 @@ void process_timer_engine_start(void *host, struct tally_engine_timer *timer);
 void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer);
 /* Fires what is due, at `regs` (NULL: nothing), and arms the timers for what comes next. */
 void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs);
+/* The thread ends: what is due has a sample of the thread's outermost function. */
+void process_timer_last(struct process_thread *thread);
 
 /* --- process_sample.c: for the engine's table; called by the handler ------- */
 

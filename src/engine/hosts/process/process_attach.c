@@ -296,12 +296,16 @@ static bool attach(struct process_thread *thread, enum beginning beginning,
 static void leave(struct process_thread *thread)
 {
 	process_enter(thread);
+	process_timer_last(thread);
 	process_timer_stop(thread);
 	process_interface_thread_end(thread);
 	process_events_publish(thread, true);
 	tally_engine_task_exit(thread->task);
 	process_events_close(thread);
 	process_host_end(thread);
+	/* what this took since is not the program's */
+	const struct tally_plan_usage from = thread->told;
+	hide(thread, &from);
 	process_own = NULL;
 	thread->inside = 0;
 	free_slot(thread);
@@ -352,6 +356,7 @@ static void *thread_start(void *argument)
 	struct process_thread *slot = argument;
 	void *(*start)(void *) = slot->start;
 	void *own = slot->argument;
+	slot->outermost = (uint64_t)(uintptr_t)start;
 	attach_thread(slot);
 	return start(own); /* a jump */
 }
@@ -361,6 +366,7 @@ static int c11_thread_start(void *argument)
 	struct process_thread *slot = argument;
 	thrd_start_t start = (thrd_start_t)(void (*)(void))slot->start;
 	void *own = slot->argument;
+	slot->outermost = (uint64_t)(uintptr_t)start;
 	attach_thread(slot);
 	return start(own); /* a jump */
 }
@@ -467,6 +473,7 @@ static void after_fork_in_child(void)
 	struct tally_engine_identity parent = { 0 };
 	if (was_counted)
 		parent = *tally_engine_task_identity(thread->task);
+	uint64_t outermost = thread ? thread->outermost : 0;
 	process_interface_forked();
 	for (unsigned i = 0; i < process_agent.slots_used; i++)
 		process_host_drop(&process_agent.threads[i]);
@@ -477,6 +484,7 @@ static void after_fork_in_child(void)
 		return;
 	__atomic_fetch_add(&process_agent.plan->processes, 1, __ATOMIC_SEQ_CST);
 	thread = reserve_slot();
+	thread->outermost = outermost;
 	thread->identity = parent;
 	thread->identity.pid = thread->identity.tid = process_agent.pid;
 	thread->identity.parent_pid = parent.pid;
@@ -506,6 +514,7 @@ void process_exec_begins(void)
 	if (!thread || process_agent.is_ending)
 		return;
 	process_enter(thread);
+	process_timer_last(thread);
 	process_events_publish(thread, true);
 	if (thread->ring >= 0) {
 		struct tally_plan_ring *ring = &process_agent.plan->rings[thread->ring];
@@ -532,6 +541,7 @@ void process_end(void)
 		return;
 	if (thread) {
 		process_enter(thread);
+		process_timer_last(thread);
 		process_timer_stop(thread);
 		process_events_publish(thread, true);
 		process_agent.is_ending = true;
@@ -616,6 +626,7 @@ static void attach_program(const struct tally_plan_usage *now)
 		.parent_pid = getppid(), .parent_tid = getppid(),
 	};
 	set_comm(&thread->identity);
+	thread->outermost = getauxval(AT_ENTRY);
 	if (!attach(thread, OF_PROGRAM, NULL, &used, now))
 		return;
 	const struct tally_engine_regs regs = { .ip = entry(), .mode = TALLY_MODE_USER };

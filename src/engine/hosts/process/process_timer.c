@@ -9,9 +9,10 @@
  *   thread runs all the while.  The handler looks how much CPU time has passed indeed, samples what
  *   is due, and arms the shot again: a chain.  A thread that was preempted is sampled later, by its
  *   CPU time.
- * - If hardly any CPU time has passed since the shot was armed, the thread sleeps.  Then the chain
- *   ends, and the *tick*, a CPU-time timer for the next deadline, begins a new one once the thread
- *   has run that long.  So a thread that sleeps gets at most two signals.
+ * - If hardly any CPU time has passed since the shot was armed, and the thread has given up its CPU by
+ *   itself, it sleeps.  Then the chain ends, and the *tick*, a CPU-time timer for the next deadline,
+ *   begins a new one once the thread has run that long.  So a thread that sleeps gets at most two
+ *   signals.
  *
  * A late sample weighs all the periods that it stands for (struct tally_engine_host's
  * counts_cpu_time), so the weights' sum is the CPU time however rough the timers are.  An event's
@@ -24,6 +25,7 @@
  * alternate one (SA_ONSTACK): its frame is that of any handler, some kilobytes. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
+#include "process/process_usage.h"
 
 #include <errno.h>
 #include <string.h>
@@ -233,9 +235,32 @@ static void run(struct process_thread *thread, const struct tally_engine_regs *r
 	thread->frozen = was_frozen;
 }
 
+void process_timer_last(struct process_thread *thread)
+{
+	const struct tally_engine_regs regs = { .ip = thread->outermost, .mode = TALLY_MODE_USER };
+	bool was_frozen = process_clock_freeze(thread);
+	thread->in_handler = true;
+	thread->shot_cpu_ns = thread->frozen_ns; /* no slack */
+	fire(thread, &regs, thread->frozen_ns);
+	process_host_settle(thread);
+	thread->in_handler = false;
+	thread->frozen = was_frozen;
+}
+
 void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs)
 {
 	run(thread, regs, false);
+}
+
+static bool is_asleep(struct process_thread *thread)
+{
+	uint64_t passed = process_clock_ns(thread) - thread->shot_cpu_ns,
+		 wanted = next_deadline(thread) - thread->shot_cpu_ns;
+	if (passed >= SLEEPING_NS || wanted <= 2 * SLEEPING_NS)
+		return false;
+	uint64_t before = thread->voluntary_switches;
+	thread->voluntary_switches = process_usage_voluntary_switches();
+	return thread->voluntary_switches != before;
 }
 
 static void handle(int number, siginfo_t *info, void *context)
@@ -252,9 +277,7 @@ static void handle(int number, siginfo_t *info, void *context)
 		return;
 	}
 	thread->inside = 1;
-	bool is_shot = info->si_value.sival_int == SHOT;
-	bool sleeps = is_shot && process_clock_ns(thread) - thread->shot_cpu_ns < SLEEPING_NS &&
-		      next_deadline(thread) - thread->shot_cpu_ns > 2 * SLEEPING_NS;
+	bool sleeps = info->si_value.sival_int == SHOT && is_asleep(thread);
 	struct tally_engine_regs regs;
 	process_sample_regs(&regs, context);
 	run(thread, &regs, sleeps);

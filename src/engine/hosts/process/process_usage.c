@@ -37,6 +37,14 @@ void process_usage_of_process(struct tally_plan_usage *usage)
 	look(RUSAGE_SELF, CLOCK_PROCESS_CPUTIME_ID, usage);
 }
 
+uint64_t process_usage_voluntary_switches(void)
+{
+	struct rusage used;
+	memset(&used, 0, sizeof(used));
+	process_call(SYS_getrusage, RUSAGE_THREAD, &used);
+	return (uint64_t)used.ru_nvcsw;
+}
+
 static uint64_t less(uint64_t later, uint64_t earlier)
 {
 	if (later < earlier)

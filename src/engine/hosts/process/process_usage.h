@@ -7,6 +7,8 @@
 /* For the handler, too. */
 void process_usage_of_thread(struct tally_plan_usage *usage);
 void process_usage_of_process(struct tally_plan_usage *usage);
+/* Returns how often the calling thread has given up its CPU by itself.  For the handler, too. */
+uint64_t process_usage_voluntary_switches(void);
 /* Returns later − earlier; a member that would be negative is 0. */
 struct tally_plan_usage process_usage_since(const struct tally_plan_usage *later,
 					    const struct tally_plan_usage *earlier);
