@@ -271,11 +271,16 @@ static bool sum_rows(struct tester *tester, const char *event, double *value)
 	return has_count || fail_with_output(tester, "no count");
 }
 
-/* Counts an event of some work.  Returns false if there is no count. */
-static bool count(struct tester *tester, const char *event, const char *work, double *value)
+/* Counts an event of some work, by the named provider or (NULL) by the one that commands have.
+ * Returns false if there is no count. */
+static bool count(struct tester *tester, const char *provider, const char *event, const char *work,
+		  double *value)
 {
-	char name[64];
-	if (RUN(tester, "stat", "-x,", "-e", event, "--", tester->self, "doctor", "--work", work))
+	char name[64], option[64];
+	snprintf(option, sizeof(option), "--provider=%s", tally_text_or(provider, ""));
+	/* an option that changes nothing, where no provider is named */
+	if (RUN(tester, "stat", "-x,", provider ? option : "-x,", "-e", event, "--", tester->self,
+		"doctor", "--work", work))
 		return fail_with_output(tester, "stat failed");
 	/* rows of a type of cores have the modifiers behind other text */
 	snprintf(name, sizeof(name), "%.*s", (int)name_length(event), event);
@@ -283,20 +288,27 @@ static bool count(struct tester *tester, const char *event, const char *work, do
 }
 
 /* Checks that the counts of two amounts of work differ by `more` times `each`. */
-static bool check_difference(struct tester *tester, const char *event, const char *kind,
-			     unsigned long least, unsigned long more, double each, double tolerance)
+static bool check_difference_by(struct tester *tester, const char *provider, const char *event,
+				const char *kind, unsigned long least, unsigned long more,
+				double each, double tolerance)
 {
 	char works[2][64];
 	double values[2];
 	snprintf(works[0], sizeof(works[0]), "%s:%lu", kind, least);
 	snprintf(works[1], sizeof(works[1]), "%s:%lu", kind, least + more);
 	for (unsigned i = 0; i < 2; i++)
-		if (!count(tester, event, works[i], &values[i]))
+		if (!count(tester, provider, event, works[i], &values[i]))
 			return false;
 	double wanted = (double)more * each, found = values[1] - values[0];
 	snprintf(tester->detail, sizeof(tester->detail), "%s: %.0f counted, %.0f done", event,
 		 found, wanted);
 	return fabs(found - wanted) <= tolerance;
+}
+
+static bool check_difference(struct tester *tester, const char *event, const char *kind,
+			     unsigned long least, unsigned long more, double each, double tolerance)
+{
+	return check_difference_by(tester, NULL, event, kind, least, more, each, tolerance);
 }
 
 /* --- the tests --------------------------------------------------------------- */
@@ -376,12 +388,19 @@ static bool test_simulated(struct tester *tester)
 	return fabs(values[1] - values[0] - 2000000) <= 100;
 }
 
-/* Records some work by an event, with the option -F or -c. */
-static bool record(struct tester *tester, const char *event, const char *option, const char *value,
-		   const char *work)
+static bool test_process_counts(struct tester *tester)
 {
-	if (RUN(tester, "record", "-q", "-e", event, option, value, "-o", tester->recording, "--",
-		tester->self, "doctor", "--work", work))
+	return check_difference_by(tester, "process", "task-clock", "spin", 50, 100, 1, 10);
+}
+
+/* Records some work by an event, with the option -F or -c. */
+static bool record(struct tester *tester, const char *provider, const char *event,
+		   const char *option, const char *value, const char *work)
+{
+	char chosen[64];
+	snprintf(chosen, sizeof(chosen), "--provider=%s", tally_text_or(provider, ""));
+	if (RUN(tester, "record", "-q", provider ? chosen : "-q", "-e", event, option, value, "-o",
+		tester->recording, "--", tester->self, "doctor", "--work", work))
 		return fail_with_output(tester, "record failed");
 	return true;
 }
@@ -404,11 +423,11 @@ static double folded(const struct tester *tester, const char *text)
 
 /* Checks the parts of two functions, and that stacks reach their start.  The parts may differ by
  * four standard deviations of as many samples, and by two in a hundred. */
-static bool check_samples(struct tester *tester, const char *event, const char *option,
-			  const char *value)
+static bool check_samples(struct tester *tester, const char *provider, const char *event,
+			  const char *option, const char *value)
 {
 	enum { SAMPLES_MIN = 20 };
-	if (!record(tester, event, option, value, "spin:300"))
+	if (!record(tester, provider, event, option, value, "spin:300"))
 		return false;
 	if (RUN(tester, "fold", "--weight", "samples", "-i", tester->recording))
 		return fail_with_output(tester, "fold failed");
@@ -434,19 +453,24 @@ static bool check_samples(struct tester *tester, const char *event, const char *
 
 static bool test_record(struct tester *tester)
 {
-	return check_samples(tester, "cpu-clock:u", "-F", "999");
+	return check_samples(tester, NULL, "cpu-clock:u", "-F", "999");
+}
+
+static bool test_process_samples(struct tester *tester)
+{
+	return check_samples(tester, "process", "cpu-clock", "-F", "999");
 }
 
 static bool test_hardware_samples(struct tester *tester)
 {
 	/* a prime, so that no phase of the work is met again and again */
-	return check_samples(tester, "cycles:u", "-c", "1000003");
+	return check_samples(tester, NULL, "cycles:u", "-c", "1000003");
 }
 
 static bool test_flame_graph(struct tester *tester)
 {
 	char svg[PATH_MAX + 16];
-	if (!record(tester, "cpu-clock:u", "-F", "999", "spin:100"))
+	if (!record(tester, NULL, "cpu-clock:u", "-F", "999", "spin:100"))
 		return false;
 	snprintf(svg, sizeof(svg), "%s/graph.svg", tester->folder);
 	if (RUN(tester, "flamegraph", "-i", tester->recording, "-o", svg))
@@ -461,7 +485,7 @@ static bool test_flame_graph(struct tester *tester)
 
 static bool test_kernel_names(struct tester *tester)
 {
-	if (!record(tester, "cpu-clock:k", "-F", "4999", "calls:2000000"))
+	if (!record(tester, NULL, "cpu-clock:k", "-F", "4999", "calls:2000000"))
 		return false;
 	if (RUN(tester, "report", "--stdio", "--sort", "sym", "-g", "none", "-i",
 		tester->recording))
@@ -519,6 +543,8 @@ static const struct {
 	{ "overflow", "samples by hardware cycles are right", test_hardware_samples },
 	{ "breakpoints", "breakpoints count writes", test_breakpoint },
 	{ "simulated-pmu", "simulated instructions are exact", test_simulated },
+	{ "process", "a program counts itself", test_process_counts },
+	{ "process", "a program samples itself", test_process_samples },
 	{ "kallsyms", "the kernel's functions have names", test_kernel_names },
 };
 
@@ -582,7 +608,8 @@ static const char *why_not_claimed(const struct tally_findings *findings, const 
 		return why_not_claimed(findings, "hardware");
 	if (!finding)
 		return "there is none";
-	if (!strcmp(id, "simulated-pmu") && !strcmp(finding->detail, "none"))
+	bool is_optional = !strcmp(id, "simulated-pmu") || !strcmp(id, "process");
+	if (is_optional && !strcmp(finding->detail, "none"))
 		return cause_of(finding); /* it may be missing, and not missed */
 	if (finding->state == TALLY_FINDING_OK)
 		return NULL;
