@@ -58,7 +58,7 @@ if grep -q __asan_init "$TALLY"; then
 	skip "JSON of the self-test" "a sanitizer touches pages of its own"
 elif command -v python3 >/dev/null; then
 	run 0 "$TALLY" doctor --self-test -j && python3 -c 'import json,sys; d=json.load(open("out"))
-assert d["schema"] == "tally-self-test" and d["failed"] == 0 and len(d["tests"]) == 13
+assert d["schema"] == "tally-self-test" and d["failed"] == 0 and len(d["tests"]) == 15
 assert {x["state"] for x in d["tests"]} <= {"ok", "skipped"} and all(x["detail"] for x in d["tests"])'
 	check "JSON of the self-test" "$(answer [ $? = 0 ])"
 else
