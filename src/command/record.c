@@ -475,7 +475,8 @@ static int record(const struct tally_command *command, struct record_request *re
 		fd = record_output_open(request, &run.signals.before, &err);
 	request->output_fd = fd;
 	if (fd < 0 || check_files(request, &err) < 0 ||
-	    (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
+	    (argv && tally_spawn_prepare(&run.spawn, provider, argv, &run.signals.before,
+					 &err) < 0)) {
 		tally_command_fail(command, &err);
 		if (started < 0)
 			status = tally_spawn_failure_status(started);

@@ -87,7 +87,7 @@ static int spawn(char **command, const sigset_t *mask, struct tally_spawn *child
 {
 	sigset_t now;
 	sigprocmask(SIG_SETMASK, NULL, &now);
-	assert_int_equal(tally_spawn_prepare(child, command, mask ? mask : &now, err), 0);
+	assert_int_equal(tally_spawn_prepare(child, NULL, command, mask ? mask : &now, err), 0);
 	return tally_spawn_go(child, command, err);
 }
 
@@ -115,7 +115,7 @@ static void a_command_that_is_never_told_to_go_ends(void **state)
 	char *command[] = { (char[]){ "true" }, NULL };
 	sigset_t mask;
 	sigprocmask(SIG_SETMASK, NULL, &mask);
-	assert_int_equal(tally_spawn_prepare(&child, command, &mask, &err), 0);
+	assert_int_equal(tally_spawn_prepare(&child, NULL, command, &mask, &err), 0);
 	tally_spawn_release(&child);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -130,7 +130,7 @@ static void a_child_killed_before_go_is_an_error_not_a_signal(void **state)
 	char *command[] = { (char[]){ "true" }, NULL };
 	sigset_t mask;
 	sigprocmask(SIG_SETMASK, NULL, &mask);
-	assert_int_equal(tally_spawn_prepare(&child, command, &mask, &err), 0);
+	assert_int_equal(tally_spawn_prepare(&child, NULL, command, &mask, &err), 0);
 	kill(child.pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(tally_spawn_go(&child, command, &err), -ECHILD); /* no SIGPIPE */

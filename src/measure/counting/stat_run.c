@@ -588,7 +588,8 @@ static int start(struct run *run, struct tally_error *err)
 					     err);
 	run->failed_to_exec = is_exec_failure(result);
 	if (result >= 0 && o->target->command)
-		result = tally_spawn_prepare(&run->spawn, executed, &run->signals.before, err);
+		result = tally_spawn_prepare(&run->spawn, o->counting.provider, executed,
+					     &run->signals.before, err);
 	if (result < 0)
 		return result;
 	run->counting_options = o->counting;

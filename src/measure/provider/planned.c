@@ -64,7 +64,8 @@ int planned_open(struct tally_provider *provider, const struct tally_attr *attr,
 		 int group, unsigned long flags)
 {
 	struct planned *planned = planned_of(provider);
-	(void)flags;
+	if (flags & TALLY_FLAG_PID_CGROUP)
+		return -EOPNOTSUPP;
 	if (cpu < -1 || cpu > 0)
 		return -ENODEV;
 	int code = check(planned, attr, pid, group);

@@ -56,7 +56,7 @@ enum tally_provider_capability {
 	TALLY_PROVIDER_COMMAND_TIME = 1 << 7,   /* its times agree with the command's resource usage */
 	TALLY_PROVIDER_SIMULATED_TIME = 1 << 8, /* its times say nothing about the command's own */
 	TALLY_PROVIDER_HOTPLUG = 1 << 9,        /* its CPUs may come online and go offline */
-	TALLY_PROVIDER_ONE_CPU = 1 << 10,       /* has only one CPU, number 0 */
+	TALLY_PROVIDER_ONE_CPU = 1 << 10,       /* all events are opened on CPU 0 */
 	TALLY_PROVIDER_SLOW_CLOSE = 1 << 11,    /* closing many tracepoints takes long */
 	TALLY_PROVIDER_CPU_MODEL = 1 << 12,     /* takes --sim-cpu, --region and --toggle */
 	TALLY_PROVIDER_DESCRIPTORS = 1 << 13    /* its handles are this process's descriptors */
@@ -117,6 +117,9 @@ struct tally_provider_ops {
 	int (*check_program)(const char *path, struct tally_error *err);
 	/* Returns the reason why the provider can't be used on this machine, or "".  Static. */
 	const char *(*lack)(void);
+	/* In the command's process, before it is executed: sets the variables and descriptors that the
+	 * provider needs there.  Returns 0 or -errno. */
+	int (*before_exec)(struct tally_provider *provider);
 	/* Sends signal `number` to the calling thread at each sample and wake-up of the event; 0 stops
 	 * that.  Returns 0 or -errno. */
 	int (*signal)(struct tally_provider *provider, int handle, int number);
@@ -185,8 +188,10 @@ struct tally_provider *tally_provider_kernel(void);
  * row is the default. */
 #define TALLY_PROVIDERS(PROVIDER) \
 	PROVIDER(kernel, "kernel (the default)") \
-	PROVIDER(simulated, ", or simulated: the command runs on a\n" \
+	PROVIDER(simulated, "; simulated: the command runs on a\n" \
 			    "simulated CPU, several times slower (docs/simulated.md)") \
+	PROVIDER(process, "; or\nprocess: it counts and samples itself, without the kernel's\n" \
+			  "perf events (docs/process.md)") \
 	PROVIDER(scripted, "")
 
 #define TALLY_PROVIDER_HELPED(name, help) help

@@ -4,8 +4,8 @@
  * Valgrind's environment variables and option files are ignored, since a count must not depend on
  * them.  Valgrind has messages of its own for programs that it can't run, or runs them unsimulated:
  * so this file reports whatever the program's file can tell. */
+#include "provider/place.h"
 #include "provider/provider_internal.h"
-#include "provider/simulated_place.h"
 
 #include "valgrind/vsim_program.h"
 
@@ -21,49 +21,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char LAUNCHER[] = "vsim-launcher";
-
 /* ---- the tool ------------------------------------------------------------ */
-
-static bool is_there(const char *folder)
-{
-	char path[PATH_MAX];
-	return snprintf(path, sizeof(path), "%s/%s", folder, LAUNCHER) < (int)sizeof(path) &&
-	       !access(path, X_OK);
-}
-
-/* Looks in the build's tree, then in the installed place, relative to the running tally and as the
- * build had it. */
-static bool find(char *out, size_t size)
-{
-	char self[PATH_MAX] = "";
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (length >= 0)
-		self[length] = '\0';
-	char *slash = strrchr(self, '/');
-	if (slash) {
-		*slash = '\0';
-		const char *const below[] = { "src/engine/hosts/valgrind", tally_simulated_relative() };
-		for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
-			if (snprintf(out, size, "%s/%s", self, below[i]) < (int)size &&
-			    is_there(out))
-				return true;
-	}
-	return snprintf(out, size, "%s", tally_simulated_installed()) < (int)size && is_there(out);
-}
 
 int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 {
-	const char *absent = tally_simulated_absent();
-	if (!absent && find(out, size))
+	const struct tally_place *place = &tally_place_simulated;
+	if (!place->absent[0] && tally_place_find(place, out, size))
 		return 0;
-	if (absent) {
-		tally_error_set(err, -ENOENT, "there is no simulated PMU here: %s", absent);
+	if (place->absent[0]) {
+		tally_error_set(err, -ENOENT, "there is no simulated PMU here: %s", place->absent);
 		tally_error_hint(err, "install it, and build tally again");
 	} else {
 		tally_error_set(err, -ENOENT,
 				"the simulated PMU's files are neither beside tally nor in %s",
-				tally_simulated_installed());
+				place->installed);
 		tally_error_hint(err, "'meson install' puts them there");
 	}
 	return -ENOENT;
@@ -71,13 +42,7 @@ int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 
 const char *tally_simulated_lack(void)
 {
-	char folder[PATH_MAX];
-	const char *absent = tally_simulated_absent();
-	if (absent)
-		return absent;
-	if (find(folder, sizeof(folder)))
-		return "";
-	return "its files are neither beside tally nor where they were installed";
+	return tally_place_lack(&tally_place_simulated);
 }
 
 /* ---- the program --------------------------------------------------------- */
@@ -258,7 +223,8 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	free(simulated->words);
 	simulated->words = NULL;
 	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
-	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0,
+	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder,
+			      tally_place_simulated.file, 0,
 			      simulated->planned.file.path.path);
 	if (length < 0)
 		simulated->words = NULL;

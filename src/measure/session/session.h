@@ -147,9 +147,10 @@ int tally_spawn_find(const char *name, char *path, size_t size);
 int tally_spawn_command(struct tally_provider *provider, char **command, char ***out,
 			struct tally_error *err);
 
-/* Forks.  `mask`: the signal mask for the command.  Returns 0 or -errno. */
-int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask,
-			struct tally_error *err);
+/* Forks.  `provider` (may be NULL) prepares the child for exec, `command` is what
+ * tally_spawn_command() returned, `mask` the signal mask for the command.  Returns 0 or -errno. */
+int tally_spawn_prepare(struct tally_spawn *spawn, struct tally_provider *provider, char **command,
+			const sigset_t *mask, struct tally_error *err);
 
 /* Lets the command start, and returns once it has.  Returns 0, or -errno of exec with a message
  * (the child is reaped). */

@@ -79,7 +79,8 @@ static int exec_error(const char *name, int code)
 	return code;
 }
 
-static void child_run(int control_fd, char **command, const sigset_t *mask)
+static void child_run(int control_fd, struct tally_provider *provider, char **command,
+		      const sigset_t *mask)
 {
 	struct report report = { 0 };
 	char go;
@@ -91,15 +92,19 @@ static void child_run(int control_fd, char **command, const sigset_t *mask)
 	if (write(control_fd, &report, sizeof(report)) < 0)
 		_exit(TALLY_EXIT_NOT_FOUND);
 	tally_environment_give_back();
-	execvp(command[0], command);
-	report.code = exec_error(command[0], -errno);
+	if (provider && provider->ops->before_exec)
+		report.code = provider->ops->before_exec(provider);
+	if (!report.code) {
+		execvp(command[0], command);
+		report.code = exec_error(command[0], -errno);
+	}
 	if (write(control_fd, &report, sizeof(report)) < 0)
 		_exit(TALLY_EXIT_NOT_FOUND);
 	_exit(tally_spawn_failure_status(report.code));
 }
 
-int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask,
-			struct tally_error *err)
+int tally_spawn_prepare(struct tally_spawn *spawn, struct tally_provider *provider, char **command,
+			const sigset_t *mask, struct tally_error *err)
 {
 	int ends[2];
 	*spawn = (struct tally_spawn)TALLY_SPAWN_INIT;
@@ -110,7 +115,7 @@ int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_
 		pid = fork();
 		if (!pid) {
 			close(ends[0]);
-			child_run(ends[1], command, mask);
+			child_run(ends[1], provider, command, mask);
 		}
 		int code = errno;
 		close(ends[1]);
@@ -142,8 +147,7 @@ static int explain(const char *name, int code, struct tally_error *err)
 	bool is_path = strchr(name, '/');
 	bool exists = is_path && !stat(name, &st);
 	if (code == -ENOENT && exists)
-		tally_error_set(err, code,
-				"'%s' exists, but its interpreter does not", name);
+		tally_error_set(err, code, "'%s' exists, but its interpreter does not", name);
 	else if (code == -ENOENT && is_path)
 		tally_error_set(err, code, "there is no file '%s'", name);
 	else if (code == -ENOENT)

@@ -1,0 +1,400 @@
+/* The preloaded object as a provider: commands count and sample themselves, for tally.
+ *
+ * It needs no perf events of the kernel.  Each program of the command loads libtally-process.so by
+ * LD_PRELOAD; in it tally's engine counts each thread (hosts/process).  docs/process.md explains what
+ * it can see.  This file has the provider's events and texts, and what the command's environment
+ * needs.
+ *
+ * TALLY_PLAN tells the programs the ways to open the plan, tried in order and separated by '|': its
+ * path, the path of tally's descriptor in /proc, and a descriptor that the command inherits.  The
+ * last is used only for memory without a name: a program that does not load the object would see
+ * it. */
+#include "provider/place.h"
+#include "provider/planned.h"
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "event/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The fields that the engine can write into a sample of the calling thread. */
+static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+				TALLY_SAMPLE_ADDR | TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN |
+				TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD |
+				TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IDENTIFIER |
+				TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
+
+enum {
+	RING_PAGES = 256, /* of each thread: 64 samples with full stacks */
+	MAX_HZ = 10000    /* more would cost a program more time than it works */
+};
+
+struct process {
+	struct planned planned; /* first member */
+	char folder[PATH_MAX];  /* of the object */
+	/* values of LD_PRELOAD and TALLY_PLAN for the command; malloc'd */
+	char *preload, *ways;
+};
+
+static struct process *process_of(struct tally_provider *provider)
+{
+	return (struct process *)provider;
+}
+
+/* ---- the events ---------------------------------------------------------- */
+
+static const char *const HARDWARE_HINT =
+	"--provider simulated counts and samples instructions, branches and misses on a simulated "
+	"CPU (docs/simulated.md); task-clock samples CPU time";
+static const char *const LIST_HINT = "'tally list --provider process' shows what it counts";
+
+static bool is_software_counted(uint64_t config)
+{
+	switch (config) {
+	case TALLY_SW_CPU_CLOCK:
+	case TALLY_SW_TASK_CLOCK:
+	case TALLY_SW_PAGE_FAULTS:
+	case TALLY_SW_CONTEXT_SWITCHES:
+	case TALLY_SW_CPU_MIGRATIONS:
+	case TALLY_SW_PAGE_FAULTS_MIN:
+	case TALLY_SW_PAGE_FAULTS_MAJ:
+	case TALLY_SW_DUMMY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_fault(const struct tally_attr *attr)
+{
+	return attr->config == TALLY_SW_PAGE_FAULTS || attr->config == TALLY_SW_PAGE_FAULTS_MIN ||
+	       attr->config == TALLY_SW_PAGE_FAULTS_MAJ;
+}
+
+/* A program learns its times, faults and switches from the kernel, as totals of both modes. */
+static const char *refuses_mode(const struct tally_attr *attr, const char **hint)
+{
+	const uint64_t one = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
+	*hint = "leave out the modifier";
+	if (attr->flags & TALLY_ATTR_EXCLUDE_HOST)
+		return "a program runs no guests";
+	if (is_fault(attr) && attr->flags & one)
+		return "inside a program, faults of user mode and kernel can't be told apart";
+	*hint = NULL;
+	return NULL;
+}
+
+static const char *process_refuses(const struct tally_attr *attr, const char **hint)
+{
+	const char *ignored;
+	if (!hint)
+		hint = &ignored;
+	*hint = LIST_HINT;
+	switch (attr->type) {
+	case TALLY_TYPE_SOFTWARE:
+		if (is_software_counted(attr->config))
+			return refuses_mode(attr, hint);
+		return "only the kernel counts this, not a program itself";
+	case TALLY_TYPE_TRACEPOINT:
+		return "the kernel's tracepoints can't be reached from inside a program";
+	case TALLY_TYPE_BREAKPOINT:
+		return "breakpoints can't be set from inside a program";
+	default:
+		*hint = HARDWARE_HINT;
+		return "the CPU's counters can't be reached from inside a program";
+	}
+}
+
+/* Returns the attribute that processes open, without modifiers that mean nothing there. */
+static struct tally_attr attr_for_plan(const struct tally_attr *asked)
+{
+	struct tally_attr attr = *asked;
+	attr.size = sizeof(attr);
+	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST);
+	return attr;
+}
+
+static const char *refuses_samples(const struct tally_attr *attr, const char **hint)
+{
+	*hint = NULL;
+	if (!attr->sample_period || attr->config == TALLY_SW_DUMMY)
+		return NULL;
+	*hint = "count it with 'tally stat', or sample task-clock";
+	if (!tally_attr_is_clock(attr))
+		return "only task-clock and cpu-clock can be sampled inside a program";
+	*hint = "leave out the modifier: time in the kernel is shown at the call that leads there";
+	if (attr->flags & TALLY_ATTR_EXCLUDE_USER)
+		return "the kernel's code can't be sampled from inside a program";
+	return NULL;
+}
+
+static int process_check(const struct planned *planned, const struct tally_attr *attr, int group)
+{
+	const char *hint;
+	(void)planned, (void)group;
+	if (process_refuses(attr, NULL))
+		return -ENOENT;
+	if (refuses_samples(attr, &hint))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static const struct planned_host process_host = {
+	.prefix = "tally-process-",
+	.plan_bytes = sizeof(struct tally_plan),
+	.ring_pages = RING_PAGES,
+	.room_bytes = (uint64_t)TALLY_PLAN_RINGS * (1 + RING_PAGES) * TALLY_PLAN_PAGE,
+	.may_be_unnamed = true,
+	.sample_fields = SAMPLED,
+	.attr = attr_for_plan,
+	.check = process_check,
+};
+
+static int process_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
+			     struct tally_error *err)
+{
+	(void)provider;
+	if (!catalogue->named && tally_catalogue_init(catalogue))
+		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
+	for (size_t i = 0; i < catalogue->named_count; i++) {
+		struct tally_named_event *named = &catalogue->named[i];
+		const struct tally_attr attr = { .type = named->type, .config = named->config };
+		named->unavailable = process_refuses(&attr, NULL);
+	}
+	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT };
+	catalogue->tracepoints_unavailable = process_refuses(&tracepoint, NULL);
+	return 0;
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+/* Writes the ways to open the plan. */
+static char *ways_of(const struct planned_file *file)
+{
+	char *ways = NULL, in_proc[64];
+	bool has_name = file->path.path[0];
+	snprintf(in_proc, sizeof(in_proc), "/proc/%d/fd/%d", (int)getpid(), file->fd);
+	bool has_proc = !access(in_proc, F_OK);
+	int length = asprintf(&ways, "%s%s%s", has_name ? file->path.path : "",
+			      has_name && has_proc ? "|" : "", has_proc ? in_proc : "");
+	if (length < 0)
+		return NULL;
+	if (has_name)
+		return ways;
+	char *all = NULL;
+	length = asprintf(&all, "%s%sfd:%d", ways, has_proc ? "|" : "", file->fd);
+	free(ways);
+	return length < 0 ? NULL : all;
+}
+
+/* The dynamic linker takes blanks and colons for the ends of paths. */
+static int make_preload(struct process *process, struct tally_error *err)
+{
+	const char *own = tally_environment_of_caller("LD_PRELOAD");
+	if (strpbrk(process->folder, " \t\n:")) {
+		tally_error_set(err, -EINVAL,
+				"%s: the path has a blank or colon, so the object there can't be "
+				"preloaded",
+				process->folder);
+		tally_error_hint(err, "install tally in a folder without them");
+		return -EINVAL;
+	}
+	free(process->preload);
+	if (!own || !*own)
+		own = NULL;
+	if (asprintf(&process->preload, "%s/%s%s%s", process->folder, tally_place_process.file,
+		     own ? ":" : "", tally_text_or(own, "")) < 0) {
+		process->preload = NULL;
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int process_command(struct tally_provider *provider, const char *path, char **command,
+			   char ***out, struct tally_error *err)
+{
+	struct process *process = process_of(provider);
+	int result = 0;
+	if (provider->ops->check_program)
+		result = provider->ops->check_program(path, err);
+	if (result >= 0)
+		result = make_preload(process, err);
+	if (result >= 0)
+		result = planned_file_make(&process->planned, NULL, err);
+	if (result < 0)
+		return result;
+	free(process->ways);
+	process->ways = ways_of(&process->planned.file);
+	if (!process->ways)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	planned_publish(&process->planned);
+	*out = command;
+	return 0;
+}
+
+static int process_before_exec(struct tally_provider *provider)
+{
+	const struct process *process = process_of(provider);
+	const struct planned_file *file = &process->planned.file;
+	if (!process->ways)
+		return 0;
+	if (!file->path.path[0] && fcntl(file->fd, F_SETFD, 0) < 0)
+		return -errno;
+	if (setenv("LD_PRELOAD", process->preload, 1) < 0 ||
+	    setenv("TALLY_PLAN", process->ways, 1) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ---- texts for the user -------------------------------------------------- */
+
+static const char *process_reason(struct tally_provider *provider, const struct tally_attr *attr,
+				  int code, const char **hint)
+{
+	const char *ignored;
+	(void)provider;
+	if (!hint)
+		hint = &ignored;
+	const char *reason = process_refuses(attr, hint);
+	if (!reason)
+		reason = refuses_samples(attr, hint);
+	if (reason)
+		return reason;
+	switch (code) {
+	case -EMFILE:
+		return "at most 64 events are counted at once";
+	case -EOPNOTSUPP:
+		if (attr->sample_type & ~SAMPLED)
+			return "a program has no such data for its samples";
+		return "only a command that tally starts can be measured from inside";
+	default:
+		return tally_errno_text(code);
+	}
+}
+
+static const char NOT_LOADED[] =
+	"the program did not load libtally-process.so: a static program, one with more rights than "
+	"its caller, or one of another machine";
+
+static const char *process_uncounted(struct tally_provider *provider)
+{
+	const struct planned *planned = planned_of(provider);
+	if (!planned->file.shared || planned_has_begun(planned))
+		return NULL;
+	return NOT_LOADED;
+}
+
+static size_t process_notes(struct tally_provider *provider, int signal, struct tally_arena *arena,
+			    const char **notes, size_t maximum)
+{
+	const struct planned *planned = planned_of(provider);
+	const struct tally_plan *shared = planned->file.shared;
+	enum { STARTLESS, UNCOUNTED, UNRECORDED, DAMAGED, LINES };
+	const char *lines[LINES] = { NULL };
+	(void)signal;
+	if (!shared)
+		return 0;
+	uint32_t uncounted = __atomic_load_n(&shared->uncounted, __ATOMIC_SEQ_CST),
+		 unrecorded = __atomic_load_n(&shared->unrecorded, __ATOMIC_SEQ_CST);
+	if (!planned_has_begun(planned))
+		lines[STARTLESS] = NOT_LOADED;
+	if (uncounted)
+		lines[UNCOUNTED] = tally_arena_printf(
+			arena,
+			"%u program%s ran uncounted: static, set-user-ID and 32-bit programs "
+			"can't be measured from inside",
+			uncounted, tally_plural(uncounted));
+	if (unrecorded)
+		lines[UNRECORDED] = tally_arena_printf(
+			arena,
+			"%u thread%s ran unrecorded: at most %d are recorded at the same time",
+			unrecorded, tally_plural(unrecorded), TALLY_PLAN_RINGS);
+	if (planned->damaged)
+		lines[DAMAGED] = "the program overwrote a ring: some records are lost";
+	size_t count = 0;
+	for (size_t i = 0; i < LINES && count < maximum; i++)
+		if (lines[i])
+			notes[count++] = lines[i];
+	return count;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static const char *process_lack(void)
+{
+	return tally_place_lack(&tally_place_process);
+}
+
+static void process_release(struct tally_provider *provider)
+{
+	struct process *process = process_of(provider);
+	planned_release(&process->planned);
+	free(process->preload);
+	free(process->ways);
+	free(process);
+}
+
+static int process_make(const struct tally_provider_choice *choice, struct tally_provider **out,
+			struct tally_error *err)
+{
+	const struct tally_place *place = &tally_place_process;
+	(void)choice;
+	struct process *process = calloc(1, sizeof(*process));
+	if (!process)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	planned_init(&process->planned, &tally_provider_process_ops, &process_host);
+	if (!place->absent[0] &&
+	    tally_place_find(place, process->folder, sizeof(process->folder))) {
+		*out = &process->planned.provider;
+		return 0;
+	}
+	free(process);
+	if (place->absent[0])
+		return tally_error_set(err, -ENOENT, "programs can't be measured from inside: %s",
+				       place->absent);
+	tally_error_set(err, -ENOENT, "%s is neither beside tally nor in %s", place->file,
+			place->installed);
+	tally_error_hint(err, "'meson install' puts it there");
+	return -ENOENT;
+}
+
+const struct tally_provider_ops tally_provider_process_ops = {
+	.name = "process",
+	.capabilities = TALLY_PROVIDER_SAMPLES | TALLY_PROVIDER_CATALOGUE |
+			TALLY_PROVIDER_LIVE_TASKS | TALLY_PROVIDER_COMMAND_TIME |
+			TALLY_PROVIDER_ONE_CPU,
+	.make = process_make,
+	.catalogue = process_catalogue,
+	.open = planned_open,
+	.read = planned_read,
+	.ioctl = planned_ioctl,
+	.map = planned_map,
+	.unmap = planned_unmap,
+	.wait = planned_wait,
+	.close = planned_close,
+	.release = process_release,
+	.command = process_command,
+	.before_exec = process_before_exec,
+	.lack = process_lack,
+	.gather = planned_gather,
+	.reason = process_reason,
+	.uncounted = process_uncounted,
+	.notes = process_notes,
+	.refuses = process_refuses,
+	.default_event = "task-clock",
+	.standard_events = "task-clock,context-switches,cpu-migrations,page-faults",
+	.detailed_events = "minor-faults,major-faults",
+	.max_rate_hz = MAX_HZ,
+	.treatment = "measured from inside",
+	.no_kernel_samples =
+		"--provider process does not support --overwrite, branch stacks, registers, -d, -W, "
+		"-R, --per-thread, --off-cpu, --switch-output-event and similar options: they need "
+		"the kernel's perf events",
+};
