@@ -9,9 +9,10 @@
  * path, the path of tally's descriptor in /proc, and a descriptor that the command inherits.  The
  * last is used only for memory without a name: a program that does not load the object would see
  * it. */
-#include "provider/place.h"
+#include "provider/host_place.h"
 #include "provider/planned.h"
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "event/event.h"
@@ -37,10 +38,9 @@ enum {
 };
 
 struct process {
-	struct planned planned; /* first member */
-	char folder[PATH_MAX];  /* of the object */
-	/* values of LD_PRELOAD and TALLY_PLAN for the command; malloc'd */
-	char *preload, *ways;
+	struct planned planned;             /* first member */
+	char folder[PATH_MAX];              /* of the object */
+	struct tally_buffer preloads, ways; /* the command's LD_PRELOAD and TALLY_PLAN */
 };
 
 static struct process *process_of(struct tally_provider *provider)
@@ -175,27 +175,31 @@ static int process_catalogue(struct tally_provider *provider, struct tally_catal
 
 /* ---- the command --------------------------------------------------------- */
 
-/* Writes the ways to open the plan. */
-static char *ways_of(const struct planned_file *file)
+static void add_way(struct tally_buffer *ways, const char *way)
 {
-	char *ways = NULL, in_proc[64];
-	bool has_name = file->path.path[0];
-	snprintf(in_proc, sizeof(in_proc), "/proc/%d/fd/%d", (int)getpid(), file->fd);
-	bool has_proc = !access(in_proc, F_OK);
-	int length = asprintf(&ways, "%s%s%s", has_name ? file->path.path : "",
-			      has_name && has_proc ? "|" : "", has_proc ? in_proc : "");
-	if (length < 0)
-		return NULL;
-	if (has_name)
-		return ways;
-	char *all = NULL;
-	length = asprintf(&all, "%s%sfd:%d", ways, has_proc ? "|" : "", file->fd);
-	free(ways);
-	return length < 0 ? NULL : all;
+	if (ways->length)
+		tally_buffer_char(ways, '|');
+	tally_buffer_text(ways, way);
 }
 
-/* The dynamic linker takes blanks and colons for the ends of paths. */
-static int make_preload(struct process *process, struct tally_error *err)
+/* Lists the ways to open the plan. */
+static void list_ways(const struct planned_file *file, struct tally_buffer *ways)
+{
+	char text[64];
+	tally_buffer_clear(ways);
+	if (file->path.path[0])
+		add_way(ways, file->path.path);
+	snprintf(text, sizeof(text), "/proc/%d/fd/%d", (int)getpid(), file->fd);
+	if (!access(text, F_OK))
+		add_way(ways, text);
+	snprintf(text, sizeof(text), "fd:%d", file->fd);
+	if (!file->path.path[0])
+		add_way(ways, text);
+}
+
+/* Makes the value of LD_PRELOAD: the object, then what the user preloads.  The dynamic linker takes
+ * blanks and colons for the ends of paths.  Returns 0 or -EINVAL. */
+static int list_preloads(struct process *process, struct tally_error *err)
 {
 	const char *own = tally_environment_of_caller("LD_PRELOAD");
 	if (strpbrk(process->folder, " \t\n:")) {
@@ -206,14 +210,11 @@ static int make_preload(struct process *process, struct tally_error *err)
 		tally_error_hint(err, "install tally in a folder without them");
 		return -EINVAL;
 	}
-	free(process->preload);
-	if (!own || !*own)
-		own = NULL;
-	if (asprintf(&process->preload, "%s/%s%s%s", process->folder, tally_place_process.file,
-		     own ? ":" : "", tally_text_or(own, "")) < 0) {
-		process->preload = NULL;
-		return tally_error_set(err, -ENOMEM, "out of memory");
-	}
+	tally_buffer_clear(&process->preloads);
+	tally_buffer_printf(&process->preloads, "%s/%s", process->folder,
+			    tally_host_place_process.file);
+	if (own && *own)
+		tally_buffer_printf(&process->preloads, ":%s", own);
 	return 0;
 }
 
@@ -225,14 +226,13 @@ static int process_command(struct tally_provider *provider, const char *path, ch
 	if (provider->ops->check_program)
 		result = provider->ops->check_program(path, err);
 	if (result >= 0)
-		result = make_preload(process, err);
+		result = list_preloads(process, err);
 	if (result >= 0)
 		result = planned_file_make(&process->planned, NULL, err);
 	if (result < 0)
 		return result;
-	free(process->ways);
-	process->ways = ways_of(&process->planned.file);
-	if (!process->ways)
+	list_ways(&process->planned.file, &process->ways);
+	if (process->ways.failed || process->preloads.failed)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	planned_publish(&process->planned);
 	*out = command;
@@ -243,12 +243,10 @@ static int process_before_exec(struct tally_provider *provider)
 {
 	const struct process *process = process_of(provider);
 	const struct planned_file *file = &process->planned.file;
-	if (!process->ways)
-		return 0;
 	if (!file->path.path[0] && fcntl(file->fd, F_SETFD, 0) < 0)
 		return -errno;
-	if (setenv("LD_PRELOAD", process->preload, 1) < 0 ||
-	    setenv("TALLY_PLAN", process->ways, 1) < 0)
+	if (setenv("LD_PRELOAD", tally_buffer_string(&process->preloads), 1) < 0 ||
+	    setenv("TALLY_PLAN", tally_buffer_string(&process->ways), 1) < 0)
 		return -errno;
 	return 0;
 }
@@ -329,29 +327,29 @@ static size_t process_notes(struct tally_provider *provider, int signal, struct 
 
 static const char *process_lack(void)
 {
-	return tally_place_lack(&tally_place_process);
+	return tally_host_place_lack(&tally_host_place_process);
 }
 
 static void process_release(struct tally_provider *provider)
 {
 	struct process *process = process_of(provider);
 	planned_release(&process->planned);
-	free(process->preload);
-	free(process->ways);
+	tally_buffer_release(&process->preloads);
+	tally_buffer_release(&process->ways);
 	free(process);
 }
 
 static int process_make(const struct tally_provider_choice *choice, struct tally_provider **out,
 			struct tally_error *err)
 {
-	const struct tally_place *place = &tally_place_process;
+	const struct tally_host_place *place = &tally_host_place_process;
 	(void)choice;
 	struct process *process = calloc(1, sizeof(*process));
 	if (!process)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	planned_init(&process->planned, &tally_provider_process_ops, &process_host);
 	if (!place->absent[0] &&
-	    tally_place_find(place, process->folder, sizeof(process->folder))) {
+	    tally_host_place_find(place, process->folder, sizeof(process->folder))) {
 		*out = &process->planned.provider;
 		return 0;
 	}

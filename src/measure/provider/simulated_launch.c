@@ -4,7 +4,7 @@
  * Valgrind's environment variables and option files are ignored, since a count must not depend on
  * them.  Valgrind has messages of its own for programs that it can't run, or runs them unsimulated:
  * so this file reports whatever the program's file can tell. */
-#include "provider/place.h"
+#include "provider/host_place.h"
 #include "provider/provider_internal.h"
 
 #include "valgrind/vsim_program.h"
@@ -25,8 +25,8 @@
 
 int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 {
-	const struct tally_place *place = &tally_place_simulated;
-	if (!place->absent[0] && tally_place_find(place, out, size))
+	const struct tally_host_place *place = &tally_host_place_simulated;
+	if (!place->absent[0] && tally_host_place_find(place, out, size))
 		return 0;
 	if (place->absent[0]) {
 		tally_error_set(err, -ENOENT, "there is no simulated PMU here: %s", place->absent);
@@ -42,7 +42,7 @@ int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 
 const char *tally_simulated_lack(void)
 {
-	return tally_place_lack(&tally_place_simulated);
+	return tally_host_place_lack(&tally_host_place_simulated);
 }
 
 /* ---- the program --------------------------------------------------------- */
@@ -224,7 +224,7 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	simulated->words = NULL;
 	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
 	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder,
-			      tally_place_simulated.file, 0,
+			      tally_host_place_simulated.file, 0,
 			      simulated->planned.file.path.path);
 	if (length < 0)
 		simulated->words = NULL;

@@ -1,6 +1,6 @@
 /* The places of the hosts' files, as the build knows them, and looking for these files.  Only this
  * file is compiled with the paths. */
-#include "provider/place.h"
+#include "provider/host_place.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-const struct tally_place tally_place_simulated = {
+const struct tally_host_place tally_host_place_simulated = {
 	.file = "vsim-launcher",
 	.in_build = "src/engine/hosts/valgrind",
 	.relative = VSIM_RELATIVE,
@@ -17,7 +17,7 @@ const struct tally_place tally_place_simulated = {
 	.absent = VSIM_ABSENT,
 };
 
-const struct tally_place tally_place_process = {
+const struct tally_host_place tally_host_place_process = {
 	.file = "libtally-process.so",
 	.in_build = "src/engine/hosts/process",
 	.relative = PROCESS_RELATIVE,
@@ -32,8 +32,8 @@ static bool find_self(char path[PATH_MAX])
 	return realpath("/proc/self/exe", path) || (executed && realpath(executed, path));
 }
 
-static bool look(const struct tally_place *place, const char *base, const char *folder, char *out,
-		 size_t size)
+static bool look(const struct tally_host_place *place, const char *base, const char *folder,
+		 char *out, size_t size)
 {
 	char path[PATH_MAX], real[PATH_MAX];
 	if (snprintf(path, sizeof(path), "%s%s/%s", base, folder, place->file) >=
@@ -44,7 +44,7 @@ static bool look(const struct tally_place *place, const char *base, const char *
 	return snprintf(out, size, "%s", real) < (int)size;
 }
 
-bool tally_place_find(const struct tally_place *place, char *out, size_t size)
+bool tally_host_place_find(const struct tally_host_place *place, char *out, size_t size)
 {
 	char self[PATH_MAX];
 	if (find_self(self)) {
@@ -56,12 +56,12 @@ bool tally_place_find(const struct tally_place *place, char *out, size_t size)
 	return look(place, "", place->installed, out, size);
 }
 
-const char *tally_place_lack(const struct tally_place *place)
+const char *tally_host_place_lack(const struct tally_host_place *place)
 {
 	char folder[PATH_MAX];
 	if (place->absent[0])
 		return place->absent;
-	if (tally_place_find(place, folder, sizeof(folder)))
+	if (tally_host_place_find(place, folder, sizeof(folder)))
 		return "";
 	return "its files are neither beside tally nor where they were installed";
 }
