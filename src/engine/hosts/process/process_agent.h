@@ -92,11 +92,17 @@ struct process_thread {
 	struct tally_engine_timer *timers;  /* started ones, by host_words[1] */
 	bool has_timers;                    /* the two below exist */
 	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
+	bool has_wall;                      /* this one exists */
+	int wall;
 	bool in_handler;
 	uint64_t shot_cpu_ns;               /* the engine's clock when the shot was armed */
 	uint64_t voluntary_switches;        /* at the last look */
 	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
+
+	/* process_wall.c */
+	struct tally_engine_pmu wall_pmu;
+	struct tally_pmu_event *wall_events; /* that sample */
 
 	/* what pthread_create(3) was asked for */
 	void *(*start)(void *);
@@ -200,8 +206,17 @@ void process_timer_engine_start(void *host, struct tally_engine_timer *timer);
 void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer);
 /* Fires what is due, at `regs` (NULL: nothing), and arms the timers for what comes next. */
 void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs);
+/* Samples of wall-clock each `period_ns`; 0: none. */
+void process_timer_wall(struct process_thread *thread, uint64_t period_ns);
 /* The thread ends: what is due has a sample of the thread's outermost function. */
 void process_timer_last(struct process_thread *thread);
+
+/* --- process_wall.c ------------------------------------------------------- */
+
+/* Registers the PMU "process" with the slot's engine.  Returns 0 or -errno. */
+int process_wall_register(struct process_thread *thread);
+/* Samples wall-clock.  For the handler. */
+void process_wall_sample(struct process_thread *thread, const struct tally_engine_regs *regs);
 
 /* --- process_sample.c: for the engine's table; called by the handler ------- */
 

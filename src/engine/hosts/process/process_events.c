@@ -12,13 +12,14 @@
  * number of the CPU).  The engine is told of them when the totals are brought up to date. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
+#include "process/process_pmu.h"
 #include "process/process_usage.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define TIMES (TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING)
-enum { WORDS_MAX = 3 + 3 * TALLY_PLAN_EVENTS, THE_CPU = 0 };
+enum { WORDS_MAX = 3 + 3 * TALLY_PLAN_EVENTS, THE_CPU = 0, NS_PER_S = 1000000000 };
 
 /* --- opening -------------------------------------------------------------- */
 
@@ -47,6 +48,12 @@ static struct tally_attr attr_of(const struct tally_plan_event *event)
 		attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
 	if (!__atomic_load_n(&event->enabled, __ATOMIC_SEQ_CST))
 		attr.flags |= TALLY_ATTR_DISABLED;
+	/* time passes evenly: a frequency is a period */
+	if (attr.type == TALLY_PROCESS_PMU_TYPE && attr.flags & TALLY_ATTR_FREQ &&
+	    attr.sample_period) {
+		attr.sample_period = NS_PER_S / attr.sample_period;
+		attr.flags &= ~TALLY_ATTR_FREQ;
+	}
 	if (!(attr.sample_type & TALLY_SAMPLE_READ))
 		attr.read_format = TIMES | TALLY_FORMAT_LOST;
 	return attr;

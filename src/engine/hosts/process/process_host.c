@@ -290,7 +290,10 @@ static int new_engine(struct process_thread *thread)
 	thread->current = thread->observer;
 	/* The limit protects a machine from events that are too fast; a clock's period has a least
 	 * length. */
-	return tally_engine_sysctl_set(thread->engine, "perf_event_max_sample_rate", INT32_MAX);
+	int error = tally_engine_sysctl_set(thread->engine, "perf_event_max_sample_rate", INT32_MAX);
+	if (!error)
+		error = process_wall_register(thread);
+	return error;
 }
 
 /* Makes what the slot's next threads use again: the heap, the ring, the engine. */

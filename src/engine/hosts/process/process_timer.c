@@ -45,7 +45,7 @@ enum {
 	SLEEPING_NS = 30000,  /* less CPU time than this between two shots: the thread sleeps */
 	KERNEL_SET = 8        /* bytes of the kernel's sigset_t */
 };
-enum which { SHOT, TICK };
+enum which { SHOT, TICK, WALL };
 
 #if defined(__x86_64__)
 void process_signal_return(void);
@@ -175,8 +175,20 @@ int process_timer_start(struct process_thread *thread)
 	return 0;
 }
 
+void process_timer_wall(struct process_thread *thread, uint64_t period_ns)
+{
+	if (!thread->has_wall && period_ns)
+		thread->has_wall = !create(thread, CLOCK_MONOTONIC, WALL, &thread->wall);
+	if (thread->has_wall)
+		set_timer(thread->wall, 0, period_ns ? 1 + random_below(thread, period_ns) : 0,
+			  period_ns);
+}
+
 void process_timer_stop(struct process_thread *thread)
 {
+	if (thread->has_wall)
+		process_call(SYS_timer_delete, thread->wall);
+	thread->has_wall = false;
 	if (!thread->has_timers)
 		return;
 	process_call(SYS_timer_delete, thread->shot);
@@ -218,18 +230,24 @@ static void fire(struct process_thread *thread, const struct tally_engine_regs *
 	}
 }
 
-static void run(struct process_thread *thread, const struct tally_engine_regs *regs, bool sleeps)
+enum reason { GOES_ON, SLEEPS, WALL_CLOCK };
+
+static void run(struct process_thread *thread, const struct tally_engine_regs *regs,
+		enum reason reason)
 {
 	/* one look at the clock: all that the engine reads until the end is this moment */
 	bool was_frozen = process_clock_freeze(thread);
 	thread->in_handler = true;
 	thread->level = TALLY_LEVEL_HARDIRQ;
-	if (regs)
+	if (reason == WALL_CLOCK)
+		process_wall_sample(thread, regs);
+	else if (regs)
 		fire(thread, regs, thread->frozen_ns);
 	process_host_settle(thread);
 	if (thread->frozen_ns + thread->hidden_ns - thread->published_at >= PUBLISH_NS)
 		process_events_publish(thread, false);
-	arm(thread, sleeps);
+	if (reason != WALL_CLOCK)
+		arm(thread, reason == SLEEPS);
 	thread->level = TALLY_LEVEL_TASK;
 	thread->in_handler = false;
 	thread->frozen = was_frozen;
@@ -249,7 +267,7 @@ void process_timer_last(struct process_thread *thread)
 
 void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs)
 {
-	run(thread, regs, false);
+	run(thread, regs, GOES_ON);
 }
 
 static bool is_asleep(struct process_thread *thread)
@@ -277,10 +295,14 @@ static void handle(int number, siginfo_t *info, void *context)
 		return;
 	}
 	thread->inside = 1;
-	bool sleeps = info->si_value.sival_int == SHOT && is_asleep(thread);
+	enum reason reason = GOES_ON;
+	if (info->si_value.sival_int == WALL)
+		reason = WALL_CLOCK;
+	else if (info->si_value.sival_int == SHOT && is_asleep(thread))
+		reason = SLEEPS;
 	struct tally_engine_regs regs;
 	process_sample_regs(&regs, context);
-	run(thread, &regs, sleeps);
+	run(thread, &regs, reason);
 	thread->inside = 0;
 }
 

@@ -1,0 +1,160 @@
+/* The PMU "process" and its event wall-clock: time that passes for a thread, whether it runs or
+ * sleeps.
+ *
+ * It samples by a monotonic interval timer of its own, whose signal also comes to a thread that
+ * sleeps: that is what it is for.  System calls that the signal interrupts go on
+ * (process_restart.c).  A sample weighs the time since the last one, so signals that the kernel
+ * merged are not lost. */
+#include "process/process_agent.h"
+#include "process/process_call.h"
+#include "process/process_pmu.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000, SHORTEST_NS = 50000 };
+
+/* tally_pmu_event.words */
+enum { SAMPLED_AT, NEXT };
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static struct process_thread *thread_of(const struct tally_pmu_event *event)
+{
+	return event->pmu->driver;
+}
+
+static int event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
+{
+	if (event->attr->type != pmu->type)
+		return -ENOENT;
+	if (event->attr->config != TALLY_PROCESS_WALL_CLOCK)
+		return -EINVAL;
+	event->index = -1;
+	return 0;
+}
+
+static void set_timer(struct process_thread *thread)
+{
+	uint64_t least = 0;
+	for (const struct tally_pmu_event *at = thread->wall_events; at;
+	     at = (const struct tally_pmu_event *)(uintptr_t)at->words[NEXT])
+		if (!least || at->sample_period < least)
+			least = at->sample_period;
+	if (least && least < SHORTEST_NS)
+		least = SHORTEST_NS;
+	process_timer_wall(thread, least);
+}
+
+static void update(struct tally_pmu_event *event)
+{
+	uint64_t now = monotonic_ns();
+	tally_engine_pmu_count(event, now - event->previous);
+	event->previous = now;
+}
+
+static void start(struct tally_pmu_event *event, unsigned flags)
+{
+	struct process_thread *thread = thread_of(event);
+	(void)flags;
+	event->previous = event->words[SAMPLED_AT] = monotonic_ns();
+	event->state = 0;
+	if (!event->sample_period)
+		return;
+	event->words[NEXT] = (uintptr_t)thread->wall_events;
+	thread->wall_events = event;
+	set_timer(thread);
+}
+
+static void remove_event(struct process_thread *thread, const struct tally_pmu_event *event)
+{
+	struct tally_pmu_event *before = NULL;
+	for (struct tally_pmu_event *at = thread->wall_events; at;
+	     before = at, at = (struct tally_pmu_event *)(uintptr_t)at->words[NEXT]) {
+		if (at != event)
+			continue;
+		if (before)
+			before->words[NEXT] = event->words[NEXT];
+		else
+			thread->wall_events =
+				(struct tally_pmu_event *)(uintptr_t)event->words[NEXT];
+		set_timer(thread);
+		return;
+	}
+}
+
+static void stop(struct tally_pmu_event *event, unsigned flags)
+{
+	if (event->state & TALLY_HES_STOPPED)
+		return;
+	if (flags & TALLY_EF_UPDATE)
+		update(event);
+	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
+	remove_event(thread_of(event), event);
+}
+
+static int add(struct tally_pmu_event *event, unsigned flags)
+{
+	event->index = 0;
+	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
+	if (flags & TALLY_EF_START)
+		start(event, TALLY_EF_RELOAD);
+	return 0;
+}
+
+static void del(struct tally_pmu_event *event, unsigned flags)
+{
+	stop(event, flags | TALLY_EF_UPDATE);
+	event->index = -1;
+}
+
+static void read_event(struct tally_pmu_event *event)
+{
+	if (!(event->state & TALLY_HES_STOPPED))
+		update(event);
+}
+
+int process_wall_register(struct process_thread *thread)
+{
+	static const struct tally_engine_pmu_ops ops = {
+		.event_init = event_init,
+		.add = add,
+		.del = del,
+		.start = start,
+		.stop = stop,
+		.read = read_event,
+	};
+	thread->wall_events = NULL;
+	thread->wall_pmu = (struct tally_engine_pmu){
+		.name = "process",
+		.type = TALLY_PROCESS_PMU_TYPE,
+		.scope = TALLY_SCOPE_SOFTWARE,
+		.capabilities = TALLY_PMU_NO_NMI,
+		.ops = &ops,
+		.driver = thread,
+	};
+	return tally_engine_pmu_register(thread->engine, &thread->wall_pmu);
+}
+
+void process_wall_sample(struct process_thread *thread, const struct tally_engine_regs *regs)
+{
+	struct tally_pmu_event *next;
+	for (struct tally_pmu_event *event = thread->wall_events; event; event = next) {
+		next = (struct tally_pmu_event *)(uintptr_t)event->words[NEXT];
+		update(event);
+		if (event->previous - event->words[SAMPLED_AT] < event->sample_period / 2)
+			continue; /* the timer is another event's, which is faster */
+		tally_engine_period_elapsed(event);
+		const struct tally_engine_hit hit = {
+			.period = event->previous - event->words[SAMPLED_AT],
+		};
+		event->words[SAMPLED_AT] = event->previous;
+		if (tally_engine_overflow(event, &hit, regs))
+			stop(event, 0);
+	}
+}
