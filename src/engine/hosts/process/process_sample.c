@@ -19,14 +19,20 @@ enum { PAGE = 4096, WORD = 8 };
 #if defined(__x86_64__)
 static const unsigned char places[] = {
 	REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP, REG_EFL,
-	0, 0, 0, 0, 0, 0, /* segments: left out */
+	REG_CSGSFS, REG_CSGSFS, 0, 0, 0, 0, /* CS and SS; the other segments are left out */
 	REG_R8,	 REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 };
-#define REGISTERS 0xff03ffull
+#define REGISTERS 0xff0fffull
 
 static uint64_t register_of(const ucontext_t *context, unsigned number)
 {
-	return (uint64_t)context->uc_mcontext.gregs[places[number]];
+	enum { CS = 10, SS = 11, SELECTOR = 0xffff, SS_SHIFT = 48 };
+	uint64_t value = (uint64_t)context->uc_mcontext.gregs[places[number]];
+	if (number == CS)
+		return value & SELECTOR;
+	if (number == SS)
+		return value >> SS_SHIFT;
+	return value;
 }
 
 static uint64_t ip_of(const ucontext_t *context) { return register_of(context, 8); }
