@@ -686,7 +686,9 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	message = conflict(request);
 	if (message)
 		return tally_command_misuse(command, "%s", message);
-	if (provider_choice_check(&request->choice, &err) < 0)
-		return tally_command_fail(command, &err);
+	if (provider_choice_check(&request->choice, &err) < 0) {
+		tally_command_fail(command, &err);
+		return err.code == -ENOEXEC ? TALLY_EXIT_NOT_EXECUTABLE : TALLY_EXIT_FAILURE;
+	}
 	return record_parse_events(command, request);
 }

@@ -11,6 +11,7 @@
  * it. */
 #include "provider/host_place.h"
 #include "provider/planned.h"
+#include "provider/process.h"
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -380,6 +381,7 @@ const struct tally_provider_ops tally_provider_process_ops = {
 	.release = process_release,
 	.command = process_command,
 	.before_exec = process_before_exec,
+	.check_program = tally_process_check_program,
 	.lack = process_lack,
 	.gather = planned_gather,
 	.reason = process_reason,
