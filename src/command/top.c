@@ -7,6 +7,7 @@
 #include "browse/browse.h"
 #include "command/record_request.h"
 #include "command/report_sort.h"
+#include "machine/machine.h"
 #include "output/output.h"
 #include "output/output_text.h"
 #include "recorder/recorder.h"
@@ -571,7 +572,7 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 		if (!result)
 			result = open_for_target(top, fd, &notes, err);
 		top->is_narrowed = result >= 0;
-		if (result < 0)
+		if (result < 0 && !tally_probe_refusal())
 			tally_error_hint(
 				err,
 				"the kernel does not allow the whole system: 'tally doctor' shows "
