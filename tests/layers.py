@@ -49,6 +49,7 @@ FACES = {
     "task": {"task.h", "jit.h", "user_stack.h"},
     "unwind": {"unwind.h", "code_walk.h"},
     "sim": {"scenario_play.h", "sim_watch.h"},
+    "process": {"process_pmu.h", "process_program.h"},
     "valgrind": None, # its headers describe what both sides write
     "process": None,
 }

@@ -9,14 +9,17 @@
  * path, the path of tally's descriptor in /proc, and a descriptor that the command inherits.  The
  * last is used only for memory without a name: a program that does not load the object would see
  * it. */
+#include "provider/process.h"
 #include "provider/host_place.h"
 #include "provider/planned.h"
 #include "provider/process.h"
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/extremes.h"
 #include "base/text.h"
 #include "event/event.h"
+#include "process/process_pmu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +27,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The fields that the engine can write into a sample of the calling thread. */
@@ -56,9 +61,16 @@ static const char *const HARDWARE_HINT =
 	"CPU (docs/simulated.md); task-clock samples CPU time";
 static const char *const LIST_HINT = "'tally list --provider process' shows what it counts";
 
-static bool is_software_counted(uint64_t config)
+static bool is_wall_clock(const struct tally_attr *attr)
 {
-	switch (config) {
+	return attr->type == TALLY_PROCESS_PMU_TYPE && attr->config == TALLY_PROCESS_WALL_CLOCK;
+}
+
+static bool is_counted(const struct tally_attr *attr)
+{
+	if (attr->type != TALLY_TYPE_SOFTWARE)
+		return is_wall_clock(attr);
+	switch (attr->config) {
 	case TALLY_SW_CPU_CLOCK:
 	case TALLY_SW_TASK_CLOCK:
 	case TALLY_SW_PAGE_FAULTS:
@@ -75,6 +87,8 @@ static bool is_software_counted(uint64_t config)
 
 static bool is_fault(const struct tally_attr *attr)
 {
+	if (attr->type != TALLY_TYPE_SOFTWARE)
+		return false;
 	return attr->config == TALLY_SW_PAGE_FAULTS || attr->config == TALLY_SW_PAGE_FAULTS_MIN ||
 	       attr->config == TALLY_SW_PAGE_FAULTS_MAJ;
 }
@@ -99,10 +113,11 @@ static const char *process_refuses(const struct tally_attr *attr, const char **h
 		hint = &ignored;
 	*hint = LIST_HINT;
 	switch (attr->type) {
+	case TALLY_PROCESS_PMU_TYPE:
 	case TALLY_TYPE_SOFTWARE:
-		if (is_software_counted(attr->config))
-			return refuses_mode(attr, hint);
-		return "only the kernel counts this, not a program itself";
+		if (!is_counted(attr))
+			return "only the kernel counts this, not a program itself";
+		return refuses_mode(attr, hint);
 	case TALLY_TYPE_TRACEPOINT:
 		return "the kernel's tracepoints can't be reached from inside a program";
 	case TALLY_TYPE_BREAKPOINT:
@@ -113,23 +128,30 @@ static const char *process_refuses(const struct tally_attr *attr, const char **h
 	}
 }
 
-/* Returns the attribute that processes open, without modifiers that mean nothing there. */
+/* Returns the attribute that processes open, without modifiers that mean nothing there.  A clock's
+ * frequency is a period. */
 static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 {
+	enum { NS_PER_S = 1000000000 };
 	struct tally_attr attr = *asked;
 	attr.size = sizeof(attr);
 	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST);
+	if (is_wall_clock(&attr) && attr.flags & TALLY_ATTR_FREQ && attr.sample_period) {
+		attr.sample_period = tally_max_u64(NS_PER_S / attr.sample_period, 1);
+		attr.flags &= ~TALLY_ATTR_FREQ;
+	}
 	return attr;
 }
 
 static const char *refuses_samples(const struct tally_attr *attr, const char **hint)
 {
 	*hint = NULL;
-	if (!attr->sample_period || attr->config == TALLY_SW_DUMMY)
+	bool is_dummy = attr->type == TALLY_TYPE_SOFTWARE && attr->config == TALLY_SW_DUMMY;
+	if (!attr->sample_period || is_dummy)
 		return NULL;
 	*hint = "count it with 'tally stat', or sample task-clock";
-	if (!tally_attr_is_clock(attr))
-		return "only task-clock and cpu-clock can be sampled inside a program";
+	if (!tally_attr_is_clock(attr) && !is_wall_clock(attr))
+		return "only task-clock, cpu-clock and wall-clock can be sampled inside a program";
 	*hint = "leave out the modifier: time in the kernel is shown at the call that leads there";
 	if (attr->flags & TALLY_ATTR_EXCLUDE_USER)
 		return "the kernel's code can't be sampled from inside a program";
@@ -158,18 +180,39 @@ static const struct planned_host process_host = {
 	.check = process_check,
 };
 
+static const char *process_describe(const struct tally_attr *attr, struct tally_arena *arena)
+{
+	(void)arena;
+	if (is_wall_clock(attr))
+		return "time that passes for each thread, whether it runs or sleeps";
+	return NULL;
+}
+
+static int add_pmu(struct tally_catalogue *catalogue)
+{
+	static const struct tally_format_term terms[] = { { "event", 0, 0xff } };
+	static const struct tally_pmu_alias events[] = { { "wall-clock", "event=1", "ns", 1 } };
+	struct tally_pmu *pmu = tally_arena_array(&catalogue->arena, 1, sizeof(*pmu));
+	if (!pmu)
+		return -ENOMEM;
+	*pmu = (struct tally_pmu){ "process", TALLY_PROCESS_PMU_TYPE, "", terms, 1, events, 1 };
+	catalogue->pmus = pmu;
+	catalogue->pmu_count = 1;
+	return 0;
+}
+
 static int process_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			     struct tally_error *err)
 {
+	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT };
 	(void)provider;
-	if (!catalogue->named && tally_catalogue_init(catalogue))
+	if ((!catalogue->named && tally_catalogue_init(catalogue)) || add_pmu(catalogue))
 		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
 	for (size_t i = 0; i < catalogue->named_count; i++) {
 		struct tally_named_event *named = &catalogue->named[i];
 		const struct tally_attr attr = { .type = named->type, .config = named->config };
 		named->unavailable = process_refuses(&attr, NULL);
 	}
-	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT };
 	catalogue->tracepoints_unavailable = process_refuses(&tracepoint, NULL);
 	return 0;
 }
@@ -223,9 +266,7 @@ static int process_command(struct tally_provider *provider, const char *path, ch
 			   char ***out, struct tally_error *err)
 {
 	struct process *process = process_of(provider);
-	int result = 0;
-	if (provider->ops->check_program)
-		result = provider->ops->check_program(path, err);
+	int result = tally_process_check_program(path, err);
 	if (result >= 0)
 		result = list_preloads(process, err);
 	if (result >= 0)
@@ -240,6 +281,21 @@ static int process_command(struct tally_provider *provider, const char *path, ch
 	return 0;
 }
 
+/* Notes what this process has used: that is not the command's. */
+static void note_usage(struct tally_plan_usage *start)
+{
+	struct timespec time;
+	struct rusage used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) < 0 || getrusage(RUSAGE_SELF, &used) < 0)
+		return;
+	*start = (struct tally_plan_usage){
+		.cpu_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec,
+		.minor_faults = (uint64_t)used.ru_minflt,
+		.major_faults = (uint64_t)used.ru_majflt,
+		.switches = (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw,
+	};
+}
+
 static int process_before_exec(struct tally_provider *provider)
 {
 	const struct process *process = process_of(provider);
@@ -249,6 +305,7 @@ static int process_before_exec(struct tally_provider *provider)
 	if (setenv("LD_PRELOAD", tally_buffer_string(&process->preloads), 1) < 0 ||
 	    setenv("TALLY_PLAN", tally_buffer_string(&process->ways), 1) < 0)
 		return -errno;
+	note_usage(&file->shared->start);
 	return 0;
 }
 
@@ -388,6 +445,7 @@ const struct tally_provider_ops tally_provider_process_ops = {
 	.uncounted = process_uncounted,
 	.notes = process_notes,
 	.refuses = process_refuses,
+	.describe = process_describe,
 	.default_event = "task-clock",
 	.standard_events = "task-clock,context-switches,cpu-migrations,page-faults",
 	.detailed_events = "minor-faults,major-faults",
