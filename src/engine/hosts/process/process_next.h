@@ -7,9 +7,22 @@
 #ifndef TALLY_PROCESS_NEXT_H
 #define TALLY_PROCESS_NEXT_H
 
+#include <features.h>
+
+/* Functions that came later than glibc 2.33, so that an older libc's header lacks them. */
+#if __GLIBC_PREREQ(2, 39)
+#define PROCESS_NEXT_NEWER_FUNCTIONS(F) F(execveat) F(pidfd_spawn) F(pidfd_spawnp)
+#elif __GLIBC_PREREQ(2, 34)
+#define PROCESS_NEXT_NEWER_FUNCTIONS(F) F(execveat)
+#else
+#define PROCESS_NEXT_NEWER_FUNCTIONS(F)
+#endif
+
 /* The functions, each a column of PROCESS_NEXT. */
 #define PROCESS_NEXT_FUNCTIONS(F) \
-	F(pthread_create) F(thrd_create) F(pthread_setname_np) F(prctl) F(_Fork)
+	F(pthread_create) F(thrd_create) F(pthread_setname_np) F(prctl) F(_Fork) \
+	F(execve) F(fexecve) F(posix_spawn) F(posix_spawnp) PROCESS_NEXT_NEWER_FUNCTIONS(F) \
+	F(system) F(popen) F(pclose) F(fclose)
 
 enum process_next_index {
 #define PROCESS_NEXT_INDEX(name) PROCESS_NEXT_##name,
