@@ -30,11 +30,13 @@ for path in sorted((root / "src").rglob("*.[ch]")):
     texts[str(path.relative_to(root))] = CHARACTER.sub("0", COMMENT.sub("", path.read_text()))
 
 HOME_OF = {"variables": "src/base/environment.c", "libraries": "src/base/loaded.c"}
+# The preloaded object is in a program: it hands on the program's environment, and executes what the program executes.
+IN_PROGRAMS = "src/engine/hosts/process/"
 astray, variables, libraries, programs, paths = [], set(), set(), set(), set()
 for name, text in texts.items():
     literals = LITERAL.findall(text)
     plain = LITERAL.sub('""', text)
-    if name != HOME_OF["variables"]:
+    if name not in (HOME_OF["variables"], IN_PROGRAMS + "process_environment.c"):
         astray += [f"{name}: {call}" for call in re.findall(r"\b(?:secure_)?getenv\s*\(|\benviron\b", plain)]
     if name != HOME_OF["libraries"]:
         astray += [f"{name}: {call}" for call in re.findall(r"\bdlm?open\s*\(", plain)]
@@ -51,7 +53,8 @@ for name, text in texts.items():
         libraries |= {text for text in literals if re.fullmatch(r"lib[\w.+-]+\.so[\w.]*", text)}
     calls = LITERAL.sub(lambda literal: literal.group(0).replace("(", "\0"), text)
     for call in re.finditer(r"(?<![\w.>])(?:f?exec(?:l|le|lp|v|ve|vp|vpe|veat)|posix_spawnp?|popen|system)\s*\([^;]*\)(?=;)", calls):
-        programs.add(re.sub(r"\s+", " ", call.group(0)))
+        if not name.startswith(IN_PROGRAMS):
+            programs.add(re.sub(r"\s+", " ", call.group(0)))
     if name.startswith("src/"):
         paths |= {(name, text) for text in literals
                   if re.match(r"/(bin|boot|dev|etc|home|lib|opt|proc|root|run|sbin|sys|tmp|usr|var|\.dockerenv)(/|$)", text)}
