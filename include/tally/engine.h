@@ -391,6 +391,15 @@ int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr
 int tally_engine_close(struct tally_engine *engine, int fd);
 int tally_engine_prctl(struct tally_engine *engine, int option);
 
+/* An event's present values, whatever its read_format; without those of inherited events. */
+struct tally_engine_values {
+	struct tally_attr attr;      /* as the engine took it: MODIFY_ATTRIBUTES changes it */
+	uint64_t count, enabled_ns, running_ns, lost;
+	bool enabled;
+};
+/* Reads them, for a host that shows them elsewhere.  Returns 0 or -EBADF. */
+int tally_engine_values(struct tally_engine *engine, int fd, struct tally_engine_values *values);
+
 /* Gives an event another id: for a host whose events have the same ids in several engines.  Returns 0
  * or -EBADF. */
 int tally_engine_set_id(struct tally_engine *engine, int fd, uint64_t id);

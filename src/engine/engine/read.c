@@ -132,3 +132,25 @@ long engine_event_read(struct engine_event *event, void *bytes, size_t size)
 		return read_group(event, bytes);
 	return read_one(event, bytes);
 }
+
+/* --- for hosts ------------------------------------------------------------ */
+
+int tally_engine_values(struct tally_engine *engine, int fd, struct tally_engine_values *values)
+{
+	engine_enter(engine);
+	struct tally_engine_file *file = engine_file(engine, fd);
+	if (file) {
+		struct sum sum = { 0 };
+		engine_event_sync(file->event, false, add_one, &sum);
+		*values = (struct tally_engine_values){
+			.attr = file->event->attr,
+			.count = sum.value,
+			.enabled_ns = sum.enabled,
+			.running_ns = sum.running,
+			.lost = engine_load64(&file->event->lost_samples),
+			.enabled = engine_event_state(file->event) >= ENGINE_EVENT_INACTIVE,
+		};
+	}
+	engine_leave(engine);
+	return file ? 0 : -ENGINE_EBADF;
+}

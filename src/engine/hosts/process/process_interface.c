@@ -1,0 +1,852 @@
+/* perf_event_open(2) inside a program: the process's descriptors, and the calls on them. */
+#include "process/process_interface.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+enum { MAPPINGS = 4096, PAGE = 4096 };
+
+/* A mapping of the program's. */
+struct mapping {
+	uintptr_t address;
+	size_t size;
+	uint32_t event;     /* index + 1 */
+	uint64_t engine;    /* where the owner's engine has it */
+};
+
+/* The process's part. */
+static struct {
+	/* by descriptor: index of the event + 1; NULL: the process never had an event */
+	uint16_t *descriptors;
+	uint16_t *references;    /* by event: descriptors and mappings of this process */
+	struct mapping *mappings;
+	unsigned mapping_count;
+	uint32_t lock;
+} own;
+
+/* --- turns ---------------------------------------------------------------- */
+
+void interface_begin(struct interface_turn *turn)
+{
+	const uint64_t all = ~0ull;
+	turn->interface = NULL;
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &turn->mask, sizeof(all));
+	struct process_thread *thread = process_self();
+	if (!thread)
+		return;
+	turn->interface = interface_of(thread);
+	if (turn->interface)
+		interface_catch_up(turn->interface);
+}
+
+void interface_end(struct interface_turn *turn)
+{
+	if (turn->interface)
+		interface_settle(turn->interface);
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &turn->mask, NULL, sizeof(turn->mask));
+}
+
+/* Signals are blocked, so the holder goes on: waiters only need to let it. */
+static void lock(void)
+{
+	while (__atomic_exchange_n(&own.lock, 1, __ATOMIC_ACQUIRE))
+		process_call(SYS_sched_yield);
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&own.lock, 0, __ATOMIC_RELEASE);
+}
+
+/* --- the program's memory ------------------------------------------------- */
+
+static int copy(long number, void *to, const void *from, size_t size, const void *foreign)
+{
+	const struct iovec here = { foreign == from ? to : (void *)(uintptr_t)from, size },
+			   there = { (void *)(uintptr_t)foreign, size };
+	long length = size;
+	if (size)
+		length = process_call(number, process_agent.pid, &here, 1, &there, 1, 0);
+	if (length == -ENOSYS || length == -EPERM) { /* a container forbids it */
+		memcpy(to, from, size);
+		return 0;
+	}
+	return length == (long)size ? 0 : -EFAULT;
+}
+
+int interface_copy_in(void *to, const void *from, size_t size)
+{
+	return copy(SYS_process_vm_readv, to, from, size, from);
+}
+
+int interface_copy_out(void *to, const void *from, size_t size)
+{
+	return copy(SYS_process_vm_writev, to, from, size, to);
+}
+
+/* --- descriptors ---------------------------------------------------------- */
+
+static unsigned index_of(const struct interface_event *event)
+{
+	return (unsigned)(event - interface_pool->events);
+}
+
+static int tables_make(void)
+{
+	size_t bytes = INTERFACE_DESCRIPTORS * sizeof(*own.descriptors) +
+		       INTERFACE_EVENTS * sizeof(*own.references) +
+		       MAPPINGS * sizeof(*own.mappings);
+	if (own.descriptors)
+		return 0;
+	long map = process_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map < 0 && map > -4096)
+		return (int)map;
+	own.mappings = (struct mapping *)map;
+	own.references = (uint16_t *)(own.mappings + MAPPINGS);
+	__atomic_store_n(&own.descriptors, own.references + INTERFACE_EVENTS, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static uint64_t inode_of(int fd)
+{
+	struct stat about;
+	if (process_call(SYS_fstat, fd, &about))
+		return 0;
+	return about.st_ino;
+}
+
+/* A program may have closed the descriptor by a call that is not replaced: its file tells. */
+struct interface_event *interface_event_of(int fd)
+{
+	uint16_t *descriptors = __atomic_load_n(&own.descriptors, __ATOMIC_ACQUIRE);
+	if (!descriptors || fd < 0 || fd >= INTERFACE_DESCRIPTORS)
+		return NULL;
+	unsigned at = __atomic_load_n(&descriptors[fd], __ATOMIC_RELAXED);
+	if (!at)
+		return NULL;
+	struct interface_event *event = &interface_pool->events[at - 1];
+	if (inode_of(fd) == event->inode)
+		return event;
+	interface_closed(fd);
+	return NULL;
+}
+
+static int ask(struct interface_event *event, struct process_interface *interface,
+	       struct interface_call *call)
+{
+	call->descriptor = event->descriptor;
+	if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
+		return -ESRCH;
+	return interface_ask(interface, event->pid, event->tid, call);
+}
+
+/* Returns the call of this turn.  A thread that isn't counted makes no calls. */
+static struct interface_call *call_of(const struct interface_turn *turn,
+				      enum interface_operation operation)
+{
+	struct interface_call *call = &turn->interface->call;
+	memset(call, 0, offsetof(struct interface_call, text));
+	call->operation = operation;
+	return call;
+}
+
+static void hold(struct interface_event *event)
+{
+	lock();
+	if (!own.references[index_of(event)]++)
+		__atomic_fetch_add(&event->holders, 1, __ATOMIC_SEQ_CST);
+	unlock();
+}
+
+/* The last holder of all processes closes the event. */
+static void let_go(struct interface_turn *turn, struct interface_event *event)
+{
+	bool last = false;
+	lock();
+	if (!--own.references[index_of(event)])
+		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
+	unlock();
+	if (!last)
+		return;
+	if (turn->interface)
+		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
+	interface_event_free(event);
+}
+
+void interface_closed(int fd)
+{
+	struct interface_turn turn;
+	if (!own.descriptors || fd < 0 || fd >= INTERFACE_DESCRIPTORS || !own.descriptors[fd])
+		return;
+	interface_begin(&turn);
+	unsigned at = __atomic_exchange_n(&own.descriptors[fd], 0, __ATOMIC_SEQ_CST);
+	if (at)
+		let_go(&turn, &interface_pool->events[at - 1]);
+	interface_end(&turn);
+}
+
+void interface_duplicated(struct interface_event *event, int fd)
+{
+	struct interface_turn turn;
+	interface_closed(fd);
+	if (!event || fd < 0 || fd >= INTERFACE_DESCRIPTORS)
+		return;
+	interface_begin(&turn);
+	hold(event);
+	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
+	interface_end(&turn);
+}
+
+/* --- open ----------------------------------------------------------------- */
+
+/* Returns what the engine is to be given as the CPU: it has one, on which its thread always runs.  A
+ * thread that may run elsewhere, too, can't be counted on one CPU only. */
+static int engine_cpu(int32_t pid, int cpu)
+{
+	cpu_set_t set;
+	if (cpu == -1)
+		return -1;
+	CPU_ZERO(&set);
+	long size = process_call(SYS_sched_getaffinity, pid, sizeof(set), &set);
+	if (cpu < 0 || cpu >= CPU_SETSIZE || size < 0)
+		return -2; /* the engine refuses it */
+	if (!CPU_ISSET_S(cpu, (size_t)size, &set))
+		return -2;
+	if (CPU_COUNT_S((size_t)size, &set) > 1)
+		return -3;
+	return 0;
+}
+
+static int copy_attr(struct interface_call *call, const void *attr)
+{
+	uint32_t size;
+	int error = interface_copy_in(&size, (const char *)attr + 4, sizeof(size));
+	if (error)
+		return error;
+	if (!size)
+		size = TALLY_ATTR_SIZE_VER0;
+	memset(call->text, 0, sizeof(struct tally_attr));
+	if (size < TALLY_ATTR_SIZE_VER0 || size > sizeof(call->text)) {
+		memcpy(call->text + 4, &size, sizeof(size)); /* the engine refuses it */
+		return 0;
+	}
+	return interface_copy_in(call->text, attr, size);
+}
+
+/* May this thread observe that one?  The kernel asks ptrace's rules. */
+static int may_observe(int32_t pid)
+{
+	char byte;
+	const struct iovec here = { &byte, 1 }, there = { (void *)16, 1 };
+	long result = process_call(SYS_process_vm_readv, pid, &here, 1, &there, 1, 0);
+	if (result == -ESRCH)
+		return -ESRCH;
+	return result == -EPERM ? -EACCES : 0;
+}
+
+struct opening {
+	struct interface_turn turn;
+	struct interface_event *event, *group;
+	struct interface_task *target;
+	int32_t pid, tid;     /* of the thread that is counted */
+};
+
+static int find_target(struct opening *opening, int32_t pid)
+{
+	const struct process_thread *thread = opening->turn.interface->thread;
+	opening->pid = thread->pid;
+	opening->tid = thread->tid;
+	if (pid <= 0 || pid == thread->tid)
+		return 0;
+	struct interface_task *task = interface_task_find(pid);
+	if (!task) {
+		int error = may_observe(pid);
+		return error ? error : -EACCES; /* it has no engine of ours */
+	}
+	if (process_call(SYS_kill, pid, 0) == -ESRCH)
+		return -ESRCH;
+	opening->pid = task->pid;
+	opening->tid = pid;
+	return task->pid == thread->pid ? 0 : may_observe(task->pid);
+}
+
+static int find_group(struct opening *opening, struct interface_call *call, int group)
+{
+	call->arguments[1] = -1;
+	if (group == -1)
+		return 0;
+	opening->group = interface_event_of(group);
+	call->arguments[1] = INTERFACE_OPEN; /* no event of the engine: EBADF */
+	if (!opening->group)
+		return 0;
+	call->arguments[1] = opening->group->descriptor;
+	if (opening->group->gone)
+		return -ENODEV;
+	if (opening->group->tid != opening->tid)
+		return -EINVAL;
+	return 0;
+}
+
+/* The memfd gets the lowest free number, as the kernel's descriptor would. */
+static int install(struct opening *opening, unsigned long flags)
+{
+	struct interface_event *event = opening->event;
+	enum { CLOEXEC = 1 };
+	long fd = process_call(SYS_memfd_create, "perf_event",
+			       flags & TALLY_FLAG_FD_CLOEXEC ? CLOEXEC : 0);
+	if (fd >= INTERFACE_DESCRIPTORS) {
+		process_call(SYS_close, fd);
+		fd = -EMFILE;
+	}
+	if (fd < 0)
+		return (int)fd;
+	event->inode = inode_of((int)fd);
+	event->leader = index_of(event) + 1;
+	if (opening->group && !(flags & TALLY_FLAG_FD_NO_GROUP))
+		event->leader = opening->group->leader;
+	hold(event);
+	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
+	return (int)fd;
+}
+
+static int open_event(struct opening *opening, struct interface_call *call, int group,
+		      unsigned long flags)
+{
+	int error = find_group(opening, call, group);
+	if (error)
+		return error;
+	opening->event = interface_event_new();
+	if (!opening->event)
+		return -EMFILE;
+	call->event = index_of(opening->event);
+	call->event_id = opening->event->id;
+	call->arguments[2] = (int64_t)flags;
+	error = interface_ask(opening->turn.interface, opening->pid, opening->tid, call);
+	if (!error)
+		error = call->result < 0 ? (int)call->result : 0;
+	if (!error) {
+		error = install(opening, flags);
+		if (error >= 0)
+			return error;
+		ask(opening->event, opening->turn.interface,
+		    call_of(&opening->turn, INTERFACE_CLOSE));
+	}
+	interface_event_free(opening->event);
+	return error;
+}
+
+/* The order of the checks is the kernel's as far as it shows. */
+static int open_checked(struct opening *opening, const void *attr, int32_t pid, int cpu, int group,
+			unsigned long flags)
+{
+	struct interface_call *call = call_of(&opening->turn, INTERFACE_OPEN_EVENT);
+	int error = copy_attr(call, attr);
+	if (error)
+		return error;
+	error = find_target(opening, pid);
+	if (error == -ESRCH || error == -EACCES) {
+		/* errors of the attributes come first: the engine tells, with an event of our own */
+		struct process_interface *interface = opening->turn.interface;
+		call->arguments[0] = call->arguments[1] = -1;
+		call->event = INTERFACE_EVENTS;
+		call->arguments[2] = (int64_t)flags;
+		interface_execute(interface, call);
+		return call->result < 0 ? (int)call->result : error;
+	}
+	call->arguments[3] = pid == -1 && !(flags & TALLY_FLAG_PID_CGROUP) ? -1 : 0;
+	call->arguments[0] = engine_cpu(opening->tid, cpu);
+	if (pid == -1 && cpu >= 0 && call->arguments[0] != -2)
+		call->arguments[0] = 0;
+	if (call->arguments[0] == -3)
+		return -EOPNOTSUPP;
+	return open_event(opening, call, group, flags);
+}
+
+long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned long flags)
+{
+	struct opening opening = { .event = NULL };
+	uint32_t size = 0;
+	interface_begin(&opening.turn);
+	int result = opening.turn.interface ? tables_make() : -ENOSYS;
+	if (!result)
+		result = open_checked(&opening, attr, pid, cpu, group, flags);
+	interface_end(&opening.turn);
+	/* the size that this kernel knows */
+	if (result == -E2BIG && !interface_copy_in(&size, (const char *)attr + 4, sizeof(size))) {
+		size = sizeof(struct tally_attr);
+		interface_copy_out((char *)(uintptr_t)attr + 4, &size, sizeof(size));
+	}
+	return result;
+}
+
+/* --- read ----------------------------------------------------------------- */
+
+static void add_values(struct interface_values *sum, const struct interface_values *more)
+{
+	sum->count += more->count;
+	sum->enabled_ns += more->enabled_ns;
+	sum->running_ns += more->running_ns;
+	sum->lost += more->lost;
+}
+
+static bool inherits(const struct interface_event *event)
+{
+	return event->flags & TALLY_ATTR_INHERIT;
+}
+
+/* Brings the entries of an event and of those that inherited it up to date. */
+static void publish(struct interface_turn *turn, struct interface_event *event)
+{
+	if (turn->interface)
+		ask(event, turn->interface, call_of(turn, INTERFACE_PUBLISH));
+	if (!inherits(event))
+		return;
+	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+		struct interface_event *child = &interface_pool->events[i];
+		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
+		    child->parent == index_of(event) + 1 && turn->interface)
+			ask(child, turn->interface, call_of(turn, INTERFACE_PUBLISH));
+	}
+}
+
+static struct interface_values values_of(const struct interface_event *event)
+{
+	struct interface_values sum = event->own;
+	add_values(&sum, &event->children);
+	for (unsigned i = 0; inherits(event) && i < INTERFACE_EVENTS; i++) {
+		const struct interface_event *child = &interface_pool->events[i];
+		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
+		    child->parent == index_of(event) + 1)
+			add_values(&sum, &child->own);
+	}
+	return sum;
+}
+
+static unsigned put_times(uint64_t *words, uint64_t format, const struct interface_values *values)
+{
+	unsigned n = 0;
+	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
+		words[n++] = values->enabled_ns;
+	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
+		words[n++] = values->running_ns;
+	return n;
+}
+
+static unsigned put_ids(uint64_t *words, uint64_t format, const struct interface_event *event,
+			const struct interface_values *values)
+{
+	unsigned n = 0;
+	if (format & TALLY_FORMAT_ID)
+		words[n++] = event->id;
+	if (format & TALLY_FORMAT_LOST)
+		words[n++] = values->lost;
+	return n;
+}
+
+/* Returns the member of the group that comes after `event`, or NULL. */
+static struct interface_event *next_member(const struct interface_event *event)
+{
+	struct interface_event *next = NULL;
+	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+		struct interface_event *other = &interface_pool->events[i];
+		if (__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) &&
+		    other->leader == event->leader && !other->parent &&
+		    other->order > event->order && (!next || other->order < next->order))
+			next = other;
+	}
+	return next;
+}
+
+static unsigned members(const struct interface_event *leader)
+{
+	unsigned count = 0;
+	for (const struct interface_event *at = leader; at; at = next_member(at))
+		count++;
+	return count;
+}
+
+/* The words of read(2) from the pool: for events whose thread has ended, and for inherited ones. */
+static long compose(struct interface_turn *turn, struct interface_event *event, uint64_t *words,
+		    size_t size)
+{
+	uint64_t format = event->read_format;
+	bool group = format & TALLY_FORMAT_GROUP;
+	struct interface_event *first = group ? &interface_pool->events[event->leader - 1] : event;
+	unsigned times = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) +
+			 !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
+	unsigned each = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
+	unsigned count = group ? members(first) : 1, n = 0;
+	if (size < (group + times + (size_t)count * each) * sizeof(*words))
+		return -ENOSPC;
+	if ((group + times + (size_t)count * each) * sizeof(*words) > INTERFACE_ANSWER)
+		return -ENOMEM;
+	for (struct interface_event *at = first; at; at = group ? next_member(at) : NULL) {
+		publish(turn, at);
+		struct interface_values values = values_of(at);
+		if (at == first && group)
+			words[n++] = count;
+		if (at == first && group)
+			n += put_times(&words[n], format, &values);
+		words[n++] = values.count;
+		if (!group)
+			n += put_times(&words[n], format, &values);
+		n += put_ids(&words[n], format, at, &values);
+	}
+	return (long)(n * sizeof(*words));
+}
+
+static long read_event(struct interface_turn *turn, struct interface_event *event, uint8_t *bytes,
+		       size_t size)
+{
+	struct interface_call *call = call_of(turn, INTERFACE_READ);
+	uint64_t words[INTERFACE_ANSWER / 8];
+	call->arguments[0] = (int64_t)(size < INTERFACE_ANSWER ? size : INTERFACE_ANSWER);
+	int error = ask(event, turn->interface, call);
+	if (!error && (call->result <= 0 || !inherits(event))) {
+		memcpy(bytes, call->answer, call->result > 0 ? (size_t)call->result : 0);
+		return call->result;
+	}
+	long length = compose(turn, event, words, size);
+	memcpy(bytes, words, length > 0 ? (size_t)length : 0);
+	return length;
+}
+
+long interface_read(int fd, void *bytes, size_t size)
+{
+	struct interface_turn turn;
+	uint8_t answer[INTERFACE_ANSWER] __attribute__((aligned(8)));
+	interface_begin(&turn);
+	struct interface_event *event = interface_event_of(fd);
+	long length = -EBADF;
+	if (event && turn.interface)
+		length = read_event(&turn, event, answer, size);
+	if (length > 0 && interface_copy_out(bytes, answer, (size_t)length))
+		length = -EFAULT;
+	interface_end(&turn);
+	return length;
+}
+
+/* --- ioctl ---------------------------------------------------------------- */
+
+/* Copies what the argument points to into the call.  Returns 0 or -errno. */
+static int copy_argument(struct interface_call *call, unsigned long request, uintptr_t argument)
+{
+	const char *from = (const char *)argument;
+	size_t length = 0;
+	switch (request) {
+	case TALLY_IOC_PERIOD:
+		return interface_copy_in(call->text, from, sizeof(uint64_t));
+	case TALLY_IOC_QUERY_BPF:
+		return interface_copy_in(call->text, from, 2 * sizeof(uint32_t));
+	case TALLY_IOC_MODIFY_ATTRIBUTES:
+		return copy_attr(call, from);
+	case TALLY_IOC_SET_FILTER:
+		do
+			if (interface_copy_in(call->text + length, from + length, 1))
+				return -EFAULT;
+		while (call->text[length] && ++length < sizeof(call->text));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Changes of an original reach the events that inherited it. */
+static void control_children(struct interface_turn *turn, const struct interface_event *event,
+			     unsigned long request, uintptr_t argument)
+{
+	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+		struct interface_event *child = &interface_pool->events[i];
+		if (!__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) ||
+		    child->parent != index_of(event) + 1)
+			continue;
+		struct interface_call *call = call_of(turn, INTERFACE_IOCTL);
+		call->arguments[0] = (int64_t)request;
+		call->arguments[1] = (int64_t)argument;
+		ask(child, turn->interface, call);
+	}
+}
+
+static void note_enabled(struct interface_event *event, unsigned long request, bool group)
+{
+	bool enabled = request == TALLY_IOC_ENABLE || request == TALLY_IOC_REFRESH;
+	if (!enabled && request != TALLY_IOC_DISABLE)
+		return;
+	if (!group) {
+		event->enabled = enabled;
+		return;
+	}
+	for (struct interface_event *at = &interface_pool->events[event->leader - 1]; at;
+	     at = next_member(at))
+		at->enabled = enabled;
+}
+
+static long control(struct interface_turn *turn, struct interface_event *event,
+		    unsigned long request, uintptr_t argument)
+{
+	struct interface_call *call = call_of(turn, INTERFACE_IOCTL);
+	bool plain = request == TALLY_IOC_ENABLE || request == TALLY_IOC_DISABLE ||
+		     request == TALLY_IOC_RESET;
+	int error = copy_argument(call, request, argument);
+	if (error)
+		return error;
+	call->arguments[0] = (int64_t)request;
+	call->arguments[1] = (int64_t)argument;
+	if (request == TALLY_IOC_SET_OUTPUT && argument != (uintptr_t)-1) {
+		const struct interface_event *target = interface_event_of((int)argument);
+		if (!target)
+			return -EBADF;
+		if (target->tid != event->tid)
+			return -EINVAL;
+		call->arguments[1] = target->descriptor;
+	}
+	if (request == TALLY_IOC_SET_BPF && interface_event_of((int)argument))
+		call->arguments[1] = event->descriptor;
+	else if (request == TALLY_IOC_SET_BPF)
+		call->arguments[1] = INTERFACE_OPEN; /* no event, so no descriptor that it knows */
+	error = ask(event, turn->interface, call);
+	if (error == -ESRCH && request == TALLY_IOC_ID)
+		return interface_copy_out((void *)argument, &event->id, sizeof(event->id));
+	if (error)
+		return plain ? 0 : error;
+	if (call->result)
+		return call->result;
+	note_enabled(event, request, plain && argument & 1);
+	if (plain && inherits(event))
+		control_children(turn, event, request, argument);
+	if (request == TALLY_IOC_ID)
+		return interface_copy_out((void *)argument, call->answer, sizeof(uint64_t));
+	return 0;
+}
+
+long interface_ioctl(int fd, unsigned long request, uintptr_t argument)
+{
+	struct interface_turn turn;
+	interface_begin(&turn);
+	struct interface_event *event = interface_event_of(fd);
+	long result = -EBADF;
+	if (event && turn.interface)
+		result = control(&turn, event, request & 0xffffffff, argument);
+	interface_end(&turn);
+	return result;
+}
+
+/* --- fcntl, prctl --------------------------------------------------------- */
+
+long interface_fcntl(int fd, int command, uintptr_t argument)
+{
+	struct interface_turn turn;
+	enum { SIZE_OF_OWNER = 8, SET_OWNER_EX = 15, GET_OWNER_EX = 16 };
+	interface_begin(&turn);
+	struct interface_event *event = interface_event_of(fd);
+	long result = -EBADF;
+	if (event && turn.interface) {
+		struct interface_call *call = call_of(&turn, INTERFACE_FCNTL);
+		call->arguments[0] = command;
+		call->arguments[1] = (int64_t)argument;
+		call->arguments[2] = fd;
+		result = 0;
+		if (command == SET_OWNER_EX)
+			result = interface_copy_in(call->text, (const void *)argument,
+						   SIZE_OF_OWNER);
+		if (!result)
+			result = ask(event, turn.interface, call);
+		if (!result)
+			result = call->result;
+		if (!result && command == GET_OWNER_EX)
+			result = interface_copy_out((void *)argument, call->answer, SIZE_OF_OWNER);
+	}
+	interface_end(&turn);
+	return result;
+}
+
+long interface_prctl(int option)
+{
+	struct interface_turn turn;
+	interface_begin(&turn);
+	if (turn.interface && turn.interface->engine)
+		tally_engine_prctl(turn.interface->engine, option);
+	interface_end(&turn);
+	return 0;
+}
+
+/* --- mmap ----------------------------------------------------------------- */
+
+static int note_mapping(struct interface_event *event, uintptr_t address, size_t size,
+			uint64_t engine)
+{
+	int error = -ENOMEM;
+	lock();
+	for (unsigned i = 0; i < MAPPINGS && error; i++) {
+		if (own.mappings[i].address)
+			continue;
+		own.mappings[i] = (struct mapping){ address, size, index_of(event) + 1, engine };
+		own.mapping_count++;
+		error = 0;
+	}
+	unlock();
+	return error;
+}
+
+static void unmap(struct interface_turn *turn, struct interface_event *event, uint64_t engine,
+		  size_t size)
+{
+	struct interface_call *call = call_of(turn, INTERFACE_UNMAP);
+	call->arguments[0] = (int64_t)engine;
+	call->arguments[1] = (int64_t)size;
+	ask(event, turn->interface, call);
+}
+
+static int map(struct interface_turn *turn, struct interface_event *event, void *address,
+	       size_t size, int protection, int flags, int fd, uint64_t offset, void **mapped)
+{
+	struct interface_call *call = call_of(turn, INTERFACE_MAP);
+	if (protection & PROT_EXEC)
+		return -EPERM;
+	call->arguments[0] = (int64_t)size;
+	call->arguments[1] = (protection & PROT_WRITE) != 0;
+	call->arguments[2] = (flags & MAP_TYPE) == MAP_SHARED;
+	call->arguments[3] = (int64_t)offset;
+	call->arguments[4] = process_agent.pid;
+	call->arguments[5] = fd;
+	int error = ask(event, turn->interface, call);
+	if (!error)
+		error = (int)call->result;
+	if (error)
+		return error == -ESRCH ? -EINVAL : error;
+	uint64_t engine = call->address;
+	long map = process_call(SYS_mmap, address, size, protection, flags, fd, offset);
+	if (map < 0 && map > -4096)
+		error = (int)map;
+	if (!error)
+		error = note_mapping(event, (uintptr_t)map, size, engine);
+	if (error) {
+		unmap(turn, event, engine, size);
+		return error;
+	}
+	/* as the kernel's mappings: a child of fork(2) has none */
+	process_call(SYS_madvise, map, size, MADV_DONTFORK);
+	hold(event);
+	*mapped = (void *)map;
+	return 0;
+}
+
+bool process_interface_mmap(void *address, size_t size, int protection, int flags, int fd,
+			    uint64_t offset, void **mapped, int *result)
+{
+	struct interface_turn turn;
+	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
+		return false;
+	interface_begin(&turn);
+	struct interface_event *event = interface_event_of(fd);
+	*result = -EBADF;
+	if (event && turn.interface)
+		*result = map(&turn, event, address, size, protection, flags, fd, offset, mapped);
+	interface_end(&turn);
+	return true;
+}
+
+bool process_interface_munmap(void *address, size_t size, int *result)
+{
+	struct interface_turn turn;
+	struct mapping mapping = { 0 };
+	size_t rounded = (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+	if (!__atomic_load_n(&own.mapping_count, __ATOMIC_RELAXED))
+		return false;
+	interface_begin(&turn);
+	lock();
+	for (unsigned i = 0; i < MAPPINGS && !mapping.address; i++) {
+		struct mapping *at = &own.mappings[i];
+		size_t whole = (at->size + PAGE - 1) & ~(size_t)(PAGE - 1);
+		if (!at->address || at->address != (uintptr_t)address || whole != rounded)
+			continue;
+		mapping = *at;
+		at->address = 0;
+		own.mapping_count--;
+	}
+	unlock();
+	if (mapping.address && turn.interface) {
+		struct interface_event *event = &interface_pool->events[mapping.event - 1];
+		*result = (int)process_call(SYS_munmap, address, size);
+		unmap(&turn, event, mapping.engine, mapping.size);
+		let_go(&turn, event);
+	}
+	interface_end(&turn);
+	return mapping.address != 0;
+}
+
+/* --- moments -------------------------------------------------------------- */
+
+int interface_poll(struct interface_event *event)
+{
+	enum { HANG_UP = 16 };
+	struct interface_turn turn;
+	interface_begin(&turn);
+	int result = HANG_UP;
+	if (turn.interface) {
+		struct interface_call *call = call_of(&turn, INTERFACE_POLL);
+		if (!ask(event, turn.interface, call))
+			result = (int)call->result;
+	}
+	interface_end(&turn);
+	return result < 0 ? HANG_UP : result;
+}
+
+void process_interface_safe_point(void)
+{
+	struct interface_turn turn;
+	struct process_thread *thread = process_self();
+	struct process_interface *interface = thread ? thread->interface : NULL;
+	if (!interface || !interface->open_events)
+		return;
+	interface_begin(&turn);
+	interface_end(&turn);
+}
+
+void process_interface_serve(struct process_thread *thread)
+{
+	struct interface_turn turn;
+	struct process_interface *interface = thread->interface;
+	if (!interface)
+		return;
+	interface_begin(&turn);
+	interface_serve(interface);
+	interface_end(&turn);
+}
+
+void process_interface_thread_begin(struct process_thread *thread)
+{
+	(void)thread;
+}
+
+void process_interface_thread_end(struct process_thread *thread)
+{
+	const uint64_t all = ~0ull;
+	uint64_t mask;
+	if (!thread->interface)
+		return;
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
+	interface_engine_end(thread->interface);
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+/* The child has its parent's descriptors, but not its mappings, and its parent's engine is of no use
+ * here. */
+void process_interface_forked(void)
+{
+	if (!own.descriptors)
+		return;
+	own.lock = 0;
+	memset(own.references, 0, INTERFACE_EVENTS * sizeof(*own.references));
+	memset(own.mappings, 0, MAPPINGS * sizeof(*own.mappings));
+	own.mapping_count = 0;
+	for (unsigned fd = 0; fd < INTERFACE_DESCRIPTORS; fd++)
+		if (own.descriptors[fd])
+			hold(&interface_pool->events[own.descriptors[fd] - 1]);
+}

@@ -1,0 +1,205 @@
+/* perf_event_open(2) inside a program: what the files process_interface*.c share.
+ *
+ * An emulated event lives in the engine of the thread that it counts.  This engine is the interface's
+ * own, apart from the one that counts the plan's events: so the program's prctl(2), its limits and its
+ * privileges concern only what the program opened.  It is made when the thread's first event is opened.
+ *
+ * The descriptor that the program gets is a memfd.  dup(2), fork(2) and exec(2) keep its inode, and
+ * its memory holds the event's ring, so that the program's mmap(2) is the kernel's own.
+ *
+ * The pool.  Memory that all processes of the command share has an entry for each event (struct
+ * interface_event) and for each thread (struct interface_task).  A thread that uses another thread's
+ * event leaves its call in the other thread's entry, sends it PROCESS_SIGNAL and waits: each engine
+ * is used only by its own thread.  While it waits, it serves others.  If a thread has ended, its
+ * events' last values are in the pool.
+ *
+ * Turns.  All of this runs with every signal blocked, from interface_begin() to interface_end(): so
+ * neither the program's handlers nor ours meet an engine or a lock in the middle of a change. */
+#ifndef TALLY_PROCESS_INTERFACE_H
+#define TALLY_PROCESS_INTERFACE_H
+
+#include "process/process_agent.h"
+#include "process/process_call.h"
+
+enum {
+	INTERFACE_EVENTS = 4096,       /* events at the same time, in all processes */
+	INTERFACE_TASKS = 2048,        /* threads at the same time */
+	INTERFACE_DESCRIPTORS = 65536, /* descriptors from here up are never events */
+	INTERFACE_OPEN = 4096,         /* events of one thread */
+	INTERFACE_HEAP = 8 << 20,      /* bytes for one thread's engine; only used pages cost */
+	INTERFACE_TEXT = 4096,         /* bytes: the largest argument behind a pointer */
+	INTERFACE_ANSWER = 24576,      /* bytes: the largest read(2) */
+	INTERFACE_SIGNALS = 16         /* signals that wait to be sent */
+};
+
+enum interface_operation {
+	INTERFACE_OPEN_EVENT,  /* arguments: cpu, leader's descriptor or -1, flags; text: attr */
+	INTERFACE_READ,        /* arguments: size */
+	INTERFACE_IOCTL,       /* arguments: request, argument unless it is a pointer */
+	INTERFACE_POLL,
+	INTERFACE_FCNTL,       /* arguments: command, argument, the program's descriptor */
+	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, pid and descriptor of the memfd */
+	INTERFACE_UNMAP,       /* arguments: address from MAP, size */
+	INTERFACE_CLOSE,
+	INTERFACE_PUBLISH      /* brings the entry in the pool up to date */
+};
+
+/* A call that a thread carries out on an event of its own engine. */
+struct interface_call {
+	uint32_t operation;
+	int32_t descriptor;        /* of the engine */
+	int64_t arguments[6];
+	int64_t result;            /* or -errno */
+	uint64_t event_id;         /* OPEN_EVENT: the id to give */
+	uint32_t event;            /* OPEN_EVENT: index in the pool */
+	uint64_t address;          /* MAP: where the engine has the ring */
+	uint8_t text[INTERFACE_TEXT] __attribute__((aligned(8)));
+	uint8_t answer[INTERFACE_ANSWER] __attribute__((aligned(8)));
+};
+
+enum interface_call_state {
+	INTERFACE_IDLE,
+	INTERFACE_ASKED,
+	INTERFACE_SERVING,
+	INTERFACE_ANSWERED
+};
+
+/* A thread that can be asked. */
+struct interface_task {
+	int32_t tid;               /* 0: the entry is free */
+	int32_t pid;
+	uint32_t asker;            /* tid of the thread that uses `call`; 0: none */
+	uint32_t state;            /* enum interface_call_state; a futex */
+	struct interface_call call;
+};
+
+struct interface_values {
+	uint64_t count, enabled_ns, running_ns, lost;
+};
+
+/* An event. */
+struct interface_event {
+	uint32_t used;             /* 0: the entry is free */
+	uint32_t holders;          /* processes that have descriptors or mappings of it */
+	uint32_t gone;             /* 1: its thread has ended, `own` is final */
+	int32_t pid, tid;          /* the thread that it counts */
+	int32_t descriptor;        /* in that thread's engine */
+	uint32_t parent;           /* of an inherited event: index + 1 of the original */
+	uint32_t leader;           /* index + 1 of its group's leader, perhaps itself */
+	uint64_t id;
+	uint64_t order;            /* grows: members of a group are in this order */
+	uint64_t inode;            /* of the memfd */
+	uint64_t flags, read_format, sample_period; /* of attr */
+	uint32_t enabled;          /* as the last call left it */
+	/* as of the last PUBLISH; sums of inherited events whose threads have ended */
+	struct interface_values own, children;
+	struct tally_attr attr;
+	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
+	uint32_t wakes;            /* grows with each wake-up */
+	int32_t waiters[4];        /* tids */
+	int32_t waiter_pids[4];
+};
+
+struct interface_pool {
+	uint64_t next_id;          /* atomic, like all of this */
+	uint64_t next_order;
+	struct interface_event events[INTERFACE_EVENTS];
+	struct interface_task tasks[INTERFACE_TASKS];
+};
+
+/* A thread's part. */
+struct process_interface {
+	struct process_thread *thread;
+	struct interface_task *self;       /* its entry in the pool */
+	struct tally_engine *engine;       /* NULL: it has no event yet */
+	struct tally_engine_process *process;
+	struct tally_engine_task *task;
+	bool pending;                      /* the engine asked for run_pending() */
+	bool cpu_event;                    /* an event of a whole CPU is being opened */
+	uint64_t tick_ns;                  /* CPU time of the last tick */
+	/* what the engine has been told of rusage and CPUs */
+	uint64_t minor_faults, major_faults, switches;
+	int cpu;
+	unsigned usage_events;             /* open events that count those */
+	unsigned usage_samples;            /* … that sample them */
+	unsigned open_events;
+	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
+	int signal_fds[INTERFACE_OPEN];    /* the program's descriptor of F_SETFL with O_ASYNC */
+	int ring_fd;                       /* the memfd of the MAP in progress */
+	struct {
+		int32_t pid, tid;
+		int type, owner, number, code, fd;
+	} signals[INTERFACE_SIGNALS];
+	unsigned signal_count;
+	struct interface_call call;        /* of this thread to itself */
+	size_t locked_pages;               /* charged beyond perf_event_mlock_kb */
+	uint8_t *heap;
+	size_t heap_used;
+	void *heap_free[40];
+};
+
+/* --- process_interface_pool.c --------------------------------------------- */
+
+/* NULL until interface_pool_make() has succeeded. */
+extern struct interface_pool *interface_pool __attribute__((visibility("hidden")));
+/* Maps the pool.  Returns 0 or -errno. */
+int interface_pool_make(void);
+struct interface_event *interface_event_new(void); /* NULL: there are too many */
+void interface_event_free(struct interface_event *event);
+/* Returns the entry of a thread; NULL: it can't be asked. */
+struct interface_task *interface_task_find(int32_t tid);
+struct interface_task *interface_task_new(int32_t pid, int32_t tid);
+
+/* --- process_interface_engine.c: the thread's engine ---------------------- */
+
+/* Returns the thread's part, made if it is not there yet; NULL: no memory. */
+struct process_interface *interface_of(struct process_thread *thread);
+/* Carries out a call on this thread's engine. */
+void interface_execute(struct process_interface *interface, struct interface_call *call);
+/* Tells the engine what has happened, and afterwards does what the engine asked for. */
+void interface_catch_up(struct process_interface *interface);
+void interface_settle(struct process_interface *interface);
+/* The thread ends: its events' values stay in the pool. */
+void interface_engine_end(struct process_interface *interface);
+/* A forked child: the parent's engine is dropped. */
+void interface_engine_drop(struct process_interface *interface);
+
+/* --- process_interface_ask.c: calls to other threads ---------------------- */
+
+/* Carries out the call in the thread that has the event: `interface` is the caller's own part, or
+ * NULL.  `call` has the answer afterwards.  Returns 0; -ESRCH: that thread has ended; -ETIMEDOUT: it
+ * doesn't answer. */
+int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
+		  struct interface_call *call);
+/* Serves a call that another thread has left. */
+void interface_serve(struct process_interface *interface);
+
+/* --- process_interface.c -------------------------------------------------- */
+
+struct interface_turn {
+	uint64_t mask;                         /* signals that were blocked */
+	struct process_interface *interface;   /* NULL: the thread is not counted */
+};
+void interface_begin(struct interface_turn *turn);
+void interface_end(struct interface_turn *turn);
+
+/* Returns the event of a descriptor, or NULL.  Fast if it is none. */
+struct interface_event *interface_event_of(int fd);
+
+/* Copy from and to the program's memory.  Return 0 or -EFAULT. */
+int interface_copy_in(void *to, const void *from, size_t size);
+int interface_copy_out(void *to, const void *from, size_t size);
+
+/* The system calls on emulated events; each returns a result or -errno. */
+long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned long flags);
+long interface_read(int fd, void *bytes, size_t size);
+long interface_ioctl(int fd, unsigned long request, uintptr_t argument);
+long interface_fcntl(int fd, int command, uintptr_t argument);
+long interface_prctl(int option);
+/* Returns POLLIN, POLLHUP, or 0. */
+int interface_poll(struct interface_event *event);
+/* A descriptor was closed, or now names what another one names.  `event` may be NULL. */
+void interface_closed(int fd);
+void interface_duplicated(struct interface_event *event, int fd);
+
+#endif

@@ -1,0 +1,126 @@
+/* Calls to the events of other threads.  See process_interface.h: "The pool". */
+#include "process/process_interface.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <time.h>
+
+/* How long to sleep between looks, and how long a thread that lives may take: it may be stopped. */
+enum { SLICE_NS = 300000, PATIENCE_NS = 2000000000 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = { 0 };
+	process_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void futex_wait(uint32_t *word, uint32_t value)
+{
+	const struct timespec slice = { .tv_nsec = SLICE_NS };
+	process_call(SYS_futex, word, FUTEX_WAIT, value, &slice);
+}
+
+/* Only what the operation uses: an answer is large. */
+static void copy_call(struct interface_call *to, const struct interface_call *from, bool answer)
+{
+	memcpy(to, from, offsetof(struct interface_call, text));
+	memcpy(to->text, from->text, sizeof(to->text));
+	if (answer)
+		memcpy(to->answer, from->answer, sizeof(to->answer));
+}
+
+static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
+{
+	return __atomic_load_n(&task->tid, __ATOMIC_SEQ_CST) != tid ||
+	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
+}
+
+/* Waits until *word leaves `value`.  Meanwhile others may ask this thread: two threads that ask each
+ * other go on. */
+static int wait_for(struct process_interface *interface, const struct interface_task *task,
+		    uint32_t *word, uint32_t value, int32_t pid, int32_t tid)
+{
+	uint64_t start = now_ns();
+	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == value) {
+		if (is_gone(task, pid, tid))
+			return -ESRCH;
+		if (now_ns() - start > PATIENCE_NS)
+			return -ETIMEDOUT;
+		if (interface)
+			interface_serve(interface);
+		futex_wait(word, value);
+	}
+	return 0;
+}
+
+static int claim(struct process_interface *interface, struct interface_task *task, int32_t pid,
+		 int32_t tid)
+{
+	int32_t own = (int32_t)process_call(SYS_gettid);
+	for (;;) {
+		uint32_t asker = 0;
+		if (__atomic_compare_exchange_n(&task->asker, &asker, (uint32_t)own, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return 0;
+		int error = wait_for(interface, task, &task->asker, asker, pid, tid);
+		if (error)
+			return error;
+	}
+}
+
+/* Once the thread has begun to serve, it is waited for, however long that takes. */
+static int wait_for_answer(struct process_interface *interface, struct interface_task *task,
+			   int32_t pid, int32_t tid)
+{
+	uint32_t asked = INTERFACE_ASKED;
+	int error = wait_for(interface, task, &task->state, INTERFACE_ASKED, pid, tid);
+	if (error && __atomic_compare_exchange_n(&task->state, &asked, INTERFACE_IDLE, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return error;
+	do
+		error = wait_for(interface, task, &task->state, INTERFACE_SERVING, pid, tid);
+	while (error == -ETIMEDOUT);
+	return error;
+}
+
+int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
+		  struct interface_call *call)
+{
+	if (interface && interface->thread->tid == tid) {
+		interface_execute(interface, call);
+		return 0;
+	}
+	struct interface_task *task = interface_task_find(tid);
+	if (!task)
+		return -ESRCH;
+	int error = claim(interface, task, pid, tid);
+	if (error)
+		return error;
+	copy_call(&task->call, call, false);
+	__atomic_store_n(&task->state, INTERFACE_ASKED, __ATOMIC_SEQ_CST);
+	process_call(SYS_tgkill, pid, tid, PROCESS_SIGNAL);
+	error = wait_for_answer(interface, task, pid, tid);
+	if (!error)
+		copy_call(call, &task->call, true);
+	if (error != -ESRCH)
+		__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
+	process_call(SYS_futex, &task->asker, FUTEX_WAKE, 1);
+	return error;
+}
+
+void interface_serve(struct process_interface *interface)
+{
+	struct interface_task *self = interface->self;
+	uint32_t asked = INTERFACE_ASKED;
+	if (!self || !__atomic_compare_exchange_n(&self->state, &asked, INTERFACE_SERVING, false,
+						  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	interface_catch_up(interface);
+	interface_execute(interface, &self->call);
+	interface_settle(interface);
+	__atomic_store_n(&self->state, INTERFACE_ANSWERED, __ATOMIC_SEQ_CST);
+	process_call(SYS_futex, &self->state, FUTEX_WAKE, 1);
+}

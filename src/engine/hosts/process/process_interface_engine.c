@@ -1,0 +1,664 @@
+/* The interface's engine of a thread: its table, what it is told, and the calls on its events.
+ *
+ * As for the plan's engine (process_host.c), its clock is the thread's CPU time.  Faults, switches and
+ * migrations are told when the thread makes a call on an event: what happened since the last call
+ * counts then.  What happens during a call is this object's own, and is left out. */
+#include "process/process_interface.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096 };
+
+static struct process_interface *part_of(void *host)
+{
+	return ((struct process_thread *)host)->interface;
+}
+
+/* --- the engine's table --------------------------------------------------- */
+
+static uint64_t clock_ns(void *host)
+{
+	return process_cpu_ns() - ((const struct process_thread *)host)->hidden_ns;
+}
+
+static int clock_of(void *host, int32_t clockid, uint64_t *ns)
+{
+	struct timespec now = { 0 };
+	(void)host;
+	if (process_call(SYS_clock_gettime, clockid, &now))
+		return -EINVAL;
+	*ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	return 0;
+}
+
+static unsigned this_cpu(void *host)
+{
+	(void)host;
+	return 0;
+}
+
+static unsigned cpu_number(void *host)
+{
+	unsigned cpu = 0;
+	(void)host;
+	process_call(SYS_getcpu, &cpu, NULL, NULL);
+	return cpu;
+}
+
+static enum tally_engine_level level(void *host)
+{
+	return ((const struct process_thread *)host)->level;
+}
+
+static struct tally_engine_task *current_task(void *host)
+{
+	return part_of(host)->task;
+}
+
+/* F_SETOWN only asks whether there is such a task; opening names no other task here. */
+static struct tally_engine_task *find_task(void *host, int32_t tid)
+{
+	if (process_call(SYS_kill, tid, 0) == -ESRCH)
+		return NULL;
+	return part_of(host)->task;
+}
+
+static uintptr_t irq_save(void *host)
+{
+	(void)host;
+	return 0;
+}
+
+static void irq_restore(void *host, uintptr_t state)
+{
+	(void)host, (void)state;
+}
+
+static void nothing(void *host)
+{
+	(void)host;
+}
+
+static int run_on(void *host, unsigned cpu, void (*function)(void *), void *argument)
+{
+	(void)host;
+	if (cpu)
+		return -ENXIO;
+	function(argument);
+	return 0;
+}
+
+/* Whole CPUs can't be counted from a program: even privileged users may not. */
+static bool capable(void *host, enum tally_engine_capability capability)
+{
+	enum { IPC_LOCK = 14, SYS_ADMIN = 21, PERFMON = 38 };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	if (part_of(host)->cpu_event && capability == TALLY_CAPABLE_PERFMON)
+		return false;
+	if (process_call(SYS_capget, &header, data))
+		return false;
+	uint64_t effective = data[0].effective | (uint64_t)data[1].effective << 32;
+	if (capability == TALLY_CAPABLE_IPC_LOCK)
+		return effective >> IPC_LOCK & 1;
+	if (capability == TALLY_CAPABLE_PERFMON && effective >> PERFMON & 1)
+		return true;
+	return effective >> SYS_ADMIN & 1;
+}
+
+static void pend(void *host)
+{
+	part_of(host)->pending = true;
+}
+
+/* The files of all events wake together: waiters look again. */
+static void wake(void *host, struct tally_engine_file *file)
+{
+	const struct process_interface *interface = part_of(host);
+	(void)file;
+	for (unsigned i = 0; i < INTERFACE_OPEN; i++) {
+		if (!interface->events[i])
+			continue;
+		struct interface_event *event = &interface_pool->events[interface->events[i] - 1];
+		__atomic_fetch_add(&event->wakes, 1, __ATOMIC_SEQ_CST);
+		for (unsigned j = 0; j < sizeof(event->waiters) / sizeof(event->waiters[0]); j++) {
+			int32_t tid = __atomic_load_n(&event->waiters[j], __ATOMIC_SEQ_CST);
+			if (tid && tid != interface->thread->tid)
+				process_call(SYS_tgkill, event->waiter_pids[j], tid, PROCESS_SIGNAL);
+		}
+	}
+}
+
+/* Signals are sent when the call is over, as the kernel sends them before the program goes on. */
+static void queue_signal(void *host, const struct tally_engine_signal *signal)
+{
+	struct process_interface *interface = part_of(host);
+	if (interface->signal_count == INTERFACE_SIGNALS)
+		return;
+	unsigned at = interface->signal_count++;
+	interface->signals[at].number = signal->number;
+	interface->signals[at].code = signal->code;
+	interface->signals[at].fd = -1;
+	if (signal->fd >= 0 && signal->fd < INTERFACE_OPEN)
+		interface->signals[at].fd = interface->signal_fds[signal->fd];
+	interface->signals[at].owner = signal->owner;
+	interface->signals[at].type = signal->owner_type;
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static unsigned size_class(size_t size)
+{
+	unsigned class = SMALLEST;
+	while ((size_t)1 << class < size)
+		class++;
+	return class;
+}
+
+static void *allocate(void *host, size_t size)
+{
+	struct process_interface *interface = part_of(host);
+	unsigned class = size_class(size);
+	size_t bytes = (size_t)1 << class;
+	if (class >= LISTS)
+		return NULL;
+	void *memory = interface->heap_free[class];
+	if (memory) {
+		memcpy(&interface->heap_free[class], memory, sizeof(void *));
+		return memset(memory, 0, bytes);
+	}
+	if (bytes > INTERFACE_HEAP - interface->heap_used)
+		return NULL;
+	memory = interface->heap + interface->heap_used;
+	interface->heap_used += bytes;
+	return memory;
+}
+
+static void release(void *host, void *memory, size_t size)
+{
+	struct process_interface *interface = part_of(host);
+	unsigned class = size_class(size);
+	memcpy(memory, &interface->heap_free[class], sizeof(void *));
+	interface->heap_free[class] = memory;
+}
+
+/* The pages of a ring are those of the event's memfd, emptied. */
+static void *allocate_pages(void *host, size_t pages)
+{
+	int fd = part_of(host)->ring_fd;
+	if (fd < 0 || process_call(SYS_ftruncate, fd, 0) ||
+	    process_call(SYS_ftruncate, fd, pages * PAGE))
+		return NULL;
+	long map = process_call(SYS_mmap, NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (map < 0 && map > -4096)
+		return NULL;
+	process_call(SYS_madvise, map, pages * PAGE, MADV_DONTFORK);
+	return (void *)map;
+}
+
+static void release_pages(void *host, void *memory, size_t pages)
+{
+	(void)host;
+	process_call(SYS_munmap, memory, pages * PAGE);
+}
+
+static size_t locked_limit(void)
+{
+	struct rlimit limit = { 0 };
+	if (process_call(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	return (size_t)limit.rlim_cur / PAGE;
+}
+
+/* The limit holds for each thread's events together. */
+static int charge_locked(void *host, size_t pages)
+{
+	struct process_interface *interface = part_of(host);
+	if (pages > locked_limit() - interface->locked_pages)
+		return -EPERM;
+	interface->locked_pages += pages;
+	return 0;
+}
+
+static void uncharge_locked(void *host, size_t pages)
+{
+	part_of(host)->locked_pages -= pages;
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+struct process_interface *interface_of(struct process_thread *thread)
+{
+	if (thread->interface)
+		return thread->interface;
+	if (interface_pool_make())
+		return NULL;
+	long map = process_call(SYS_mmap, NULL, sizeof(struct process_interface) + INTERFACE_HEAP,
+				PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map < 0 && map > -4096)
+		return NULL;
+	struct process_interface *interface = (struct process_interface *)map;
+	interface->heap = (uint8_t *)(interface + 1);
+	interface->heap_used = (size_t)-(uintptr_t)interface->heap % 64;
+	interface->thread = thread;
+	interface->ring_fd = -1;
+	interface->self = interface_task_new(thread->pid, thread->tid);
+	thread->interface = interface;
+	return interface;
+}
+
+/* Settings of the kernel that programs may depend on; their files may be missing. */
+static void copy_setting(struct tally_engine *engine, const char *name, const char *path)
+{
+	char text[24] = { 0 };
+	long value = 0, fd = process_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	long length = process_call(SYS_read, fd, text, sizeof(text) - 1);
+	process_call(SYS_close, fd);
+	for (long i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+		value = value * 10 + text[i] - '0';
+	if (length > 0 && text[0] >= '0' && text[0] <= '9')
+		tally_engine_sysctl_set(engine, name, value);
+}
+
+static void note_usage(struct process_interface *interface);
+
+static int engine_make(struct process_interface *interface)
+{
+	struct process_thread *thread = interface->thread;
+	const struct tally_engine_host table = {
+		.host = thread,
+		.cpus = 1,
+		.page_size = PAGE,
+		.tick_ns = TICK_NS,
+		.counts_cpu_time = true,
+		.clock_ns = clock_ns,
+		.clock_of = clock_of,
+		.this_cpu = this_cpu,
+		.cpu_number = cpu_number,
+		.level = level,
+		.current_task = current_task,
+		.find_task = find_task,
+		.irq_save = irq_save,
+		.irq_restore = irq_restore,
+		.lock = nothing,
+		.unlock = nothing,
+		.run_on = run_on,
+		.allocate = allocate,
+		.release = release,
+		.allocate_pages = allocate_pages,
+		.release_pages = release_pages,
+		.charge_locked = charge_locked,
+		.uncharge_locked = uncharge_locked,
+		.capable = capable,
+		.pend = pend,
+		.wake = wake,
+		.signal = queue_signal,
+		.timer_start = process_timer_engine_start,
+		.timer_cancel = process_timer_engine_cancel,
+		.callchain = process_sample_chain,
+		.user_register = process_sample_register,
+		.interrupted_register = process_sample_register,
+		.register_mask = process_sample_registers(),
+		.user_stack = process_sample_stack,
+		.user_stack_pointer = process_sample_stack_pointer,
+	};
+	struct tally_engine_identity identity = { .pid = thread->pid, .tid = thread->tid };
+	process_call(SYS_prctl, 16 /* PR_GET_NAME */, identity.comm);
+	interface->engine = tally_engine_new(&table);
+	if (interface->engine)
+		interface->process = tally_engine_process_new(interface->engine, thread->pid);
+	if (interface->process)
+		interface->task = tally_engine_task_new(interface->process, &identity, NULL);
+	if (!interface->task) {
+		interface->engine = NULL;
+		return -ENOMEM;
+	}
+	tally_engine_switch_in(interface->engine, NULL, interface->task);
+	copy_setting(interface->engine, "perf_event_max_sample_rate",
+		     "/proc/sys/kernel/perf_event_max_sample_rate");
+	copy_setting(interface->engine, "perf_event_mlock_kb",
+		     "/proc/sys/kernel/perf_event_mlock_kb");
+	copy_setting(interface->engine, "perf_event_max_stack",
+		     "/proc/sys/kernel/perf_event_max_stack");
+	note_usage(interface);
+	return 0;
+}
+
+/* --- what the thread did -------------------------------------------------- */
+
+static bool counts_usage(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_SOFTWARE && attr->config != TALLY_SW_CPU_CLOCK &&
+	       attr->config != TALLY_SW_TASK_CLOCK && attr->config != TALLY_SW_DUMMY;
+}
+
+static void note_usage(struct process_interface *interface)
+{
+	struct rusage usage = { 0 };
+	unsigned cpu = 0;
+	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+	process_call(SYS_getcpu, &cpu, NULL, NULL);
+	interface->minor_faults = (uint64_t)usage.ru_minflt;
+	interface->major_faults = (uint64_t)usage.ru_majflt;
+	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+	interface->cpu = (int)cpu;
+}
+
+/* Each hit is told by itself if an event samples it: the limit of samples a tick is for hits that
+ * weigh more. */
+static void tell(struct process_interface *interface, enum tally_sw event, uint64_t count)
+{
+	static const struct tally_engine_regs in_kernel = { .mode = TALLY_MODE_KERNEL };
+	static const struct tally_engine_regs in_user = { .mode = TALLY_MODE_USER };
+	bool is_fault = event == TALLY_SW_PAGE_FAULTS || event == TALLY_SW_PAGE_FAULTS_MIN ||
+			event == TALLY_SW_PAGE_FAULTS_MAJ;
+	uint64_t each = interface->usage_samples ? 1 : count;
+	for (; count; count -= each)
+		tally_engine_software(interface->engine, event, each,
+				      is_fault ? &in_user : &in_kernel, 0);
+}
+
+static void tell_usage(struct process_interface *interface)
+{
+	struct rusage usage = { 0 };
+	unsigned cpu = 0;
+	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+	process_call(SYS_getcpu, &cpu, NULL, NULL);
+	uint64_t minor = (uint64_t)usage.ru_minflt - interface->minor_faults;
+	uint64_t major = (uint64_t)usage.ru_majflt - interface->major_faults;
+	tell(interface, TALLY_SW_PAGE_FAULTS, minor + major);
+	tell(interface, TALLY_SW_PAGE_FAULTS_MIN, minor);
+	tell(interface, TALLY_SW_PAGE_FAULTS_MAJ, major);
+	tell(interface, TALLY_SW_CONTEXT_SWITCHES,
+	     (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw - interface->switches);
+	tell(interface, TALLY_SW_CPU_MIGRATIONS, (int)cpu != interface->cpu);
+	interface->minor_faults += minor;
+	interface->major_faults += major;
+	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+	interface->cpu = (int)cpu;
+}
+
+static void run_pending(struct process_interface *interface)
+{
+	while (interface->pending) {
+		interface->pending = false;
+		tally_engine_run_pending(interface->engine);
+	}
+}
+
+static void tick(struct process_interface *interface)
+{
+	uint64_t now = clock_ns(interface->thread);
+	if (now - interface->tick_ns < TICK_NS)
+		return;
+	interface->tick_ns = now;
+	enum tally_engine_level level = interface->thread->level;
+	const struct tally_engine_regs regs = { .mode = TALLY_MODE_USER };
+	interface->thread->level = TALLY_LEVEL_HARDIRQ;
+	tally_engine_tick(interface->engine, &regs);
+	interface->thread->level = level;
+}
+
+void interface_catch_up(struct process_interface *interface)
+{
+	if (!interface->open_events)
+		return;
+	tick(interface);
+	if (interface->usage_events)
+		tell_usage(interface);
+	run_pending(interface);
+}
+
+static void send_signals(struct process_interface *interface)
+{
+	enum { TID, PID, GROUP };
+	for (unsigned i = 0; i < interface->signal_count; i++) {
+		int owner = interface->signals[i].owner;
+		siginfo_t info = { .si_signo = interface->signals[i].number,
+				   .si_code = interface->signals[i].code };
+		info.si_fd = interface->signals[i].fd;
+		info.si_band = info.si_code == POLL_HUP ? 16 : 1 | 64;
+		if (!owner)
+			continue;
+		if (owner < 0)
+			process_call(SYS_kill, owner, info.si_signo);
+		else if (interface->signals[i].type == TID)
+			process_call(SYS_rt_tgsigqueueinfo, interface->thread->pid, owner,
+				     info.si_signo, &info);
+		else
+			process_call(SYS_rt_sigqueueinfo, owner, info.si_signo, &info);
+	}
+	interface->signal_count = 0;
+}
+
+void interface_settle(struct process_interface *interface)
+{
+	if (!interface->engine)
+		return;
+	run_pending(interface);
+	send_signals(interface);
+	if (interface->usage_events)
+		note_usage(interface);
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+static struct interface_event *entry_of(struct process_interface *interface, int descriptor)
+{
+	if (descriptor < 0 || descriptor >= INTERFACE_OPEN || !interface->events[descriptor])
+		return NULL;
+	return &interface_pool->events[interface->events[descriptor] - 1];
+}
+
+static void open_event(struct process_interface *interface, struct interface_call *call)
+{
+	struct tally_engine *engine = interface->engine;
+	const struct tally_attr *attr = (const struct tally_attr *)(void *)call->text;
+	bool whole_cpu = call->arguments[3] == -1;
+	interface->cpu_event = whole_cpu;
+	int fd = tally_engine_open(engine, attr, whole_cpu ? -1 : 0, (int)call->arguments[0],
+				   (int)call->arguments[1], (unsigned long)call->arguments[2]);
+	interface->cpu_event = false;
+	call->result = fd;
+	if (fd < 0)
+		return;
+	if (fd >= INTERFACE_OPEN) {
+		tally_engine_close(engine, fd);
+		call->result = -EMFILE;
+		return;
+	}
+	struct tally_engine_values values;
+	tally_engine_set_id(engine, fd, call->event_id);
+	tally_engine_values(engine, fd, &values);
+	struct interface_event *event = &interface_pool->events[call->event];
+	event->attr = values.attr;
+	event->flags = values.attr.flags;
+	event->read_format = values.attr.read_format;
+	event->descriptor = fd;
+	event->pid = interface->thread->pid;
+	event->tid = interface->thread->tid;
+	event->enabled = !(values.attr.flags & TALLY_ATTR_DISABLED);
+	interface->events[fd] = call->event + 1;
+	interface->open_events++;
+	if (!counts_usage(&values.attr))
+		return;
+	if (!interface->usage_events++)
+		note_usage(interface);
+	interface->usage_samples += values.attr.sample_period != 0;
+}
+
+static void publish(struct process_interface *interface, int descriptor)
+{
+	struct interface_event *event = entry_of(interface, descriptor);
+	struct tally_engine_values values;
+	if (!event || tally_engine_values(interface->engine, descriptor, &values))
+		return;
+	event->own = (struct interface_values){ values.count, values.enabled_ns, values.running_ns,
+						values.lost };
+}
+
+static void close_event(struct process_interface *interface, struct interface_call *call)
+{
+	const struct interface_event *event = entry_of(interface, call->descriptor);
+	if (event && counts_usage(&event->attr)) {
+		interface->usage_events--;
+		interface->usage_samples -= event->attr.sample_period != 0;
+	}
+	if (event)
+		interface->open_events--;
+	if (event)
+		interface->events[call->descriptor] = 0;
+	call->result = tally_engine_close(interface->engine, call->descriptor);
+}
+
+/* Requests whose argument points to memory have it in the call. */
+static void control(struct process_interface *interface, struct interface_call *call)
+{
+	unsigned long request = (unsigned long)call->arguments[0];
+	uintptr_t argument = (uintptr_t)call->arguments[1];
+	if (request == TALLY_IOC_ID)
+		argument = (uintptr_t)call->answer;
+	else if (request == TALLY_IOC_PERIOD || request == TALLY_IOC_SET_FILTER ||
+		 request == TALLY_IOC_MODIFY_ATTRIBUTES || request == TALLY_IOC_QUERY_BPF)
+		argument = (uintptr_t)call->text;
+	call->result = tally_engine_ioctl(interface->engine, call->descriptor, request, argument);
+}
+
+static void control_file(struct process_interface *interface, struct interface_call *call)
+{
+	int command = (int)call->arguments[0];
+	uintptr_t argument = (uintptr_t)call->arguments[1];
+	if (command == F_SETFL && argument & O_ASYNC)
+		interface->signal_fds[call->descriptor] = (int)call->arguments[2];
+	if (command == 15 /* F_SETOWN_EX */)
+		argument = (uintptr_t)call->text;
+	if (command == 16 /* F_GETOWN_EX */)
+		argument = (uintptr_t)call->answer;
+	call->result = tally_engine_fcntl(interface->engine, call->descriptor, command, argument);
+}
+
+static int open_ring(const struct interface_call *call, int32_t pid)
+{
+	static const char prefix[] = "/proc/";
+	char path[64], *end = path + sizeof(prefix) - 1;
+	if (call->arguments[4] == pid)
+		return (int)call->arguments[5];
+	memcpy(path, prefix, sizeof(prefix));
+	const int64_t numbers[2] = { call->arguments[4], call->arguments[5] };
+	for (unsigned i = 0; i < 2; i++) {
+		char digits[20];
+		unsigned count = 0;
+		for (int64_t left = numbers[i]; left || !count; left /= 10)
+			digits[count++] = (char)('0' + left % 10);
+		while (count)
+			*end++ = digits[--count];
+		memcpy(end, "/fd/", 4);
+		end += i ? 0 : 4;
+	}
+	*end = '\0';
+	return (int)process_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+}
+
+static void map_ring(struct process_interface *interface, struct interface_call *call)
+{
+	void *address = NULL;
+	int fd = open_ring(call, interface->thread->pid);
+	interface->ring_fd = fd;
+	call->result = tally_engine_mmap(interface->engine, call->descriptor,
+					 (size_t)call->arguments[0], call->arguments[1] & 1,
+					 call->arguments[2], (uint64_t)call->arguments[3], &address);
+	call->address = (uintptr_t)address;
+	interface->ring_fd = -1;
+	if (fd >= 0 && call->arguments[4] != interface->thread->pid)
+		process_call(SYS_close, fd);
+}
+
+static void carry_out(struct process_interface *interface, struct interface_call *call)
+{
+	struct tally_engine *engine = interface->engine;
+	switch ((enum interface_operation)call->operation) {
+	case INTERFACE_OPEN_EVENT:
+		open_event(interface, call);
+		break;
+	case INTERFACE_READ:
+		call->result = tally_engine_read(engine, call->descriptor, call->answer,
+						 (size_t)call->arguments[0]);
+		break;
+	case INTERFACE_IOCTL:
+		control(interface, call);
+		break;
+	case INTERFACE_POLL:
+		call->result = tally_engine_poll(engine, call->descriptor, NULL);
+		break;
+	case INTERFACE_FCNTL:
+		control_file(interface, call);
+		break;
+	case INTERFACE_MAP:
+		map_ring(interface, call);
+		break;
+	case INTERFACE_UNMAP:
+		call->result = tally_engine_munmap(engine, (void *)(uintptr_t)call->arguments[0],
+						   (size_t)call->arguments[1]);
+		break;
+	case INTERFACE_CLOSE:
+		close_event(interface, call);
+		break;
+	case INTERFACE_PUBLISH:
+		publish(interface, call->descriptor);
+		call->result = 0;
+		break;
+	}
+}
+
+void interface_execute(struct process_interface *interface, struct interface_call *call)
+{
+	call->result = 0;
+	if (!interface->engine)
+		call->result = engine_make(interface);
+	if (call->result)
+		return;
+	carry_out(interface, call);
+	run_pending(interface);
+}
+
+void interface_engine_end(struct process_interface *interface)
+{
+	struct process_thread *thread = interface->thread;
+	if (interface->engine) {
+		interface_catch_up(interface);
+		tally_engine_task_exit(interface->task);
+		run_pending(interface);
+		for (int i = 0; i < INTERFACE_OPEN; i++) {
+			struct interface_event *event = entry_of(interface, i);
+			if (!event)
+				continue;
+			publish(interface, i);
+			__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+		}
+		wake(thread, NULL);
+		tally_engine_switch_out(interface->engine, interface->task, NULL, false);
+		tally_engine_process_exit(interface->process); /* unmaps the rings */
+	}
+	if (interface->self)
+		__atomic_store_n(&interface->self->tid, 0, __ATOMIC_SEQ_CST);
+	interface_engine_drop(interface);
+}
+
+void interface_engine_drop(struct process_interface *interface)
+{
+	interface->thread->interface = NULL;
+	process_call(SYS_munmap, interface, sizeof(*interface) + INTERFACE_HEAP);
+}
