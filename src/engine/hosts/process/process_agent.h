@@ -58,6 +58,7 @@ struct process_thread {
 	/* Depth of process_enter(): the handler only notes that it came. */
 	volatile sig_atomic_t inside;
 	volatile sig_atomic_t missed;
+	volatile sig_atomic_t asked;     /* another thread wants something of its interface */
 	/* How often the handler has run: tells wrappers of system calls that it interrupted them. */
 	volatile sig_atomic_t interruptions;
 
@@ -280,6 +281,11 @@ bool process_interface_mmap(void *address, size_t size, int protection, int flag
 bool process_interface_munmap(void *address, size_t size, int *result);
 /* Moments at which the thread's counts may be brought up to date; cheap if it has no events. */
 void process_interface_safe_point(void);
+/* Does what the events' engine asked for, and serves calls of other threads: for the handler. */
+void process_interface_settle(struct process_thread *thread);
+void process_interface_serve(struct process_thread *thread);
+/* prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE. */
+void process_interface_prctl(int option);
 /* A thread begins: after it was attached, in the thread.  A program or a forked child begins. */
 void process_interface_thread_begin(struct process_thread *thread);
 

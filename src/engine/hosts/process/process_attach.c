@@ -440,6 +440,8 @@ PROCESS_EXPORT int prctl(int option, ...)
 	int result = PROCESS_NEXT(prctl)(option, a, b, c, d);
 	if (option == PR_SET_NAME && !result)
 		renamed((const char *)a);
+	if (option == PR_TASK_PERF_EVENTS_ENABLE || option == PR_TASK_PERF_EVENTS_DISABLE)
+		process_interface_prctl(option);
 	return result;
 }
 

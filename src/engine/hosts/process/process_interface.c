@@ -666,14 +666,15 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 	return result;
 }
 
-long interface_prctl(int option)
+void process_interface_prctl(int option)
 {
 	struct interface_turn turn;
+	if (!own.descriptors)
+		return;
 	interface_begin(&turn);
 	if (turn.interface && turn.interface->engine)
 		tally_engine_prctl(turn.interface->engine, option);
 	interface_end(&turn);
-	return 0;
 }
 
 /* --- mmap ----------------------------------------------------------------- */
@@ -809,6 +810,14 @@ void process_interface_safe_point(void)
 	interface_end(&turn);
 }
 
+void process_interface_settle(struct process_thread *thread)
+{
+	struct process_interface *interface = thread->interface;
+	if (!interface || !interface->engine)
+		return;
+	interface_settle(interface);
+}
+
 void process_interface_serve(struct process_thread *thread)
 {
 	struct interface_turn turn;
@@ -840,6 +849,9 @@ void process_interface_thread_end(struct process_thread *thread)
  * here. */
 void process_interface_forked(void)
 {
+	for (unsigned i = 0; i < process_agent.slots_used; i++)
+		if (process_agent.threads[i].interface)
+			interface_engine_drop(process_agent.threads[i].interface);
 	if (!own.descriptors)
 		return;
 	own.lock = 0;

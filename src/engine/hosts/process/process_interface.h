@@ -195,7 +195,6 @@ long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned 
 long interface_read(int fd, void *bytes, size_t size);
 long interface_ioctl(int fd, unsigned long request, uintptr_t argument);
 long interface_fcntl(int fd, int command, uintptr_t argument);
-long interface_prctl(int option);
 /* Returns POLLIN, POLLHUP, or 0. */
 int interface_poll(struct interface_event *event);
 /* A descriptor was closed, or now names what another one names.  `event` may be NULL. */

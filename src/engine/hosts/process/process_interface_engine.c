@@ -26,7 +26,7 @@ static struct process_interface *part_of(void *host)
 
 static uint64_t clock_ns(void *host)
 {
-	return process_cpu_ns() - ((const struct process_thread *)host)->hidden_ns;
+	return process_clock_ns(host);
 }
 
 static int clock_of(void *host, int32_t clockid, uint64_t *ns)
@@ -151,6 +151,13 @@ static void queue_signal(void *host, const struct tally_engine_signal *signal)
 		interface->signals[at].fd = interface->signal_fds[signal->fd];
 	interface->signals[at].owner = signal->owner;
 	interface->signals[at].type = signal->owner_type;
+}
+
+/* Periods begin when the event is enabled, as the kernel's do, and not at random. */
+static void timer_start(void *host, struct tally_engine_timer *timer)
+{
+	timer->host_words[0] = 1;
+	process_timer_engine_start(host, timer);
 }
 
 /* --- memory --------------------------------------------------------------- */
@@ -306,7 +313,7 @@ static int engine_make(struct process_interface *interface)
 		.pend = pend,
 		.wake = wake,
 		.signal = queue_signal,
-		.timer_start = process_timer_engine_start,
+		.timer_start = timer_start,
 		.timer_cancel = process_timer_engine_cancel,
 		.callchain = process_sample_chain,
 		.user_register = process_sample_register,

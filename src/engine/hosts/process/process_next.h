@@ -22,7 +22,9 @@
 #define PROCESS_NEXT_FUNCTIONS(F) \
 	F(pthread_create) F(thrd_create) F(pthread_setname_np) F(prctl) F(_Fork) \
 	F(execve) F(fexecve) F(posix_spawn) F(posix_spawnp) PROCESS_NEXT_NEWER_FUNCTIONS(F) \
-	F(system) F(popen) F(pclose) F(fclose)
+	F(system) F(popen) F(pclose) F(fclose) \
+	F(read) F(__read_chk) F(readv) F(pread) F(pread64) F(write) F(ioctl) F(fcntl) F(fcntl64) \
+	F(close) F(dup) F(dup2) F(dup3) F(poll)
 
 enum process_next_index {
 #define PROCESS_NEXT_INDEX(name) PROCESS_NEXT_##name,

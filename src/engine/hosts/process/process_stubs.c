@@ -11,12 +11,3 @@ WEAK void process_maps_tell(struct process_thread *thread, bool all)
 {
 	(void)thread, (void)all;
 }
-
-WEAK void process_interface_forked(void)
-{
-}
-
-WEAK void process_interface_thread_end(struct process_thread *thread)
-{
-	(void)thread;
-}

@@ -170,7 +170,7 @@ int process_timer_start(struct process_thread *thread)
 		return error;
 	}
 	thread->has_timers = true;
-	if (!process_agent.samples)
+	if (!process_agent.samples && process_agent.plan->event_count)
 		set_timer(thread->tick, 0, PUBLISH_NS, PUBLISH_NS);
 	return 0;
 }
@@ -244,6 +244,7 @@ static void run(struct process_thread *thread, const struct tally_engine_regs *r
 	else if (regs)
 		fire(thread, regs, thread->frozen_ns);
 	process_host_settle(thread);
+	process_interface_settle(thread);
 	if (thread->frozen_ns + thread->hidden_ns - thread->published_at >= PUBLISH_NS)
 		process_events_publish(thread, false);
 	if (reason != WALL_CLOCK)
@@ -285,9 +286,16 @@ static void handle(int number, siginfo_t *info, void *context)
 {
 	struct process_thread *thread = process_own;
 	(void)number;
-	if (!thread || info->si_code != SI_TIMER)
+	if (!thread || (info->si_code != SI_TIMER && info->si_code != SI_TKILL))
 		return;
 	thread->interruptions++;
+	if (info->si_code == SI_TKILL) {
+		if (thread->inside)
+			thread->asked = 1;
+		else if (thread->task)
+			process_interface_serve(thread);
+		return;
+	}
 	if (process_agent.is_ending || !thread->task)
 		return;
 	if (thread->inside) {
@@ -347,7 +355,13 @@ void process_enter(struct process_thread *thread)
 void process_leave(struct process_thread *thread)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (--thread->inside || !thread->missed)
+	if (--thread->inside)
+		return;
+	if (thread->asked) {
+		thread->asked = 0;
+		process_interface_serve(thread);
+	}
+	if (!thread->missed)
 		return;
 	thread->missed = 0;
 	/* The program's code that runs a moment later stands for the missed one. */
