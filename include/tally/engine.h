@@ -212,6 +212,10 @@ struct tally_engine_host {
 	 * is short. */
 	size_t (*user_stack)(void *host, const struct tally_engine_regs *regs, size_t offset,
 			     void *to, size_t size);
+	/* Returns how many bytes of stack there are from its pointer up, at most `most`: a sample
+	 * then holds these, rounded down to whole words, and no padding.  NULL: a sample has the size
+	 * that was asked for, as the kernel's. */
+	size_t (*user_stack_size)(void *host, const struct tally_engine_regs *regs, size_t most);
 	uint64_t (*user_stack_pointer)(void *host, const struct tally_engine_regs *regs);
 	uint64_t (*physical_address)(void *host, uint64_t address);
 	uint64_t (*page_size_of)(void *host, uint64_t address);

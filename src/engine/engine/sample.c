@@ -196,7 +196,9 @@ static size_t stack_that_fits(const struct engine_event *event, const struct sam
 		return 0;
 	size_t room = ENGINE_RECORD_MAX - size - words;
 	if (event->attr.sample_stack_user < room)
-		return event->attr.sample_stack_user;
+		room = event->attr.sample_stack_user;
+	if (host->user_stack_size)
+		room = host->user_stack_size(host->host, sample->regs, room) & ~(size_t)7;
 	return room;
 }
 

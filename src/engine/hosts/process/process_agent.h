@@ -98,6 +98,8 @@ struct process_thread {
 	bool in_handler;
 	uint64_t shot_cpu_ns;               /* the engine's clock when the shot was armed */
 	uint64_t voluntary_switches;        /* at the last look */
+	uint64_t stack_top;                 /* address above the thread's outermost frame */
+	uint64_t readable_to;               /* of the stack that is being copied */
 	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
 
@@ -224,6 +226,7 @@ void process_wall_sample(struct process_thread *thread, const struct tally_engin
 uint64_t process_sample_registers(void);
 uint64_t process_sample_register(void *host, const struct tally_engine_regs *regs, unsigned number,
 				 uint64_t *abi);
+size_t process_sample_stack_size(void *host, const struct tally_engine_regs *regs, size_t most);
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
 			    void *to, size_t size);
 uint64_t process_sample_stack_pointer(void *host, const struct tally_engine_regs *regs);

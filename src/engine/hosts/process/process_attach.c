@@ -351,12 +351,21 @@ static void thread_ends(void *value)
 		leave(thread);
 }
 
+/* Returns an address above the frames of libc's that began the calling thread: they have less than
+ * that, with guard words and the like. */
+static inline __attribute__((always_inline)) uint64_t stack_top(void)
+{
+	enum { BEGINNING = 1024 };
+	return (uint64_t)(uintptr_t)__builtin_frame_address(0) + BEGINNING;
+}
+
 static void *thread_start(void *argument)
 {
 	struct process_thread *slot = argument;
 	void *(*start)(void *) = slot->start;
 	void *own = slot->argument;
 	slot->outermost = (uint64_t)(uintptr_t)start;
+	slot->stack_top = stack_top();
 	attach_thread(slot);
 	return start(own); /* a jump */
 }
@@ -367,6 +376,7 @@ static int c11_thread_start(void *argument)
 	thrd_start_t start = (thrd_start_t)(void (*)(void))slot->start;
 	void *own = slot->argument;
 	slot->outermost = (uint64_t)(uintptr_t)start;
+	slot->stack_top = stack_top();
 	attach_thread(slot);
 	return start(own); /* a jump */
 }
@@ -475,7 +485,7 @@ static void after_fork_in_child(void)
 	struct tally_engine_identity parent = { 0 };
 	if (was_counted)
 		parent = *tally_engine_task_identity(thread->task);
-	uint64_t outermost = thread ? thread->outermost : 0;
+	uint64_t outermost = thread ? thread->outermost : 0, top = thread ? thread->stack_top : 0;
 	process_interface_forked();
 	for (unsigned i = 0; i < process_agent.slots_used; i++)
 		process_host_drop(&process_agent.threads[i]);
@@ -487,6 +497,7 @@ static void after_fork_in_child(void)
 	__atomic_fetch_add(&process_agent.plan->processes, 1, __ATOMIC_SEQ_CST);
 	thread = reserve_slot();
 	thread->outermost = outermost;
+	thread->stack_top = top;
 	thread->identity = parent;
 	thread->identity.pid = thread->identity.tid = process_agent.pid;
 	thread->identity.parent_pid = parent.pid;
@@ -618,7 +629,7 @@ static uint64_t entry(void)
 	return (uint64_t)(uintptr_t)linker + linker->e_entry;
 }
 
-static void attach_program(const struct tally_plan_usage *now)
+static void attach_program(const struct tally_plan_usage *now, char **arguments)
 {
 	struct process_thread *thread = reserve_slot();
 	struct tally_plan_usage used = used_before();
@@ -629,6 +640,8 @@ static void attach_program(const struct tally_plan_usage *now)
 	};
 	set_comm(&thread->identity);
 	thread->outermost = getauxval(AT_ENTRY);
+	/* the first frame ends where the kernel put the arguments */
+	thread->stack_top = (uint64_t)(uintptr_t)(arguments + 2);
 	if (!attach(thread, OF_PROGRAM, NULL, &used, now))
 		return;
 	const struct tally_engine_regs regs = { .ip = entry(), .mode = TALLY_MODE_USER };
@@ -636,9 +649,10 @@ static void attach_program(const struct tally_plan_usage *now)
 	process_leave(thread);
 }
 
-__attribute__((constructor)) static void begins(void)
+__attribute__((constructor)) static void begins(int count, char **arguments)
 {
 	struct tally_plan_usage now;
+	(void)count;
 	process_usage_of_thread(&now);
 	process_next_find();
 	if (!process_environment_take() || !open_plan())
@@ -652,5 +666,5 @@ __attribute__((constructor)) static void begins(void)
 		return;
 	}
 	process_signals_start();
-	attach_program(&now);
+	attach_program(&now, arguments);
 }

@@ -276,6 +276,7 @@ static int new_engine(struct process_thread *thread)
 		.interrupted_register = process_sample_register,
 		.register_mask = process_sample_registers(),
 		.user_stack = process_sample_stack,
+		.user_stack_size = process_sample_stack_size,
 		.user_stack_pointer = process_sample_stack_pointer,
 	};
 	const struct tally_engine_identity tally = { .comm = "tally" };

@@ -107,25 +107,30 @@ static bool is_readable(uint64_t address)
 			    NULL, WORD) != -EFAULT;
 }
 
+/* The stack ends where the thread's first function was called, if that is above the stack pointer at
+ * all: a coroutine or a handler may have another stack.  Beyond it nothing is needed. */
+size_t process_sample_stack_size(void *host, const struct tally_engine_regs *regs, size_t most)
+{
+	struct process_thread *thread = host;
+	if (!regs || !regs->host)
+		return 0;
+	if (regs->sp < thread->stack_top && thread->stack_top - regs->sp < most)
+		most = thread->stack_top - regs->sp;
+	uint64_t at = regs->sp, end = regs->sp + most;
+	while (at < end && at >= regs->sp && is_readable(at))
+		at = (at | (PAGE - 1)) + 1;
+	thread->readable_to = at < end ? at : end;
+	return thread->readable_to - regs->sp;
+}
+
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
 			    void *to, size_t size)
 {
-	(void)host;
-	if (!regs || !regs->host)
+	const struct process_thread *thread = host;
+	if (!regs || !regs->host || regs->sp + offset + size > thread->readable_to)
 		return 0;
-	uint64_t from = regs->sp + offset;
-	size_t done = 0;
-	while (done < size) {
-		uint64_t at = from + done;
-		size_t piece = PAGE - (size_t)(at % PAGE);
-		if (piece > size - done)
-			piece = size - done;
-		if (at < from || !is_readable(at))
-			break;
-		memcpy((char *)to + done, (const void *)(uintptr_t)at, piece);
-		done += piece;
-	}
-	return done;
+	memcpy(to, (const void *)(uintptr_t)(regs->sp + offset), size);
+	return size;
 }
 
 /* tally makes the chain from registers and stack.  Here it is the place alone. */
