@@ -92,11 +92,15 @@ int provider_choice_check(const struct provider_choice *choice, struct tally_err
 
 void provider_choice_explain(const struct provider_choice *choice, struct tally_error *err)
 {
+	char hint[sizeof(err->hint)];
 	if (!choice->is_instead)
 		return;
+	memcpy(hint, err->hint, sizeof(hint));
+	if (!hint[0])
+		snprintf(hint, sizeof(hint), "'tally list --provider %s' shows what it has",
+			 choice->ops->name);
 	tally_error_hint(err,
-			 "the kernel refuses perf events here (%s); the %s provider has %s; 'tally "
-			 "doctor' tells how to open the kernel's",
-			 provider_refusal_name(choice->refusal), choice->ops->name,
-			 choice->ops->standard_events);
+			 "%s; the kernel refuses perf events here (%s), and 'tally doctor' tells how "
+			 "to open them",
+			 hint, provider_refusal_name(choice->refusal));
 }

@@ -118,17 +118,17 @@ run 1 refused "$TALLY" record -p $$ -o none.data && says 'a command that tally s
 check "record -p: the hint says what works"
 run 1 refused "$TALLY" top --stdio -n 1 && says 'a command that tally starts can be measured all the same'
 check "top: the hint says what works"
-run 2 refused "$TALLY" record -e cycles -o none.data -- ./spin && says "'cycles'" && says 'the kernel refuses perf events here (EPERM); the process provider has' &&
+run 2 refused "$TALLY" record -e cycles -o none.data -- ./spin && says "'cycles'" && says 'the kernel refuses perf events here (EPERM), and' &&
 	! grep -q done out
 check "record -e cycles: the message says what the process provider has"
 run 2 refused "$TALLY" record -e sched:sched_switch -o none.data -- ./spin && says 'sched:sched_switch' &&
-	says 'the kernel refuses perf events here (EPERM); the process provider has'
+	says 'the kernel refuses perf events here (EPERM), and'
 check "record -e of the kernel's tracepoint: the same"
 run 1 refused "$TALLY" record -e cpu-clock:k -o none.data -- ./spin && says "the kernel's code can't be sampled" && says 'hint: leave out the modifier'
 check "record -e cpu-clock:k: the message says what to do"
 run 5 refused "$TALLY" stat -j -e task-clock,cycles -- ./spin && json err 'e["task-clock"]["value"] > 150e6 and e["cycles"]["value"] is None and e["cycles"]["note"]'
 check "stat counts what it can, and says in the row why an event is missing"
-run 2 refused "$TALLY" stat -e cycles,instructions -- ./spin && says 'the process provider has' && ! grep -q done out
+run 2 refused "$TALLY" stat -e cycles,instructions -- ./spin && says 'the kernel refuses perf events here (EPERM), and' && ! grep -q done out
 check "stat without any event that can be counted is an error"
 run 2 "$TALLY" stat --provider process -p $$ && says '-p' && says 'hint'
 check "--provider process -p is an error, with what works"
