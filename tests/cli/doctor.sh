@@ -46,7 +46,7 @@ else
 	for name in status causes cures probe; do skip "JSON $name" "no python3"; done
 fi
 
-if grep -q __asan_init "$TALLY"; then
+if grep -q __asan_report_load "$TALLY"; then
 	skip "the self-test holds what doctor says" "a sanitizer touches pages of its own"
 else
 	run 0 "$TALLY" doctor --self-test && has 'what doctor says holds here' && ! has '✗'
@@ -54,7 +54,7 @@ else
 fi
 run 0 ./refuse_perf EPERM ./tally doctor --self-test && has 'skipped: a seccomp filter refuses perf_event_open'
 check "the self-test skips what doctor calls missing" "$(answer [ $? = 0 ])"
-if grep -q __asan_init "$TALLY"; then
+if grep -q __asan_report_load "$TALLY"; then
 	skip "JSON of the self-test" "a sanitizer touches pages of its own"
 elif command -v python3 >/dev/null; then
 	run 0 "$TALLY" doctor --self-test -j && python3 -c 'import json,sys; d=json.load(open("out"))

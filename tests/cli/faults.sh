@@ -10,7 +10,7 @@ chmod 755 "$scratch" && cp "$TALLY" "$scratch/tally" && cp "$WORKLOAD" "$scratch
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch XDG_CACHE_HOME=$scratch/cache PERF_CONFIG=/dev/null PAGER=cat NO_COLOR=1 TMPDIR=$scratch
 tally=$scratch/tally
-is_sanitized() { grep -q __asan_init tally; }
+is_sanitized() { grep -q __asan_report_load tally; }
 
 if ! ./tally record -q -g -e cpu-clock -F 500 -o in.data -- ./work threads 2>out; then
 	skip_all "nothing can be recorded: $(head -1 out)"

@@ -25,7 +25,7 @@ is_root=no; [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null && is_root=yes
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo none)
 may_all=no; { [ "$(id -u)" = 0 ] || [ "$paranoid" -le 0 ] 2>/dev/null; } && may_all=yes
 has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has_perf=yes
-sanitized=no; grep -q __asan_init tally && sanitized=yes
+sanitized=no; grep -q __asan_report_load tally && sanitized=yes
 
 run 0 ./tally record --help && has --call-graph && has --keep-stacks
 check "--help lists the options"

@@ -10,7 +10,7 @@ with open("out", "wb") as out, open("err", "wb") as err:
     status = subprocess.run(sys.argv[2:], stdout=out, stderr=err, stdin=subprocess.DEVNULL, timeout=300).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 open("status", "w").write(str(status))
-allowed = int(sys.argv[1]) * (4 if b"__asan_init" in open(sys.argv[2], "rb").read() else 1)
+allowed = int(sys.argv[1]) * (4 if b"__asan_report_load" in open(sys.argv[2], "rb").read() else 1)
 if used > allowed:
     with open("err", "a") as err:
         err.write(f"it took {used} MiB instead of {allowed}\n")
