@@ -156,7 +156,7 @@ try_container() { in_container=1 run "$1" container=lxc doctor -j; grep -q '"con
 try_KUBERNETES_SERVICE_HOST() { in_container=1 run "$1" KUBERNETES_SERVICE_HOST=10.0.0.1 doctor -j; grep -q '"container": *"kubernetes"' out; }
 
 # Libraries and the pager get these from tally; nothing of the environment is used.
-set_by_tally="DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXTIME DEBUGINFOD_RETRY_LIMIT LESSSECURE VALGRIND_LAUNCHER VALGRIND_LIB"
+set_by_tally="LD_PRELOAD TALLY_PLAN DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXTIME DEBUGINFOD_RETRY_LIMIT LESSSECURE VALGRIND_LAUNCHER VALGRIND_LIB"
 harmless="TALLY_LIMITS TERM NO_COLOR COLUMNS LANG LC_ALL LC_CTYPE container KUBERNETES_SERVICE_HOST"
 
 missing() { # VARIABLE: what it needs and this machine lacks
