@@ -18,13 +18,15 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SLICE_MS = 10 };
+enum { SLICE_MS = 10, REAP_MS = 500 };
 
 /* ---- ours ---------------------------------------------------------------- */
 
@@ -184,8 +186,54 @@ static void free_ring(struct planned *planned, unsigned ring)
 {
 	planned->file.tails[ring] = 0;
 	planned_drop_ring(planned, ring);
+	/* is_abandoned() knows the next writer only once that has written this */
+	__atomic_store_n(&planned->file.shared->rings[ring].task, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&planned->file.shared->rings[ring].state, TALLY_PLAN_RING_FREE,
 			 __ATOMIC_SEQ_CST);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns the inode number of this process's PID namespace; 0: unknown. */
+static uint32_t own_namespace(void)
+{
+	struct stat about;
+	if (stat("/proc/self/ns/pid", &about) < 0)
+		return 0;
+	return (uint32_t)about.st_ino;
+}
+
+/* True if the writer was killed and so could not mark its ring as finished. */
+static bool is_abandoned(struct tally_plan_ring *ring, uint32_t namespace)
+{
+	int32_t task = __atomic_load_n(&ring->task, __ATOMIC_SEQ_CST);
+	return namespace && task > 0 &&
+	       __atomic_load_n(&ring->pid_namespace, __ATOMIC_SEQ_CST) == namespace &&
+	       kill(task, 0) < 0 && errno == ESRCH;
+}
+
+/* Marks the rings of killed writers as finished. */
+static void reap(struct planned *planned)
+{
+	struct tally_plan *shared = planned->file.shared;
+	int64_t now = now_ms();
+	if (now < planned->file.reap_at_ms)
+		return;
+	planned->file.reap_at_ms = now + REAP_MS;
+	uint32_t namespace = own_namespace();
+	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
+		uint32_t taken = TALLY_PLAN_RING_TAKEN;
+		if (__atomic_load_n(&shared->rings[i].state, __ATOMIC_SEQ_CST) == taken &&
+		    is_abandoned(&shared->rings[i], namespace))
+			__atomic_compare_exchange_n(&shared->rings[i].state, &taken,
+						    TALLY_PLAN_RING_FINISHED, false,
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
 }
 
 /* All heads are noted before any record is moved.  The cause of a record is written before the
@@ -200,6 +248,7 @@ ssize_t planned_gather(struct tally_provider *provider)
 	ssize_t moved = 0;
 	if (!planned->file.rings)
 		return 0;
+	reap(planned);
 	planned->file.news = __atomic_load_n(&shared->news, __ATOMIC_SEQ_CST);
 	planned->file.has_leftovers = false;
 	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
@@ -227,13 +276,6 @@ static bool has_news(const struct planned *planned)
 	const struct tally_plan *shared = planned->file.shared;
 	return planned->file.has_leftovers ||
 	       (shared && __atomic_load_n(&shared->news, __ATOMIC_SEQ_CST) != planned->file.news);
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Waiting for a futex and a descriptor at once is not possible.  So this waits for the descriptor

@@ -60,7 +60,8 @@ struct tally_plan_event {
 enum tally_plan_ring_state {
 	TALLY_PLAN_RING_FREE,     /* the writer that replaces it by TAKEN owns the ring */
 	TALLY_PLAN_RING_TAKEN,
-	/* No more records come.  tally reads the rest, zeroes the user page and sets FREE. */
+	/* No more records come.  tally reads the rest, zeroes the user page and sets FREE.  Without
+	 * records, the writer itself sets FREE. */
 	TALLY_PLAN_RING_FINISHED
 };
 
@@ -73,6 +74,10 @@ struct tally_plan_ring {
 	/* 1: the writer executes another program, which goes on from `used`.  Only the preloaded
 	 * object uses these two. */
 	uint32_t executes;
+	/* inode number of the PID namespace that `task` belongs to; 0: unknown.  tally frees the ring
+	 * of a killed task only if this is its own. */
+	uint32_t pid_namespace;
+	uint32_t reserved;
 	struct tally_plan_usage used;
 };
 

@@ -126,6 +126,7 @@ struct process_agent {
 	char plan_name[4096];               /* as in the environment variable TALLY_PLAN */
 	char object[4096];                  /* the path of this object, as in LD_PRELOAD */
 	int32_t pid;
+	uint32_t pid_namespace;             /* inode number of /proc/self/ns/pid; 0: unknown */
 	uint8_t *rings;                     /* the plan's rings; NULL: no records */
 	unsigned ring_count;                /* how many of them are mapped */
 	struct process_thread *threads;
@@ -166,6 +167,8 @@ void process_host_end(struct process_thread *thread);
 /* Forgets all but the heap: in a forked child. */
 void process_host_drop(struct process_thread *thread);
 /* Tells tally that the slot's ring gets no more records. */
+/* Returns the state of a ring that gets no more records. */
+uint32_t process_host_finished_state(void);
 void process_host_finish_ring(struct process_thread *thread);
 /* Does what the engine asked for.  Also for the handler. */
 void process_host_settle(struct process_thread *thread);

@@ -47,6 +47,15 @@ static int32_t own_tid(void)
 	return (int32_t)process_call(SYS_gettid);
 }
 
+static void note_pid(void)
+{
+	struct stat about;
+	process_agent.pid = own_tid();
+	process_agent.pid_namespace = 0;
+	if (!process_call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &about, 0))
+		process_agent.pid_namespace = (uint32_t)about.st_ino;
+}
+
 struct process_thread *process_self(void)
 {
 	struct process_thread *thread = process_own;
@@ -490,7 +499,7 @@ static void after_fork_in_child(void)
 	for (unsigned i = 0; i < process_agent.slots_used; i++)
 		process_host_drop(&process_agent.threads[i]);
 	process_agent.slots_used = 0;
-	process_agent.pid = own_tid();
+	note_pid();
 	process_agent.told = none;
 	if (!was_counted)
 		return;
@@ -604,8 +613,8 @@ static struct tally_plan_usage used_before(void)
 			used = ring->used;
 			goes_on = true;
 		}
-		__atomic_compare_exchange_n(&ring->state, &taken, TALLY_PLAN_RING_FINISHED, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(&ring->state, &taken, process_host_finished_state(),
+					    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	}
 	int32_t unclaimed = 0;
 	bool is_first = __atomic_compare_exchange_n(&plan->first_pid, &unclaimed,
@@ -657,7 +666,7 @@ __attribute__((constructor)) static void begins(int count, char **arguments)
 	process_next_find();
 	if (!process_environment_take() || !open_plan())
 		return;
-	process_agent.pid = own_tid();
+	note_pid();
 	look_at_events();
 	if (!make_slots() || pthread_key_create(&end_key, thread_ends) ||
 	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||

@@ -200,6 +200,8 @@ static void take_ring(struct process_thread *thread)
 						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		__atomic_store_n(&ring->executes, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&ring->pid_namespace, process_agent.pid_namespace,
+				 __ATOMIC_SEQ_CST);
 		__atomic_store_n(&ring->task, process_agent.pid, __ATOMIC_SEQ_CST);
 		thread->ring = (int)i;
 		break;
@@ -214,12 +216,19 @@ static void take_ring(struct process_thread *thread)
 	memset(thread->ring_page, 0, TALLY_PLAN_PAGE);
 }
 
+uint32_t process_host_finished_state(void)
+{
+	if (process_agent.plan->ring_pages)
+		return TALLY_PLAN_RING_FINISHED;
+	return TALLY_PLAN_RING_FREE;
+}
+
 void process_host_finish_ring(struct process_thread *thread)
 {
 	if (thread->ring < 0)
 		return;
 	__atomic_store_n(&process_agent.plan->rings[thread->ring].state,
-			 TALLY_PLAN_RING_FINISHED, __ATOMIC_SEQ_CST);
+			 process_host_finished_state(), __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&process_agent.plan->news, 1, __ATOMIC_SEQ_CST);
 }
 
