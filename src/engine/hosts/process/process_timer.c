@@ -235,7 +235,6 @@ enum reason { GOES_ON, SLEEPS, WALL_CLOCK };
 static void run(struct process_thread *thread, const struct tally_engine_regs *regs,
 		enum reason reason)
 {
-	/* one look at the clock: all that the engine reads until the end is this moment */
 	bool was_frozen = process_clock_freeze(thread);
 	thread->in_handler = true;
 	thread->level = TALLY_LEVEL_HARDIRQ;
@@ -303,6 +302,8 @@ static void handle(int number, siginfo_t *info, void *context)
 		return;
 	}
 	thread->inside = 1;
+	/* one look at the clock: all that is read until the end is this moment */
+	bool was_frozen = process_clock_freeze(thread);
 	enum reason reason = GOES_ON;
 	if (info->si_value.sival_int == WALL)
 		reason = WALL_CLOCK;
@@ -311,6 +312,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	struct tally_engine_regs regs;
 	process_sample_regs(&regs, context);
 	run(thread, &regs, reason);
+	thread->frozen = was_frozen;
 	thread->inside = 0;
 }
 
