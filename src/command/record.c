@@ -216,16 +216,18 @@ static void say_warnings(const struct record_request *request,
 /* Warns when samples miss much CPU time. A new task's clock starts at 0: tasks that live for less
  * than a period get no sample, others lose half a period on average. For ordinary programs, 91 % or
  * more of the time is covered. */
-static void say_coverage(const struct tally_recorder *recorder)
+static void say_coverage(const struct record_request *request,
+			 const struct tally_recorder *recorder)
 {
+	static const char advice[] = "use -a or a higher -F for short tasks";
+	const char *missed = request->provider_ops->missed_note;
 	const double worth_saying_s = 0.1, enough = 0.8;
 	double sampled_s, used_s;
 	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s &&
 	    sampled_s < enough * used_s)
-		tally_say(
-			"tally record: warning: the samples cover %.0f of %.0f ms of CPU time: use "
-			"-a or a higher -F for short tasks",
-			sampled_s * 1e3, used_s * 1e3);
+		tally_say("tally record: warning: the samples cover %.0f of %.0f ms of CPU time: "
+			  "%s",
+			  sampled_s * 1e3, used_s * 1e3, tally_text_or(missed, advice));
 }
 
 void record_say_file(const struct record_request *request,
@@ -269,7 +271,7 @@ static void say_result(const struct run *run, const struct tally_recorder_status
 			"recorded: see -a -G\n",
 			late, late == 1 ? "" : "es");
 	if (!request->quiet)
-		say_coverage(run->recorder);
+		say_coverage(run->request, run->recorder);
 }
 
 /* --- the recording -------------------------------------------------------- */

@@ -535,8 +535,9 @@ void tally_counting_check_coverage(struct tally_counting *c,
 	for (size_t i = 0; i < c->options->event_count && c->coverage < 0.5; i++)
 		if (c->handles.events[i].was_open && !substitute(c, &c->rows[i], i, usage)) {
 			c->rows[i].state = TALLY_COUNT_WITHHELD;
-			c->rows[i].reason =
-				"the counter was dropped by the exec of a set-user-ID program";
+			c->rows[i].reason = tally_text_or(
+				c->options->provider->ops->missed_reason,
+				"the counter was dropped by the exec of a set-user-ID program");
 		}
 }
 

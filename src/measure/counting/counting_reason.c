@@ -405,11 +405,11 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = pmu_note(c);
 	if (c->coverage < 0.85 && count < maximum)
 		notes[count++] = tally_arena_printf(
-			arena,
-			"only %.0f %% of the command's CPU time was counted: exec of a "
-			"set-user-ID program drops the events. To count it, run tally as root, "
-			"or attach with -p",
-			100 * c->coverage);
+			arena, "only %.0f %% of the command's CPU time was counted: %s",
+			100 * c->coverage,
+			tally_text_or(c->options->provider->ops->missed_note,
+				      "exec of a set-user-ID program drops the events. To count "
+				      "it, run tally as root, or attach with -p"));
 	if (has_multiplexing(c) && count < maximum)
 		notes[count++] = multiplexing_note(c);
 	if (has_apart_metric(c) && count < maximum)

@@ -161,6 +161,9 @@ struct tally_provider_ops {
 	bool takes_argument;    /* its name is "NAME:ARGUMENT" */
 	/* for messages of a provider without ANY_TARGET: its command is "simulated" */
 	const char *treatment;
+	/* why the events may miss some of a command's CPU time: a row's reason, and a note with the
+	 * way out; the ends of sentences.  NULL: the kernel's reason */
+	const char *missed_reason, *missed_note;
 	/* the message that refuses options for samples by the kernel (--overwrite, -d, …) */
 	const char *no_kernel_samples;
 	/* describes the call chains that the provider makes itself: no stack copies are needed; or
