@@ -264,9 +264,17 @@ void process_signals_start(void);
 /* --- process_maps.c -------------------------------------------------------- */
 
 /* Tells the thread's engine (tally_engine_mmap_record) of the process's mappings that no thread has
- * told yet.  With `all`, of every one: at the start of a program, and in a forked child that tells
- * them anew.  Called between process_enter() and process_leave(). */
+ * told yet.  With `all`, of every one: at the start of a program.  Called between process_enter() and
+ * process_leave(). */
 void process_maps_tell(struct process_thread *thread, bool all);
+/* For the handler, before it samples: the same, if the code at `ip` is not known yet, or ld.so or the
+ * program has made mappings since. */
+void process_maps_sampled(struct process_thread *thread, uint64_t ip);
+/* After a call of the program's own made or changed a mapping: mmap(2) with its flags; mprotect(2) with
+ * the flags 0. */
+void process_maps_changed(const void *address, size_t size, int protection, int flags);
+/* After mremap(2) of memory that was at `from`. */
+void process_maps_moved(const void *from);
 
 /* --- process_interface.c ---------------------------------------------------
  * perf_event_open(2) inside the program.  process_interface_calls.c replaces syscall(), read(), readv(),

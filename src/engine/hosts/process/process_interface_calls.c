@@ -20,9 +20,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { LARGEST_ERROR = 4095 };
+
 static long answer(long result)
 {
-	if (result >= 0 || result < -4095)
+	if (result >= 0 || result < -LARGEST_ERROR)
 		return result;
 	errno = (int)-result;
 	return -1;
@@ -50,8 +52,13 @@ static long map(const long *a)
 	void *mapped;
 	int result;
 	if (!process_interface_mmap((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4],
-				    (uint64_t)a[5], &mapped, &result))
-		return process_call6(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
+				    (uint64_t)a[5], &mapped, &result)) {
+		long address = process_call6(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
+		if (address >= 0 || address < -LARGEST_ERROR)
+			process_maps_changed((const void *)address, (size_t)a[1], (int)a[2],
+					     (int)a[3]);
+		return address;
+	}
 	return result ? result : (long)mapped;
 }
 

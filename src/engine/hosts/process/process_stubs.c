@@ -7,7 +7,3 @@ WEAK void process_signals_start(void)
 {
 }
 
-WEAK void process_maps_tell(struct process_thread *thread, bool all)
-{
-	(void)thread, (void)all;
-}

@@ -1,0 +1,566 @@
+/* The process's mappings, as MMAP records.
+ *
+ * A sample means something only if tally knows the mapping that its addresses are in.  The object
+ * must learn of mappings that others make: ld.so's calls of mmap(2) don't go through libc's function,
+ * and dlopen(3) can't be replaced, because it looks at its caller's address (RUNPATH, $ORIGIN).  So
+ * nothing is awaited; what changed is found when it is needed:
+ *
+ * - The handler asks before each sample (process_maps_sampled()) whether the sample's address is in a
+ *   mapping that was told, whether ld.so has appended an object to its list, and whether the program
+ *   has made memory executable.  If so, it reads /proc/thread-self/maps, by system calls, and tells
+ *   what is new.  So the record comes before the sample, also in a constructor that dlopen() runs.
+ * - mmap(2) and mprotect(2) of executable memory, as JIT compilers call them, are noted when they are
+ *   called.  Anonymous memory is told at once, without reading.
+ *
+ * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the time: a
+ * JIT compiler with thousands of mappings may have samples in places that are not told yet.
+ *
+ * Without /proc, the objects in ld.so's list are told, with the segments of their program headers.  The
+ * list may change meanwhile, so it is read by process_vm_readv(2), which fails where memory is
+ * missing.
+ *
+ * `places` has what was told, sorted by address.  A lock that is never waited for guards it: whoever
+ * finds it taken leaves the work to the next one. */
+#include "process/process_agent.h"
+#include "process/process_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <time.h>
+
+enum {
+	PLACES = 16384,        /* mappings; more are not told */
+	LINE = PATH_MAX + 128, /* bytes of a line of /proc/PID/maps */
+	OBJECTS_MOST = 4096,   /* in ld.so's list */
+	SHARE = 50,            /* reading takes at most 1/50 of the time … */
+	CREDIT_NS = 20000000,  /* … and as much more when there are many changes at once */
+	NS_PER_S = 1000000000
+};
+
+/* A mapping.  Anonymous ones have inode 0. */
+struct place {
+	uint64_t start, end, offset, inode;
+	uint32_t major, minor;
+	bool is_code;
+};
+
+static struct places {
+	unsigned count;
+	struct place at[PLACES];
+} tables[2], *places = &tables[0];
+
+/* The pid of the process that holds the lock; 0: free.  A forked child takes over its parent's. */
+static int32_t lock;
+/* Changes that wrappers have noted, and how many of them were told.  Atomic. */
+static uint32_t changes, told_changes;
+/* How long reading may take now, and when that was computed. */
+static int64_t credit_ns;
+static uint64_t last_ns;
+
+/* ld.so's list of objects grows at its end.  The last object, as it was at the last reading. */
+static struct {
+	uint64_t address;
+	struct object { uint64_t base, name, dynamic, next; } link; /* as struct link_map begins */
+} last_object;
+
+static char line[LINE];
+
+static bool try_lock(void)
+{
+	int32_t holder = __atomic_load_n(&lock, __ATOMIC_RELAXED);
+	if (holder == process_agent.pid)
+		return false;
+	return __atomic_compare_exchange_n(&lock, &holder, process_agent.pid, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = { 0 };
+	process_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* --- what was told ---------------------------------------------------------- */
+
+/* Returns the index of the first place that ends behind the address. */
+static unsigned find(uint64_t address)
+{
+	unsigned low = 0, high = places->count;
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+		if (places->at[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static bool is_code(uint64_t address)
+{
+	unsigned i = find(address);
+	return i < places->count && places->at[i].start <= address && places->at[i].is_code;
+}
+
+/* True if `told` tells the same of the part of `place` that it covers. */
+static bool agrees(const struct place *told, const struct place *place)
+{
+	if (told->inode != place->inode || told->major != place->major ||
+	    told->minor != place->minor || (place->is_code && !told->is_code))
+		return false;
+	return !place->inode || told->start - told->offset == place->start - place->offset;
+}
+
+/* True if places that were told cover this one without a gap. */
+static bool is_told(const struct place *place)
+{
+	uint64_t at = place->start;
+	for (unsigned i = find(at); at < place->end; i++) {
+		if (i >= places->count || places->at[i].start > at ||
+		    !agrees(&places->at[i], place))
+			return false;
+		at = places->at[i].end;
+	}
+	return true;
+}
+
+/* Puts a place into the table, in the stead of those that it overlaps. */
+static void insert(const struct place *place)
+{
+	unsigned from = find(place->start), to = from;
+	while (to < places->count && places->at[to].start < place->end)
+		to++;
+	if (places->count - (to - from) >= PLACES)
+		return;
+	memmove(&places->at[from + 1], &places->at[to],
+		(places->count - to) * sizeof(*place));
+	places->at[from] = *place;
+	places->count = places->count - (to - from) + 1;
+}
+
+static void tell(struct process_thread *thread, const struct place *place, uint32_t protection,
+		 uint32_t flags, const char *path)
+{
+	const struct tally_engine_mapping mapping = {
+		.address = place->start,
+		.length = place->end - place->start,
+		/* the kernel's offset of anonymous memory is its address */
+		.file_offset = strcmp(path, "//anon") ? place->offset : place->start,
+		.major = place->major,
+		.minor = place->minor,
+		.inode = place->inode,
+		.protection = protection,
+		.flags = flags,
+		.path = path,
+	};
+	tally_engine_mmap_record(thread->task, &mapping);
+}
+
+/* --- /proc ------------------------------------------------------------------ */
+
+static uint64_t hexadecimal(const char **text)
+{
+	uint64_t value = 0;
+	for (;; ++*text) {
+		unsigned digit;
+		if (**text >= '0' && **text <= '9')
+			digit = (unsigned)(**text - '0');
+		else if (**text >= 'a' && **text <= 'f')
+			digit = (unsigned)(**text - 'a') + 10;
+		else
+			return value;
+		value = value << 4 | digit;
+	}
+}
+
+static uint64_t decimal(const char **text)
+{
+	uint64_t value = 0;
+	for (; **text >= '0' && **text <= '9'; ++*text)
+		value = value * 10 + (uint64_t)(**text - '0');
+	return value;
+}
+
+/* Turns the name in a line into the name in a record, in place. */
+static const char *record_name(char *name)
+{
+	char *to = name;
+	if (!*name || !strncmp(name, "[anon", 5) || !strncmp(name, "[stack:", 7))
+		return "//anon";
+	for (const char *from = name; *from; to++) {
+		if (!strncmp(from, "\\012", 4)) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+	return name;
+}
+
+/* Parses "START-END PROT OFFSET MAJOR:MINOR INODE   NAME".  Returns the name, or NULL. */
+static char *parse(char *text, struct place *place, uint32_t *protection, uint32_t *flags)
+{
+	const char *at = text;
+	*place = (struct place){ 0 };
+	place->start = hexadecimal(&at);
+	place->end = hexadecimal((at++, &at));
+	if (at[0] != ' ' || strlen(at) < 6 || place->end <= place->start)
+		return NULL;
+	*protection = (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0);
+	place->is_code = at[3] == 'x';
+	if (place->is_code)
+		*protection |= PROT_EXEC;
+	*flags = at[4] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	at += 6;
+	place->offset = hexadecimal(&at);
+	place->major = (uint32_t)hexadecimal((at++, &at));
+	place->minor = (uint32_t)hexadecimal((at++, &at));
+	place->inode = decimal((at++, &at));
+	while (*at == ' ')
+		at++;
+	return text + (at - text);
+}
+
+/* Takes a line: the mapping goes to the new table, and is told if it is new. */
+static void take_line(struct process_thread *thread, char *text, struct places *new)
+{
+	struct place place;
+	uint32_t protection, flags;
+	char *name = parse(text, &place, &protection, &flags);
+	if (!name || (!place.is_code && !process_agent.wants_data_maps) || new->count >= PLACES)
+		return;
+	new->at[new->count++] = place;
+	if (!is_told(&place))
+		tell(thread, &place, protection, flags, record_name(name));
+}
+
+/* Reads the lines of an open file.  `line` has the one that is not complete yet. */
+static void read_lines(struct process_thread *thread, int fd, struct places *new)
+{
+	size_t length = 0;
+	for (;;) {
+		long count = process_call(SYS_read, fd, line + length, sizeof(line) - 1 - length);
+		if (count == -EINTR)
+			continue;
+		if (count <= 0)
+			return;
+		length += (size_t)count;
+		char *from = line, *end;
+		line[length] = '\0';
+		while ((end = memchr(from, '\n', length - (size_t)(from - line)))) {
+			*end = '\0';
+			take_line(thread, from, new);
+			from = end + 1;
+		}
+		length -= (size_t)(from - line);
+		/* a line that is longer than any can be: skip it */
+		if (length == sizeof(line) - 1)
+			length = 0;
+		memmove(line, from, length);
+	}
+}
+
+/* Tells what is new, and replaces the table by what there is.  Returns false if there is no /proc. */
+static bool read_maps(struct process_thread *thread)
+{
+	struct places *new = places == &tables[0] ? &tables[1] : &tables[0];
+	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
+				   O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	new->count = 0;
+	read_lines(thread, fd, new);
+	process_call(SYS_close, fd);
+	if (new->count)
+		places = new;
+	return new->count > 0;
+}
+
+/* --- ld.so's list ----------------------------------------------------------- */
+
+/* Copies memory that may be unmapped meanwhile.  Returns false if it is. */
+static bool copy(uint64_t from, void *to, size_t size)
+{
+	const struct iovec local = { to, size },
+			   remote = { (void *)(uintptr_t)from, size };
+	return process_call(SYS_process_vm_readv, process_agent.pid, &local, 1, &remote, 1, 0) ==
+	       (long)size;
+}
+
+/* True if an object was added to ld.so's list, or the last one was removed. */
+static bool has_new_object(void)
+{
+	struct object link;
+	if (!last_object.address)
+		return false;
+	return !copy(last_object.address, &link, sizeof(link)) ||
+	       memcmp(&link, &last_object.link, sizeof(link));
+}
+
+static void find_last_object(void)
+{
+	uint64_t address = (uint64_t)(uintptr_t)_r_debug.r_map;
+	struct object link;
+	last_object.address = 0;
+	for (unsigned i = 0; i < OBJECTS_MOST && address; i++) {
+		/* Where the call is forbidden, only addresses tell of new objects. */
+		if (!copy(address, &link, sizeof(link)))
+			return;
+		if (!link.next) {
+			last_object.address = address;
+			last_object.link = link;
+		}
+		address = link.next;
+	}
+}
+
+/* --- without /proc ---------------------------------------------------------- */
+
+/* Puts the path of the program itself into `line`. */
+static bool name_program(void)
+{
+	const char *path = (const char *)getauxval(AT_EXECFN);
+	long length = 1;
+	if (!path || strlen(path) > PATH_MAX)
+		return false;
+	line[0] = '\0';
+	if (*path != '/') {
+		length = process_call(SYS_getcwd, line, PATH_MAX);
+		if (length < 1 || (size_t)length + 1 + strlen(path) > sizeof(line))
+			return false;
+		line[length - 1] = '/';
+		line[length++] = '\0';
+	}
+	strcpy(line + length - 1, path);
+	return true;
+}
+
+/* Puts an object's path into `line`. */
+static bool name_object(const struct object *link)
+{
+	uint64_t kernels = getauxval(AT_SYSINFO_EHDR);
+	if (kernels && link->base == kernels) {
+		strcpy(line, "[vdso]");
+		return true;
+	}
+	/* a page at a time, since the next one may not be mapped */
+	for (size_t length = 0; length < PATH_MAX;) {
+		uint64_t from = link->name + length;
+		size_t piece = TALLY_PLAN_PAGE - from % TALLY_PLAN_PAGE;
+		if (piece > PATH_MAX - length)
+			piece = PATH_MAX - length;
+		if (!copy(from, line + length, piece))
+			return false;
+		if (memchr(line + length, '\0', piece))
+			return line[0] == '/';
+		length += piece;
+	}
+	return false;
+}
+
+static void tell_segment(struct process_thread *thread, uint64_t base, const ElfW(Phdr) *part,
+			 const struct stat *file)
+{
+	const uint64_t page = TALLY_PLAN_PAGE - 1;
+	const struct place place = {
+		.start = (base + part->p_vaddr) & ~page,
+		.end = (base + part->p_vaddr + part->p_memsz + page) & ~page,
+		.offset = part->p_offset & ~page,
+		.inode = file->st_ino,
+		.major = major(file->st_dev),
+		.minor = minor(file->st_dev),
+		.is_code = part->p_flags & PF_X,
+	};
+	uint32_t protection = place.is_code ? PROT_EXEC : 0;
+	if (part->p_flags & PF_R)
+		protection |= PROT_READ;
+	if (part->p_flags & PF_W)
+		protection |= PROT_WRITE;
+	if (place.end <= place.start || is_told(&place) ||
+	    (!place.is_code && !process_agent.wants_data_maps))
+		return;
+	insert(&place);
+	tell(thread, &place, protection, MAP_PRIVATE, line);
+}
+
+/* Tells an object's segments.  `headers`: the address of its program headers. */
+static void tell_segments(struct process_thread *thread, uint64_t base, uint64_t headers,
+			  unsigned count)
+{
+	struct stat file = { 0 };
+	if (line[0] == '/' && process_call(SYS_newfstatat, AT_FDCWD, line, &file, 0))
+		file = (struct stat){ 0 };
+	for (unsigned i = 0; i < count; i++) {
+		ElfW(Phdr) part;
+		if (!copy(headers + i * sizeof(part), &part, sizeof(part)))
+			return;
+		if (part.p_type == PT_LOAD)
+			tell_segment(thread, base, &part, &file);
+	}
+}
+
+static void tell_objects(struct process_thread *thread)
+{
+	uint64_t address = (uint64_t)(uintptr_t)_r_debug.r_map;
+	struct object link;
+	bool is_program = true;
+	for (unsigned i = 0; i < OBJECTS_MOST && address; i++, is_program = false) {
+		ElfW(Ehdr) header;
+		if (!copy(address, &link, sizeof(link)))
+			return;
+		address = link.next;
+		if (is_program) {
+			if (name_program())
+				tell_segments(thread, link.base, getauxval(AT_PHDR),
+					      (unsigned)getauxval(AT_PHNUM));
+		} else if (name_object(&link) && copy(link.base, &header, sizeof(header)) &&
+			   !memcmp(header.e_ident, ELFMAG, SELFMAG) &&
+			   header.e_phentsize == sizeof(ElfW(Phdr))) {
+			tell_segments(thread, link.base, link.base + header.e_phoff,
+				      header.e_phnum);
+		}
+	}
+}
+
+/* --- when ------------------------------------------------------------------- */
+
+/* True if reading is within its part of the time. */
+static bool may_read(uint64_t ns)
+{
+	if (last_ns)
+		credit_ns += (int64_t)((ns - last_ns) / SHARE);
+	if (!last_ns || credit_ns > CREDIT_NS)
+		credit_ns = CREDIT_NS;
+	last_ns = ns;
+	return credit_ns > 0;
+}
+
+/* With the lock held. */
+static void tell_news(struct process_thread *thread)
+{
+	uint64_t from_ns = now_ns();
+	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+	if (!may_read(from_ns))
+		return;
+	/* before reading: what is added meanwhile is found next time */
+	find_last_object();
+	if (!read_maps(thread))
+		tell_objects(thread);
+	told_changes = seen;
+	credit_ns -= (int64_t)(now_ns() - from_ns);
+}
+
+static bool has_changed(void)
+{
+	return __atomic_load_n(&changes, __ATOMIC_RELAXED) != told_changes || has_new_object();
+}
+
+void process_maps_tell(struct process_thread *thread, bool all)
+{
+	if (!process_agent.wants_maps || !thread->ring_page || !try_lock())
+		return;
+	if (all) {
+		places->count = 0;
+		last_ns = 0;
+	}
+	if (all || has_changed())
+		tell_news(thread);
+	unlock();
+}
+
+void process_maps_sampled(struct process_thread *thread, uint64_t ip)
+{
+	if (!process_agent.wants_maps || !thread->ring_page || !try_lock())
+		return;
+	if (!is_code(ip) || has_changed())
+		tell_news(thread);
+	unlock();
+}
+
+/* Tells of anonymous memory at once. */
+static bool tell_anonymous(struct process_thread *thread, const struct place *place,
+			   uint32_t protection)
+{
+	if (!try_lock())
+		return false;
+	tell(thread, place, protection, MAP_PRIVATE, "//anon");
+	insert(place);
+	unlock();
+	return true;
+}
+
+static bool is_told_code(const struct place *place)
+{
+	if (!try_lock())
+		return false;
+	/* whichever file it is of */
+	uint64_t at = place->start;
+	for (unsigned i = find(at); at < place->end && i < places->count; i++) {
+		if (places->at[i].start > at || !places->at[i].is_code)
+			break;
+		at = places->at[i].end;
+	}
+	unlock();
+	return at >= place->end;
+}
+
+void process_maps_changed(const void *address, size_t size, int protection, int flags)
+{
+	struct process_thread *thread;
+	bool code = protection & PROT_EXEC;
+	if (!process_agent.wants_maps || (!code && !process_agent.wants_data_maps) ||
+	    !(thread = process_self()) || !thread->ring_page)
+		return;
+	const uint64_t page = TALLY_PLAN_PAGE - 1;
+	const struct place place = { .start = (uint64_t)(uintptr_t)address & ~page,
+				     .end = ((uint64_t)(uintptr_t)address + size + page) & ~page,
+				     .is_code = code };
+	const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+	process_enter(thread);
+	bool is_known = false;
+	if ((flags & anonymous) == anonymous)
+		is_known = tell_anonymous(thread, &place, (uint32_t)protection);
+	else if (code && !flags)
+		is_known = is_told_code(&place);
+	if (!is_known) {
+		__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
+		process_maps_tell(thread, false);
+	}
+	process_host_settle(thread);
+	process_leave(thread);
+}
+
+void process_maps_moved(const void *from)
+{
+	struct process_thread *thread;
+	if (!process_agent.wants_maps || !(thread = process_self()) || !thread->ring_page)
+		return;
+	process_enter(thread);
+	bool was_code = true;
+	if (try_lock()) {
+		was_code = is_code((uint64_t)(uintptr_t)from);
+		unlock();
+	}
+	if (was_code) {
+		__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
+		process_maps_tell(thread, false);
+		process_host_settle(thread);
+	}
+	process_leave(thread);
+}
