@@ -58,6 +58,12 @@ else
 	run 1 "$tally" stat --provider simulated true && has 'there is no simulated PMU here'
 	check "it says that there is no simulated PMU"
 fi
+if [ -n "$(installed process/libtally-process.so)" ]; then
+	run 0 "$tally" stat --provider process true && has '(process)'
+	check "it finds the preloaded object beside it, also after the tree was moved"
+else
+	skip "it finds the preloaded object beside it" "there is none for this machine"
+fi
 run 0 "$tally" help && [ -z "$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out | sort | uniq -d)" ]
 check "help lists each command once"
 run 2 "$tally"
