@@ -113,6 +113,7 @@ struct process_thread {
 	struct tally_engine_identity identity;
 
 	void *interface;                    /* process_interface.c; NULL: never used */
+	uint64_t inherits_before;           /* process_interface_moment() when it was made */
 
 	/* the engine's memory */
 	uint8_t *heap;
@@ -300,6 +301,11 @@ void process_interface_settle(struct process_thread *thread);
 void process_interface_serve(struct process_thread *thread);
 /* prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE. */
 void process_interface_prctl(int option);
+/* Returns the moment, for the thread or process that is about to be made: it inherits the events that
+ * exist now. */
+uint64_t process_interface_moment(void);
+/* The process ends, before its thread's last counts are told. */
+void process_interface_end(void);
 /* A thread begins: after it was attached, in the thread.  A program or a forked child begins. */
 void process_interface_thread_begin(struct process_thread *thread);
 

@@ -299,6 +299,7 @@ static bool attach(struct process_thread *thread, enum beginning beginning,
 	process_own = thread;
 	hide(thread, now);
 	thread->frozen = false;
+	process_interface_thread_begin(thread);
 	return true;
 }
 
@@ -399,6 +400,7 @@ static struct process_thread *prepare_thread(void *(*start)(void *), void *argum
 	slot->start = start;
 	slot->argument = argument;
 	slot->identity = *tally_engine_task_identity(self->task);
+	slot->inherits_before = process_interface_moment();
 	return slot;
 }
 
@@ -469,8 +471,10 @@ PROCESS_EXPORT int prctl(int option, ...)
 static void before_fork(void)
 {
 	struct process_thread *thread = process_self();
-	if (thread)
-		process_enter(thread);
+	if (!thread)
+		return;
+	process_enter(thread);
+	thread->inherits_before = process_interface_moment();
 }
 
 static void after_fork_in_parent(void)
@@ -495,6 +499,8 @@ static void after_fork_in_child(void)
 	if (was_counted)
 		parent = *tally_engine_task_identity(thread->task);
 	uint64_t outermost = thread ? thread->outermost : 0, top = thread ? thread->stack_top : 0;
+	uint64_t moment = thread ? thread->inherits_before : 0;
+	process_agent.pid = own_tid();
 	process_interface_forked();
 	for (unsigned i = 0; i < process_agent.slots_used; i++)
 		process_host_drop(&process_agent.threads[i]);
@@ -507,6 +513,7 @@ static void after_fork_in_child(void)
 	thread = reserve_slot();
 	thread->outermost = outermost;
 	thread->stack_top = top;
+	thread->inherits_before = moment;
 	thread->identity = parent;
 	thread->identity.pid = thread->identity.tid = process_agent.pid;
 	thread->identity.parent_pid = parent.pid;
@@ -565,6 +572,7 @@ void process_end(void)
 		process_enter(thread);
 		process_timer_last(thread);
 		process_timer_stop(thread);
+		process_interface_end();
 		process_events_publish(thread, true);
 		process_agent.is_ending = true;
 		process_events_publish_rest(thread);

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 
 enum { MAPPINGS = 4096, PAGE = 4096 };
 
@@ -164,6 +164,27 @@ static void hold(struct interface_event *event)
 	unlock();
 }
 
+/* Closes an event, and those that inherited it.  The members of a group go on alone. */
+static void close_event(struct interface_turn *turn, struct interface_event *event)
+{
+	unsigned used = interface_pool->events_used, own_number = index_of(event) + 1;
+	if (turn->interface)
+		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
+	for (unsigned i = 0; i < used; i++) {
+		struct interface_event *other = &interface_pool->events[i];
+		if (!__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) || other == event)
+			continue;
+		if (other->leader == own_number)
+			other->leader = i + 1;
+		if (other->parent != own_number)
+			continue;
+		if (turn->interface)
+			ask(other, turn->interface, call_of(turn, INTERFACE_CLOSE));
+		interface_event_free(other);
+	}
+	interface_event_free(event);
+}
+
 /* The last holder of all processes closes the event. */
 static void let_go(struct interface_turn *turn, struct interface_event *event)
 {
@@ -172,11 +193,8 @@ static void let_go(struct interface_turn *turn, struct interface_event *event)
 	if (!--own.references[index_of(event)])
 		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
 	unlock();
-	if (!last)
-		return;
-	if (turn->interface)
-		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
-	interface_event_free(event);
+	if (last)
+		close_event(turn, event);
 }
 
 void interface_closed(int fd)
@@ -204,24 +222,6 @@ void interface_duplicated(struct interface_event *event, int fd)
 }
 
 /* --- open ----------------------------------------------------------------- */
-
-/* Returns what the engine is to be given as the CPU: it has one, on which its thread always runs.  A
- * thread that may run elsewhere, too, can't be counted on one CPU only. */
-static int engine_cpu(int32_t pid, int cpu)
-{
-	cpu_set_t set;
-	if (cpu == -1)
-		return -1;
-	CPU_ZERO(&set);
-	long size = process_call(SYS_sched_getaffinity, pid, sizeof(set), &set);
-	if (cpu < 0 || cpu >= CPU_SETSIZE || size < 0)
-		return -2; /* the engine refuses it */
-	if (!CPU_ISSET_S(cpu, (size_t)size, &set))
-		return -2;
-	if (CPU_COUNT_S((size_t)size, &set) > 1)
-		return -3;
-	return 0;
-}
 
 static int copy_attr(struct interface_call *call, const void *attr)
 {
@@ -257,23 +257,38 @@ struct opening {
 	int32_t pid, tid;     /* of the thread that is counted */
 };
 
+/* A child that was just made may not have its entry yet. */
+static bool wait_for_entry(int32_t tid, int32_t *pid)
+{
+	enum { TRIES = 100, PAUSE_NS = 500000 };
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (interface_task_find(tid, pid))
+			return true;
+		if (process_call(SYS_kill, tid, 0))
+			return false;
+		process_call(SYS_nanosleep, &pause, NULL);
+	}
+	return false;
+}
+
 static int find_target(struct opening *opening, int32_t pid)
 {
 	const struct process_thread *thread = opening->turn.interface->thread;
 	opening->pid = thread->pid;
 	opening->tid = thread->tid;
-	if (pid <= 0 || pid == thread->tid)
+	if (pid == 0 || pid == -1 || pid == thread->tid)
 		return 0;
-	struct interface_task *task = interface_task_find(pid);
-	if (!task) {
+	if (pid < 0 || process_call(SYS_kill, pid, 0) == -ESRCH)
+		return -ESRCH;
+	if (!wait_for_entry(pid, &opening->pid)) {
 		int error = may_observe(pid);
 		return error ? error : -EACCES; /* it has no engine of ours */
 	}
-	if (process_call(SYS_kill, pid, 0) == -ESRCH)
-		return -ESRCH;
-	opening->pid = task->pid;
 	opening->tid = pid;
-	return task->pid == thread->pid ? 0 : may_observe(task->pid);
+	if (opening->pid == thread->pid)
+		return 0;
+	return may_observe(opening->pid);
 }
 
 static int find_group(struct opening *opening, struct interface_call *call, int group)
@@ -360,11 +375,7 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 		return call->result < 0 ? (int)call->result : error;
 	}
 	call->arguments[3] = pid == -1 && !(flags & TALLY_FLAG_PID_CGROUP) ? -1 : 0;
-	call->arguments[0] = engine_cpu(opening->tid, cpu);
-	if (pid == -1 && cpu >= 0 && call->arguments[0] != -2)
-		call->arguments[0] = 0;
-	if (call->arguments[0] == -3)
-		return -EOPNOTSUPP;
+	call->arguments[0] = cpu;
 	return open_event(opening, call, group, flags);
 }
 
@@ -407,7 +418,7 @@ static void publish(struct interface_turn *turn, struct interface_event *event)
 		ask(event, turn->interface, call_of(turn, INTERFACE_PUBLISH));
 	if (!inherits(event))
 		return;
-	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
 		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
 		    child->parent == index_of(event) + 1 && turn->interface)
@@ -419,7 +430,7 @@ static struct interface_values values_of(const struct interface_event *event)
 {
 	struct interface_values sum = event->own;
 	add_values(&sum, &event->children);
-	for (unsigned i = 0; inherits(event) && i < INTERFACE_EVENTS; i++) {
+	for (unsigned i = 0; inherits(event) && i < interface_pool->events_used; i++) {
 		const struct interface_event *child = &interface_pool->events[i];
 		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
 		    child->parent == index_of(event) + 1)
@@ -453,7 +464,7 @@ static unsigned put_ids(uint64_t *words, uint64_t format, const struct interface
 static struct interface_event *next_member(const struct interface_event *event)
 {
 	struct interface_event *next = NULL;
-	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
 		if (__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) &&
 		    other->leader == event->leader && !other->parent &&
@@ -561,7 +572,7 @@ static int copy_argument(struct interface_call *call, unsigned long request, uin
 static void control_children(struct interface_turn *turn, const struct interface_event *event,
 			     unsigned long request, uintptr_t argument)
 {
-	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
 		if (!__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) ||
 		    child->parent != index_of(event) + 1)
@@ -821,27 +832,46 @@ void process_interface_settle(struct process_thread *thread)
 void process_interface_serve(struct process_thread *thread)
 {
 	struct interface_turn turn;
-	struct process_interface *interface = thread->interface;
-	if (!interface)
+	if (!interface_pool || !thread->task)
 		return;
 	interface_begin(&turn);
-	interface_serve(interface);
+	if (turn.interface)
+		interface_serve(turn.interface);
 	interface_end(&turn);
 }
 
+/* Each thread has an entry from its beginning on: others may open events on it. */
 void process_interface_thread_begin(struct process_thread *thread)
 {
-	(void)thread;
+	struct interface_turn turn;
+	if (interface_pool_make() || !interface_task_new(thread->pid, thread->tid))
+		return;
+	uint64_t limit = thread->inherits_before;
+	if (!limit || !interface_inherits_any(thread->identity.parent_tid, limit))
+		return;
+	interface_begin(&turn);
+	if (turn.interface)
+		interface_inherit(turn.interface, limit);
+	interface_end(&turn);
+}
+
+uint64_t process_interface_moment(void)
+{
+	if (!interface_pool)
+		return 0;
+	return 1 + __atomic_load_n(&interface_pool->next_order, __ATOMIC_SEQ_CST);
 }
 
 void process_interface_thread_end(struct process_thread *thread)
 {
 	const uint64_t all = ~0ull;
 	uint64_t mask;
-	if (!thread->interface)
+	if (!interface_pool)
 		return;
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
-	interface_engine_end(thread->interface);
+	if (thread->interface)
+		interface_engine_end(thread->interface);
+	interface_task_end(thread->tid);
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
@@ -861,4 +891,25 @@ void process_interface_forked(void)
 	for (unsigned fd = 0; fd < INTERFACE_DESCRIPTORS; fd++)
 		if (own.descriptors[fd])
 			hold(&interface_pool->events[own.descriptors[fd] - 1]);
+}
+
+/* The process ends: events that no other process holds are closed. */
+void process_interface_end(void)
+{
+	struct interface_turn turn;
+	if (!own.descriptors)
+		return;
+	interface_begin(&turn);
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		struct interface_event *event = &interface_pool->events[i];
+		if (!own.references[i])
+			continue;
+		own.references[i] = 0;
+		if (__atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
+			close_event(&turn, event);
+	}
+	memset(own.descriptors, 0, INTERFACE_DESCRIPTORS * sizeof(*own.descriptors));
+	interface_end(&turn);
+	if (turn.interface)
+		process_interface_thread_end(turn.interface->thread);
 }

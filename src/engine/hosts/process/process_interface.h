@@ -64,13 +64,16 @@ enum interface_call_state {
 	INTERFACE_ANSWERED
 };
 
-/* A thread that can be asked. */
+/* A thread that can be asked; interface_pool->names says which it is. */
 struct interface_task {
-	int32_t tid;               /* 0: the entry is free */
-	int32_t pid;
 	uint32_t asker;            /* tid of the thread that uses `call`; 0: none */
 	uint32_t state;            /* enum interface_call_state; a futex */
 	struct interface_call call;
+};
+
+struct interface_name {
+	int32_t tid;               /* 0: the entry is free */
+	int32_t pid;
 };
 
 struct interface_values {
@@ -83,6 +86,7 @@ struct interface_event {
 	uint32_t holders;          /* processes that have descriptors or mappings of it */
 	uint32_t gone;             /* 1: its thread has ended, `own` is final */
 	int32_t pid, tid;          /* the thread that it counts */
+	int32_t opener;            /* pid of the process that opened it */
 	int32_t descriptor;        /* in that thread's engine */
 	uint32_t parent;           /* of an inherited event: index + 1 of the original */
 	uint32_t leader;           /* index + 1 of its group's leader, perhaps itself */
@@ -90,6 +94,7 @@ struct interface_event {
 	uint64_t order;            /* grows: members of a group are in this order */
 	uint64_t inode;            /* of the memfd */
 	uint64_t flags, read_format, sample_period; /* of attr */
+	int32_t cpu;               /* as it was opened */
 	uint32_t enabled;          /* as the last call left it */
 	/* as of the last PUBLISH; sums of inherited events whose threads have ended */
 	struct interface_values own, children;
@@ -103,23 +108,28 @@ struct interface_event {
 struct interface_pool {
 	uint64_t next_id;          /* atomic, like all of this */
 	uint64_t next_order;
+	uint32_t events_used;      /* entries from here on were never used */
 	struct interface_event events[INTERFACE_EVENTS];
+	struct interface_name names[INTERFACE_TASKS];
 	struct interface_task tasks[INTERFACE_TASKS];
 };
 
 /* A thread's part. */
 struct process_interface {
 	struct process_thread *thread;
-	struct interface_task *self;       /* its entry in the pool */
+	struct interface_task *self;       /* its entry in the pool; NULL: there is none */
 	struct tally_engine *engine;       /* NULL: it has no event yet */
 	struct tally_engine_process *process;
 	struct tally_engine_task *task;
 	bool pending;                      /* the engine asked for run_pending() */
 	bool cpu_event;                    /* an event of a whole CPU is being opened */
+	bool inherits;                     /* events are being inherited: no privilege is needed */
 	uint64_t tick_ns;                  /* CPU time of the last tick */
 	/* what the engine has been told of rusage and CPUs */
 	uint64_t minor_faults, major_faults, switches;
-	int cpu;
+	/* the CPU that the engine takes the thread to be on, and the one that it runs for */
+	unsigned on_cpu, this_cpu;
+	unsigned cpus;
 	unsigned usage_events;             /* open events that count those */
 	unsigned usage_samples;            /* … that sample them */
 	unsigned open_events;
@@ -146,9 +156,11 @@ extern struct interface_pool *interface_pool __attribute__((visibility("hidden")
 int interface_pool_make(void);
 struct interface_event *interface_event_new(void); /* NULL: there are too many */
 void interface_event_free(struct interface_event *event);
-/* Returns the entry of a thread; NULL: it can't be asked. */
-struct interface_task *interface_task_find(int32_t tid);
+/* Returns the entry of a thread, and its process; NULL: it can't be asked. */
+struct interface_task *interface_task_find(int32_t tid, int32_t *pid);
+/* Makes the entry of a thread, if there is none; NULL: there are too many. */
 struct interface_task *interface_task_new(int32_t pid, int32_t tid);
+void interface_task_end(int32_t tid);
 
 /* --- process_interface_engine.c: the thread's engine ---------------------- */
 
@@ -163,6 +175,15 @@ void interface_settle(struct process_interface *interface);
 void interface_engine_end(struct process_interface *interface);
 /* A forked child: the parent's engine is dropped. */
 void interface_engine_drop(struct process_interface *interface);
+
+/* --- process_interface_inherit.c ------------------------------------------ */
+
+/* Has the task `parent` events to hand on that were opened before the moment `limit`? */
+bool interface_inherits_any(int32_t parent, uint64_t limit);
+/* Opens them for this thread. */
+void interface_inherit(struct process_interface *interface, uint64_t limit);
+/* The thread of an inherited event has ended: adds its values to the original's. */
+void interface_fold(struct interface_event *event);
 
 /* --- process_interface_ask.c: calls to other threads ---------------------- */
 

@@ -33,7 +33,8 @@ static void copy_call(struct interface_call *to, const struct interface_call *fr
 
 static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 {
-	return __atomic_load_n(&task->tid, __ATOMIC_SEQ_CST) != tid ||
+	const struct interface_name *name = &interface_pool->names[task - interface_pool->tasks];
+	return __atomic_load_n(&name->tid, __ATOMIC_SEQ_CST) != tid ||
 	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 
@@ -92,7 +93,7 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 		interface_execute(interface, call);
 		return 0;
 	}
-	struct interface_task *task = interface_task_find(tid);
+	struct interface_task *task = interface_task_find(tid, NULL);
 	if (!task)
 		return -ESRCH;
 	int error = claim(interface, task, pid, tid);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096 };
+enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096, CPUS_MAX = 1024 };
 
 static struct process_interface *part_of(void *host)
 {
@@ -41,8 +41,7 @@ static int clock_of(void *host, int32_t clockid, uint64_t *ns)
 
 static unsigned this_cpu(void *host)
 {
-	(void)host;
-	return 0;
+	return part_of(host)->this_cpu;
 }
 
 static unsigned cpu_number(void *host)
@@ -60,7 +59,10 @@ static enum tally_engine_level level(void *host)
 
 static struct tally_engine_task *current_task(void *host)
 {
-	return part_of(host)->task;
+	const struct process_interface *interface = part_of(host);
+	if (interface->this_cpu != interface->on_cpu)
+		return NULL;
+	return interface->task;
 }
 
 /* F_SETOWN only asks whether there is such a task; opening names no other task here. */
@@ -87,12 +89,14 @@ static void nothing(void *host)
 	(void)host;
 }
 
+/* No other CPU runs anything of this engine, so the thread stands for it. */
 static int run_on(void *host, unsigned cpu, void (*function)(void *), void *argument)
 {
-	(void)host;
-	if (cpu)
-		return -ENXIO;
+	struct process_interface *interface = part_of(host);
+	unsigned this_cpu = interface->this_cpu;
+	interface->this_cpu = cpu;
 	function(argument);
+	interface->this_cpu = this_cpu;
 	return 0;
 }
 
@@ -102,6 +106,8 @@ static bool capable(void *host, enum tally_engine_capability capability)
 	enum { IPC_LOCK = 14, SYS_ADMIN = 21, PERFMON = 38 };
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
+	if (part_of(host)->inherits)
+		return true;
 	if (part_of(host)->cpu_event && capability == TALLY_CAPABLE_PERFMON)
 		return false;
 	if (process_call(SYS_capget, &header, data))
@@ -248,7 +254,7 @@ struct process_interface *interface_of(struct process_thread *thread)
 {
 	if (thread->interface)
 		return thread->interface;
-	if (interface_pool_make())
+	if (process_agent.is_ending || interface_pool_make())
 		return NULL;
 	long map = process_call(SYS_mmap, NULL, sizeof(struct process_interface) + INTERFACE_HEAP,
 				PROT_READ | PROT_WRITE,
@@ -260,7 +266,7 @@ struct process_interface *interface_of(struct process_thread *thread)
 	interface->heap_used = (size_t)-(uintptr_t)interface->heap % 64;
 	interface->thread = thread;
 	interface->ring_fd = -1;
-	interface->self = interface_task_new(thread->pid, thread->tid);
+	interface->self = interface_task_find(thread->tid, NULL);
 	thread->interface = interface;
 	return interface;
 }
@@ -280,14 +286,44 @@ static void copy_setting(struct tally_engine *engine, const char *name, const ch
 		tally_engine_sysctl_set(engine, name, value);
 }
 
+/* Returns the number of CPUs that the machine may have: "0-3" in the kernel's file. */
+static unsigned possible_cpus(void)
+{
+	char text[64] = { 0 };
+	unsigned last = 0;
+	long fd = process_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible",
+			       O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		process_call(SYS_read, fd, text, sizeof(text) - 1);
+		process_call(SYS_close, fd);
+	}
+	for (const char *at = text; *at; at++) {
+		if (*at < '0' || *at > '9')
+			last = 0;
+		else
+			last = last * 10 + (unsigned)(*at - '0');
+		if (at[1] == '\n')
+			break;
+	}
+	return last + 1 < CPUS_MAX ? last + 1 : CPUS_MAX;
+}
+
 static void note_usage(struct process_interface *interface);
+
+static unsigned present_cpu(const struct process_interface *interface)
+{
+	unsigned cpu = cpu_number(NULL);
+	return cpu < interface->cpus ? cpu : 0;
+}
 
 static int engine_make(struct process_interface *interface)
 {
 	struct process_thread *thread = interface->thread;
+	interface->cpus = possible_cpus();
+	interface->on_cpu = interface->this_cpu = present_cpu(interface);
 	const struct tally_engine_host table = {
 		.host = thread,
-		.cpus = 1,
+		.cpus = interface->cpus,
 		.page_size = PAGE,
 		.tick_ns = TICK_NS,
 		.counts_cpu_time = true,
@@ -355,13 +391,10 @@ static bool counts_usage(const struct tally_attr *attr)
 static void note_usage(struct process_interface *interface)
 {
 	struct rusage usage = { 0 };
-	unsigned cpu = 0;
 	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-	process_call(SYS_getcpu, &cpu, NULL, NULL);
 	interface->minor_faults = (uint64_t)usage.ru_minflt;
 	interface->major_faults = (uint64_t)usage.ru_majflt;
 	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
-	interface->cpu = (int)cpu;
 }
 
 /* Each hit is told by itself if an event samples it: the limit of samples a tick is for hits that
@@ -381,21 +414,36 @@ static void tell(struct process_interface *interface, enum tally_sw event, uint6
 static void tell_usage(struct process_interface *interface)
 {
 	struct rusage usage = { 0 };
-	unsigned cpu = 0;
 	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-	process_call(SYS_getcpu, &cpu, NULL, NULL);
 	uint64_t minor = (uint64_t)usage.ru_minflt - interface->minor_faults;
 	uint64_t major = (uint64_t)usage.ru_majflt - interface->major_faults;
 	tell(interface, TALLY_SW_PAGE_FAULTS, minor + major);
 	tell(interface, TALLY_SW_PAGE_FAULTS_MIN, minor);
 	tell(interface, TALLY_SW_PAGE_FAULTS_MAJ, major);
-	tell(interface, TALLY_SW_CONTEXT_SWITCHES,
-	     (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw - interface->switches);
-	tell(interface, TALLY_SW_CPU_MIGRATIONS, (int)cpu != interface->cpu);
+	uint64_t switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+	if (switches > interface->switches)
+		tell(interface, TALLY_SW_CONTEXT_SWITCHES, switches - interface->switches);
 	interface->minor_faults += minor;
 	interface->major_faults += major;
-	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
-	interface->cpu = (int)cpu;
+	interface->switches = switches;
+}
+
+/* The engine follows the thread to another CPU.  Its switch counts itself: it is one of those that
+ * rusage has counted. */
+static void move(struct process_interface *interface)
+{
+	unsigned cpu = present_cpu(interface);
+	if (cpu == interface->on_cpu)
+		return;
+	struct tally_engine *engine = interface->engine;
+	struct tally_engine_task *task = interface->task;
+	tally_engine_switch_out(engine, task, NULL, true);
+	interface->task = NULL;
+	tally_engine_migrate(task, cpu);
+	interface->on_cpu = interface->this_cpu = cpu;
+	interface->task = task;
+	tally_engine_switch_in(engine, NULL, task);
+	interface->switches++;
 }
 
 static void run_pending(struct process_interface *interface)
@@ -424,6 +472,7 @@ void interface_catch_up(struct process_interface *interface)
 	if (!interface->open_events)
 		return;
 	tick(interface);
+	move(interface);
 	if (interface->usage_events)
 		tell_usage(interface);
 	run_pending(interface);
@@ -494,6 +543,7 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	event->attr = values.attr;
 	event->flags = values.attr.flags;
 	event->read_format = values.attr.read_format;
+	event->cpu = (int32_t)call->arguments[0];
 	event->descriptor = fd;
 	event->pid = interface->thread->pid;
 	event->tid = interface->thread->tid;
@@ -654,13 +704,13 @@ void interface_engine_end(struct process_interface *interface)
 				continue;
 			publish(interface, i);
 			__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+			if (event->parent)
+				interface_fold(event);
 		}
 		wake(thread, NULL);
 		tally_engine_switch_out(interface->engine, interface->task, NULL, false);
 		tally_engine_process_exit(interface->process); /* unmaps the rings */
 	}
-	if (interface->self)
-		__atomic_store_n(&interface->self->tid, 0, __ATOMIC_SEQ_CST);
 	interface_engine_drop(interface);
 }
 

@@ -19,23 +19,48 @@ int interface_pool_make(void)
 	return 0;
 }
 
-struct interface_event *interface_event_new(void)
+/* A process that was killed leaves its events behind. */
+static bool is_abandoned(const struct interface_event *event)
+{
+	int32_t opener = __atomic_load_n(&event->opener, __ATOMIC_SEQ_CST), pid = event->pid;
+	return opener && process_call(SYS_kill, opener, 0) == -ESRCH &&
+	       (!pid || process_call(SYS_kill, pid, 0) == -ESRCH);
+}
+
+static struct interface_event *take(unsigned index)
 {
 	struct interface_pool *pool = interface_pool;
+	struct interface_event *event = &pool->events[index];
+	uint32_t free = 0, used = __atomic_load_n(&pool->events_used, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&event->used, __ATOMIC_RELAXED) ||
+	    !__atomic_compare_exchange_n(&event->used, &free, 1, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return NULL;
+	while (used <= index &&
+	       !__atomic_compare_exchange_n(&pool->events_used, &used, index + 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	memset((char *)event + sizeof(event->used), 0, sizeof(*event) - sizeof(event->used));
+	event->opener = process_agent.pid;
+	event->id = 1 + __atomic_fetch_add(&pool->next_id, 1, __ATOMIC_SEQ_CST);
+	event->order = __atomic_fetch_add(&pool->next_order, 1, __ATOMIC_SEQ_CST);
+	return event;
+}
+
+struct interface_event *interface_event_new(void)
+{
 	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
-		struct interface_event *event = &pool->events[i];
-		uint32_t free = 0;
-		if (__atomic_load_n(&event->used, __ATOMIC_RELAXED) ||
-		    !__atomic_compare_exchange_n(&event->used, &free, 1, false, __ATOMIC_SEQ_CST,
-						 __ATOMIC_SEQ_CST))
-			continue;
-		uint32_t wakes = event->wakes;
-		memset(event, 0, sizeof(*event));
-		event->wakes = wakes;
-		event->used = 1;
-		event->id = 1 + __atomic_fetch_add(&pool->next_id, 1, __ATOMIC_SEQ_CST);
-		event->order = __atomic_fetch_add(&pool->next_order, 1, __ATOMIC_SEQ_CST);
-		return event;
+		struct interface_event *event = take(i);
+		if (event)
+			return event;
+	}
+	for (unsigned i = 0; i < INTERFACE_EVENTS; i++)
+		if (is_abandoned(&interface_pool->events[i]))
+			interface_event_free(&interface_pool->events[i]);
+	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
+		struct interface_event *event = take(i);
+		if (event)
+			return event;
 	}
 	return NULL;
 }
@@ -45,28 +70,55 @@ void interface_event_free(struct interface_event *event)
 	__atomic_store_n(&event->used, 0, __ATOMIC_SEQ_CST);
 }
 
-struct interface_task *interface_task_find(int32_t tid)
+/* A tid's entry is the first that was free from its own place on. */
+static unsigned place_of(int32_t tid, unsigned step)
 {
-	for (unsigned i = 0; i < INTERFACE_TASKS; i++)
-		if (__atomic_load_n(&interface_pool->tasks[i].tid, __ATOMIC_RELAXED) == tid)
-			return &interface_pool->tasks[i];
+	return ((unsigned)tid + step) % INTERFACE_TASKS;
+}
+
+struct interface_task *interface_task_find(int32_t tid, int32_t *pid)
+{
+	for (unsigned i = 0; interface_pool && i < INTERFACE_TASKS; i++) {
+		unsigned at = place_of(tid, i);
+		if (__atomic_load_n(&interface_pool->names[at].tid, __ATOMIC_SEQ_CST) != tid)
+			continue;
+		if (pid)
+			*pid = interface_pool->names[at].pid;
+		return &interface_pool->tasks[at];
+	}
 	return NULL;
+}
+
+/* Entries of threads that were killed are free, too. */
+static bool claim(struct interface_name *name, int32_t tid)
+{
+	int32_t present = __atomic_load_n(&name->tid, __ATOMIC_SEQ_CST);
+	if (present && process_call(SYS_tgkill, name->pid, present, 0) != -ESRCH)
+		return false;
+	return __atomic_compare_exchange_n(&name->tid, &present, tid, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 struct interface_task *interface_task_new(int32_t pid, int32_t tid)
 {
-	struct interface_task *task = interface_task_find(tid);
-	if (!task)
-		for (unsigned i = 0; i < INTERFACE_TASKS && !task; i++) {
-			int32_t free = 0;
-			if (__atomic_compare_exchange_n(&interface_pool->tasks[i].tid, &free, tid,
-							false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-				task = &interface_pool->tasks[i];
-		}
-	if (!task)
-		return NULL;
-	task->pid = pid;
-	__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
-	return task;
+	interface_task_end(tid); /* of an earlier program, or of a thread with the same number */
+	for (unsigned i = 0; i < INTERFACE_TASKS; i++) {
+		unsigned at = place_of(tid, i);
+		struct interface_task *task = &interface_pool->tasks[at];
+		if (!claim(&interface_pool->names[at], tid))
+			continue;
+		interface_pool->names[at].pid = pid;
+		__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
+		return task;
+	}
+	return NULL;
+}
+
+void interface_task_end(int32_t tid)
+{
+	struct interface_task *task = interface_task_find(tid, NULL);
+	if (task)
+		__atomic_store_n(&interface_pool->names[task - interface_pool->tasks].tid, 0,
+				 __ATOMIC_SEQ_CST);
 }

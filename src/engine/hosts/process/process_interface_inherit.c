@@ -1,0 +1,106 @@
+/* Inheritance: a thread or process that is made while its maker has events with attr.inherit.
+ *
+ * The new thread opens an event of its own for each, with the same id and in the same group, when it
+ * begins.  The pool's entry of such an event names the original: whoever reads that adds the values
+ * of all.  When the thread ends, its values go to the original's `children`. */
+#include "process/process_interface.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Returns the original of an event that this task hands on, or NULL. */
+static struct interface_event *original_of(unsigned index, int32_t parent, uint64_t limit)
+{
+	struct interface_event *event = &interface_pool->events[index], *original = event;
+	if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) || event->tid != parent ||
+	    event->order >= limit || !(event->flags & TALLY_ATTR_INHERIT))
+		return NULL;
+	if (event->parent)
+		original = &interface_pool->events[event->parent - 1];
+	if (!__atomic_load_n(&original->used, __ATOMIC_SEQ_CST))
+		return NULL;
+	return original;
+}
+
+bool interface_inherits_any(int32_t parent, uint64_t limit)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (original_of(i, parent, limit))
+			return true;
+	return false;
+}
+
+/* Returns the descriptor of this thread's event that inherited `leader`, or -1. */
+static int leader_here(const struct process_interface *interface, uint32_t leader)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		const struct interface_event *event = &interface_pool->events[i];
+		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && event->parent == leader &&
+		    event->tid == interface->thread->tid)
+			return event->descriptor;
+	}
+	return -1;
+}
+
+static void inherit(struct process_interface *interface, struct interface_event *original)
+{
+	struct interface_call *call = &interface->call;
+	struct interface_event *event = interface_event_new();
+	uint32_t number = (uint32_t)(original - interface_pool->events) + 1;
+	if (!event)
+		return;
+	struct tally_attr attr = original->attr;
+	attr.size = sizeof(attr);
+	attr.flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC);
+	if (!__atomic_load_n(&original->enabled, __ATOMIC_SEQ_CST))
+		attr.flags |= TALLY_ATTR_DISABLED;
+	memset(call, 0, offsetof(struct interface_call, text));
+	memcpy(call->text, &attr, sizeof(attr));
+	call->operation = INTERFACE_OPEN_EVENT;
+	call->arguments[0] = original->cpu;
+	call->arguments[1] = -1;
+	if (original->leader != number)
+		call->arguments[1] = leader_here(interface, original->leader);
+	call->event = (uint32_t)(event - interface_pool->events);
+	call->event_id = original->id;
+	event->parent = number;
+	event->leader = call->event + 1;
+	interface->inherits = true;
+	interface_execute(interface, call);
+	interface->inherits = false;
+	if (call->result < 0)
+		interface_event_free(event);
+}
+
+void interface_inherit(struct process_interface *interface, uint64_t limit)
+{
+	const struct process_thread *thread = interface->thread;
+	bool is_thread = thread->identity.parent_pid == thread->pid;
+	/* in the order of opening: leaders come before their members */
+	for (uint64_t last = 0;;) {
+		struct interface_event *next = NULL;
+		for (unsigned i = 0; i < interface_pool->events_used; i++) {
+			struct interface_event *original =
+				original_of(i, thread->identity.parent_tid, limit);
+			if (original && original->order >= last &&
+			    (!next || original->order < next->order))
+				next = original;
+		}
+		if (!next)
+			return;
+		last = next->order + 1;
+		if (is_thread || !(next->flags & TALLY_ATTR_INHERIT_THREAD))
+			inherit(interface, next);
+	}
+}
+
+void interface_fold(struct interface_event *event)
+{
+	struct interface_event *original = &interface_pool->events[event->parent - 1];
+	struct interface_values *to = &original->children;
+	__atomic_fetch_add(&to->count, event->own.count, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->enabled_ns, event->own.enabled_ns, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->running_ns, event->own.running_ns, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->lost, event->own.lost, __ATOMIC_SEQ_CST);
+	interface_event_free(event);
+}
