@@ -261,8 +261,8 @@ static int begin(struct process_thread *thread, enum beginning beginning,
 	} else {
 		tally_engine_task_forked(thread->task, &own);
 	}
-	if (beginning != OF_THREAD && process_agent.wants_maps && thread->ring_page)
-		process_maps_tell(thread, true);
+	if (beginning != OF_THREAD)
+		process_maps_tell(thread, beginning == OF_PROGRAM);
 	return 0;
 }
 

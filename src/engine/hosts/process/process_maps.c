@@ -222,10 +222,12 @@ static char *parse(char *text, struct place *place, uint32_t *protection, uint32
 	place->end = hexadecimal((at++, &at));
 	if (at[0] != ' ' || strlen(at) < 6 || place->end <= place->start)
 		return NULL;
-	*protection = (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0);
 	place->is_code = at[3] == 'x';
-	if (place->is_code)
-		*protection |= PROT_EXEC;
+	*protection = place->is_code ? PROT_EXEC : 0;
+	if (at[1] == 'r')
+		*protection |= PROT_READ;
+	if (at[2] == 'w')
+		*protection |= PROT_WRITE;
 	*flags = at[4] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	at += 6;
 	place->offset = hexadecimal(&at);
@@ -451,12 +453,21 @@ static bool may_read(uint64_t ns)
 	return credit_ns > 0;
 }
 
+/* A lost record of a mapping would spoil all samples in it, so half of the ring must be free. */
+static bool has_room(const struct process_thread *thread)
+{
+	const struct tally_user_page *page = thread->ring_page;
+	uint64_t used = __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) -
+			__atomic_load_n(&page->data_tail, __ATOMIC_RELAXED);
+	return used <= (uint64_t)process_agent.plan->ring_pages * TALLY_PLAN_PAGE / 2;
+}
+
 /* With the lock held. */
 static void tell_news(struct process_thread *thread)
 {
 	uint64_t from_ns = now_ns();
 	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-	if (!may_read(from_ns))
+	if (!has_room(thread) || !may_read(from_ns))
 		return;
 	/* before reading: what is added meanwhile is found next time */
 	find_last_object();
@@ -497,7 +508,7 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip)
 static bool tell_anonymous(struct process_thread *thread, const struct place *place,
 			   uint32_t protection)
 {
-	if (!try_lock())
+	if (!has_room(thread) || !try_lock())
 		return false;
 	tell(thread, place, protection, MAP_PRIVATE, "//anon");
 	insert(place);
