@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-enum { MOST = 256, LEAVES = 2000, DEPTH = 8, CALLS = 60000 };
+enum { MOST = 256, LEAVES = 2000, DEPTH = 8, CALLS = 1000000 };
 
 static __attribute__((noinline)) unsigned compute(unsigned depth, unsigned seed)
 {
