@@ -106,6 +106,9 @@ static void programs_without_glibcs_loader_are_not(void **state)
 	file.parts[2].p_filesz = sizeof("/lib/ld-musl-x86_64.so.1");
 	assert_int_equal(kind_of(&file), PROCESS_PROGRAM_OTHER_LIBC);
 	make(&file);
+	file.dynamic[0].d_tag = DT_DEBUG;
+	assert_int_equal(kind_of(&file), PROCESS_PROGRAM_NO_LIBC);
+	make(&file);
 	file.parts[2].p_type = PT_NULL;
 	assert_int_equal(kind_of(&file), PROCESS_PROGRAM_STATIC);
 	/* glibc's loader itself, as a program, takes LD_PRELOAD for the one that it runs */

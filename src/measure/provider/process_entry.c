@@ -16,6 +16,8 @@ static const char *way_out(const struct process_program *program)
 	switch (program->kind) {
 	case PROCESS_PROGRAM_STATIC:
 		return "link it without -static, so that it has a dynamic linker";
+	case PROCESS_PROGRAM_NO_LIBC:
+		return "link it with libc";
 	case PROCESS_PROGRAM_OTHER_LIBC:
 		return "build it for glibc, or have the kernel's perf events opened ('tally doctor' "
 		       "tells how)";

@@ -285,6 +285,15 @@ static bool hash_has(struct elf *elf, const char *wanted)
 	return false;
 }
 
+static bool needs_library(struct elf *elf)
+{
+	Elf64_Dyn entry;
+	for (unsigned i = 0; next_dynamic(elf, &i, &entry);)
+		if (entry.d_tag == DT_NEEDED)
+			return true;
+	return false;
+}
+
 static bool has_sanitizer(struct elf *elf)
 {
 	Elf64_Dyn entry;
@@ -341,6 +350,8 @@ static enum process_program_kind look_at_elf(int fd, const Elf64_Ehdr *header,
 		return PROCESS_PROGRAM_STATIC;
 	if (elf.loader[0] && !equal(base_name(elf.loader), LOADER))
 		return PROCESS_PROGRAM_OTHER_LIBC;
+	if (elf.loader[0] && !needs_library(&elf))
+		return PROCESS_PROGRAM_NO_LIBC;
 	if (has_sanitizer(&elf))
 		return PROCESS_PROGRAM_SANITIZER;
 	return PROCESS_PROGRAM_ENTERED;
@@ -468,6 +479,8 @@ const char *process_program_reason(enum process_program_kind kind)
 		return "has an unknown format";
 	case PROCESS_PROGRAM_STATIC:
 		return "is linked statically";
+	case PROCESS_PROGRAM_NO_LIBC:
+		return "uses no libc";
 	case PROCESS_PROGRAM_OTHER_LIBC:
 		return "uses another libc than glibc";
 	case PROCESS_PROGRAM_32_BITS:

@@ -20,6 +20,9 @@ enum process_program_kind {
 	PROCESS_PROGRAM_NO_FORMAT,
 	PROCESS_PROGRAM_STATIC,        /* it has no dynamic loader */
 	PROCESS_PROGRAM_OTHER_LIBC,    /* its loader isn't glibc's (musl, bionic) */
+	/* It has a loader and no library (Go's -buildmode=pie): it starts threads and ends without
+	 * libc, so the object would see neither. */
+	PROCESS_PROGRAM_NO_LIBC,
 	PROCESS_PROGRAM_32_BITS,
 	PROCESS_PROGRAM_OTHER_MACHINE, /* it is for another architecture */
 	/* It runs with other rights than the caller's (set-user-ID, set-group-ID, file capabilities,
