@@ -92,6 +92,7 @@ struct process_thread {
 	/* process_timer.c */
 	struct tally_engine_timer *timers;  /* started ones, by host_words[1] */
 	bool has_timers;                    /* the two below exist */
+	uint64_t tick_interval_ns;          /* of the tick; 0: it is off, or fires once */
 	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
 	bool has_wall;                      /* this one exists */
 	int wall;

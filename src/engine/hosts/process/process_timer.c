@@ -19,7 +19,8 @@
  * first deadline is random within its period: otherwise threads that live shorter than a period
  * would never be seen.
  *
- * If nothing samples, the tick comes every PUBLISH_NS of CPU time and brings the totals up to date.
+ * While nothing samples, the tick comes every PUBLISH_NS of CPU time, brings the totals up to date and
+ * looks whether tally has enabled or disabled events; every FOLLOW_NS if one is off.
  *
  * The handler runs with all signals blocked, on the stack that the thread has then, or on its
  * alternate one (SA_ONSTACK): its frame is that of any handler, some kilobytes. */
@@ -41,6 +42,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	PUBLISH_NS = 20000000,
+	FOLLOW_NS = 4000000,
 	SHORTEST_NS = 20000,  /* between two signals */
 	SLEEPING_NS = 30000,  /* less CPU time than this between two shots: the thread sleeps */
 	KERNEL_SET = 8        /* bytes of the kernel's sigset_t */
@@ -133,19 +135,43 @@ static void set_timer(int timer, int flags, uint64_t ns, uint64_t interval_ns)
 	process_call(SYS_timer_settime, timer, flags, &when, NULL);
 }
 
+/* Returns the time between two publications of the thread, in ns of CPU time. */
+static uint64_t publish_ns(const struct process_thread *thread)
+{
+	for (unsigned i = 0; i < thread->open_events; i++)
+		if (!thread->enabled[i])
+			return FOLLOW_NS;
+	return PUBLISH_NS;
+}
+
+static void arm_tick(struct process_thread *thread)
+{
+	uint64_t interval = publish_ns(thread);
+	if (thread->tick_interval_ns == interval)
+		return;
+	set_timer(thread->tick, 0, interval, interval);
+	thread->tick_interval_ns = interval;
+}
+
 static void arm(struct process_thread *thread, bool sleeps)
 {
 	uint64_t deadline = next_deadline(thread);
-	if (!thread->has_timers || deadline == UINT64_MAX)
+	if (!thread->has_timers)
 		return;
+	if (deadline == UINT64_MAX) {
+		arm_tick(thread);
+		return;
+	}
 	uint64_t now = process_clock_ns(thread), left = SHORTEST_NS;
 	if (deadline > now + SHORTEST_NS)
 		left = deadline - now;
 	thread->shot_cpu_ns = now;
-	if (sleeps)
+	if (sleeps) {
 		set_timer(thread->tick, 0, left, 0);
-	else
+		thread->tick_interval_ns = 0;
+	} else {
 		set_timer(thread->shot, 0, left, 0);
+	}
 }
 
 static int create(struct process_thread *thread, clockid_t clock, enum which which, int *timer)
@@ -244,7 +270,9 @@ static void run(struct process_thread *thread, const struct tally_engine_regs *r
 		fire(thread, regs, thread->frozen_ns);
 	process_host_settle(thread);
 	process_interface_settle(thread);
-	if (thread->frozen_ns + thread->hidden_ns - thread->published_at >= PUBLISH_NS)
+	/* the tick may come a little early */
+	if (thread->frozen_ns + thread->hidden_ns - thread->published_at >=
+	    publish_ns(thread) / 8 * 7)
 		process_events_publish(thread, false);
 	if (reason != WALL_CLOCK)
 		arm(thread, reason == SLEEPS);
