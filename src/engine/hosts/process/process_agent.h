@@ -300,6 +300,8 @@ void process_interface_safe_point(void);
 /* Does what the events' engine asked for, and serves calls of other threads: for the handler. */
 void process_interface_settle(struct process_thread *thread);
 void process_interface_serve(struct process_thread *thread);
+/* The thread has another name: COMM records. */
+void process_interface_renamed(struct process_thread *thread, const char *comm);
 /* prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE. */
 void process_interface_prctl(int option);
 /* Returns the moment, for the thread or process that is about to be made: it inherits the events that

@@ -438,6 +438,7 @@ static void renamed(const char *name)
 	process_enter(thread);
 	tally_engine_comm(thread->task, comm);
 	process_leave(thread);
+	process_interface_renamed(thread, comm);
 }
 
 PROCESS_EXPORT int pthread_setname_np(pthread_t thread, const char *name)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -40,14 +41,23 @@ void interface_begin(struct interface_turn *turn)
 	if (!thread)
 		return;
 	turn->interface = interface_of(thread);
-	if (turn->interface)
-		interface_catch_up(turn->interface);
+	if (!turn->interface)
+		return;
+	interface_catch_up(turn->interface);
+	/* one moment for all that the turn reads and changes */
+	turn->interface->was_frozen = process_clock_freeze(thread);
 }
 
 void interface_end(struct interface_turn *turn)
 {
-	if (turn->interface)
-		interface_settle(turn->interface);
+	struct process_interface *interface = turn->interface;
+	if (interface) {
+		interface_settle(interface);
+		interface->thread->frozen = interface->was_frozen;
+		if (interface->starts_timer)
+			process_timer_run(interface->thread, NULL);
+		interface->starts_timer = false;
+	}
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &turn->mask, NULL, sizeof(turn->mask));
 }
 
@@ -170,6 +180,8 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 	unsigned used = interface_pool->events_used, own_number = index_of(event) + 1;
 	if (turn->interface)
 		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
+	if (event->leader != own_number)
+		interface_pool->events[event->leader - 1].generation++;
 	for (unsigned i = 0; i < used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
 		if (!__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) || other == event)
@@ -301,11 +313,7 @@ static int find_group(struct opening *opening, struct interface_call *call, int 
 	if (!opening->group)
 		return 0;
 	call->arguments[1] = opening->group->descriptor;
-	if (opening->group->gone)
-		return -ENODEV;
-	if (opening->group->tid != opening->tid)
-		return -EINVAL;
-	return 0;
+	return opening->group->gone ? -ENODEV : 0;
 }
 
 /* The memfd gets the lowest free number, as the kernel's descriptor would. */
@@ -323,19 +331,18 @@ static int install(struct opening *opening, unsigned long flags)
 		return (int)fd;
 	event->inode = inode_of((int)fd);
 	event->leader = index_of(event) + 1;
-	if (opening->group && !(flags & TALLY_FLAG_FD_NO_GROUP))
+	if (opening->group && !(flags & TALLY_FLAG_FD_NO_GROUP)) {
 		event->leader = opening->group->leader;
+		interface_pool->events[event->leader - 1].generation++;
+	}
 	hold(event);
 	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
 	return (int)fd;
 }
 
-static int open_event(struct opening *opening, struct interface_call *call, int group,
-		      unsigned long flags)
+static int open_event(struct opening *opening, struct interface_call *call, unsigned long flags)
 {
-	int error = find_group(opening, call, group);
-	if (error)
-		return error;
+	int error = 0;
 	opening->event = interface_event_new();
 	if (!opening->event)
 		return -EMFILE;
@@ -364,24 +371,31 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 	int error = copy_attr(call, attr);
 	if (error)
 		return error;
-	error = find_target(opening, pid);
-	if (error == -ESRCH || error == -EACCES) {
-		/* errors of the attributes come first: the engine tells, with an event of our own */
-		struct process_interface *interface = opening->turn.interface;
-		call->arguments[0] = call->arguments[1] = -1;
-		call->event = INTERFACE_EVENTS;
+	error = find_group(opening, call, group);
+	if (!error)
+		error = find_target(opening, pid);
+	if (error) {
+		/* errors of the attributes come first: the engine tells, with no such group */
+		call->arguments[0] = -1;
+		call->arguments[1] = INTERFACE_OPEN;
 		call->arguments[2] = (int64_t)flags;
-		interface_execute(interface, call);
-		return call->result < 0 ? (int)call->result : error;
+		interface_execute(opening->turn.interface, call);
+		return call->result != -EBADF ? (int)call->result : error;
 	}
 	call->arguments[3] = pid == -1 && !(flags & TALLY_FLAG_PID_CGROUP) ? -1 : 0;
 	call->arguments[0] = cpu;
-	return open_event(opening, call, group, flags);
+	bool is_foreign = opening->group && opening->group->tid != opening->tid;
+	if (is_foreign)
+		call->arguments[1] = INTERFACE_OPEN;
+	error = open_event(opening, call, flags);
+	if (is_foreign && error == -EBADF)
+		return -EINVAL;
+	return error;
 }
 
 long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned long flags)
 {
-	struct opening opening = { .event = NULL };
+	struct opening opening = { .event = NULL, .group = NULL };
 	uint32_t size = 0;
 	interface_begin(&opening.turn);
 	int result = opening.turn.interface ? tables_make() : -ENOSYS;
@@ -482,6 +496,18 @@ static unsigned members(const struct interface_event *leader)
 	return count;
 }
 
+/* Inherited groups must have the members that the original has now. */
+static bool heirs_are_alike(const struct interface_event *leader)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		const struct interface_event *child = &interface_pool->events[i];
+		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
+		    child->parent == index_of(leader) + 1 && child->generation != leader->generation)
+			return false;
+	}
+	return true;
+}
+
 /* The words of read(2) from the pool: for events whose thread has ended, and for inherited ones. */
 static long compose(struct interface_turn *turn, struct interface_event *event, uint64_t *words,
 		    size_t size)
@@ -493,6 +519,8 @@ static long compose(struct interface_turn *turn, struct interface_event *event, 
 			 !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
 	unsigned each = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
 	unsigned count = group ? members(first) : 1, n = 0;
+	if (group && !heirs_are_alike(first))
+		return -ECHILD;
 	if (size < (group + times + (size_t)count * each) * sizeof(*words))
 		return -ENOSPC;
 	if ((group + times + (size_t)count * each) * sizeof(*words) > INTERFACE_ANSWER)
@@ -677,14 +705,22 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 	return result;
 }
 
+/* Concerns what this thread opened, on whatever task. */
 void process_interface_prctl(int option)
 {
 	struct interface_turn turn;
+	unsigned long request = TALLY_IOC_DISABLE;
 	if (!own.descriptors)
 		return;
+	if (option == TALLY_PR_TASK_PERF_EVENTS_ENABLE)
+		request = TALLY_IOC_ENABLE;
 	interface_begin(&turn);
-	if (turn.interface && turn.interface->engine)
-		tally_engine_prctl(turn.interface->engine, option);
+	for (unsigned i = 0; turn.interface && i < interface_pool->events_used; i++) {
+		struct interface_event *event = &interface_pool->events[i];
+		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && !event->parent &&
+		    event->opener_tid == turn.interface->thread->tid)
+			control(&turn, event, request, 0);
+	}
 	interface_end(&turn);
 }
 
@@ -795,6 +831,16 @@ bool process_interface_munmap(void *address, size_t size, int *result)
 
 /* --- moments -------------------------------------------------------------- */
 
+/* The thread of an event has ended: not yet those that inherited it. */
+static bool has_heirs(const struct interface_event *event)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (__atomic_load_n(&interface_pool->events[i].used, __ATOMIC_SEQ_CST) &&
+		    interface_pool->events[i].parent == index_of(event) + 1)
+			return true;
+	return false;
+}
+
 int interface_poll(struct interface_event *event)
 {
 	enum { HANG_UP = 16 };
@@ -805,6 +851,8 @@ int interface_poll(struct interface_event *event)
 		struct interface_call *call = call_of(&turn, INTERFACE_POLL);
 		if (!ask(event, turn.interface, call))
 			result = (int)call->result;
+		else if (has_heirs(event))
+			result = 0;
 	}
 	interface_end(&turn);
 	return result < 0 ? HANG_UP : result;
@@ -840,12 +888,96 @@ void process_interface_serve(struct process_thread *thread)
 	interface_end(&turn);
 }
 
+/* The events of the thread that made this one may want a FORK record. */
+static void tell_parent(const struct process_thread *thread)
+{
+	const uint64_t wanting = TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP |
+				 TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA;
+	struct interface_turn turn;
+	bool wanted = false;
+	for (unsigned i = 0; i < interface_pool->events_used && !wanted; i++) {
+		const struct interface_event *event = &interface_pool->events[i];
+		wanted = __atomic_load_n(&event->used, __ATOMIC_SEQ_CST) &&
+			 event->tid == thread->identity.parent_tid && event->flags & wanting;
+	}
+	if (!wanted)
+		return;
+	interface_begin(&turn);
+	if (turn.interface) {
+		struct interface_call *call = call_of(&turn, INTERFACE_FORKED);
+		call->arguments[0] = thread->pid;
+		call->arguments[1] = thread->tid;
+		interface_ask(turn.interface, thread->identity.parent_pid,
+			      thread->identity.parent_tid, call);
+	}
+	interface_end(&turn);
+}
+
+void process_interface_renamed(struct process_thread *thread, const char *comm)
+{
+	struct interface_turn turn;
+	struct process_interface *interface = thread->interface;
+	if (!interface || !interface->engine)
+		return;
+	interface_begin(&turn);
+	tally_engine_comm(interface->task, comm);
+	interface_end(&turn);
+}
+
+/* --- mappings of files ---------------------------------------------------- */
+
+static size_t path_of(int fd, char *path, size_t size)
+{
+	char link[32] = "/proc/self/fd/", digits[12];
+	unsigned count = 0, at = sizeof("/proc/self/fd/") - 1;
+	for (int left = fd; left || !count; left /= 10)
+		digits[count++] = (char)('0' + left % 10);
+	while (count)
+		link[at++] = digits[--count];
+	link[at] = '\0';
+	long length = process_call(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
+void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
+		      uint64_t offset)
+{
+	struct interface_turn turn;
+	struct process_thread *thread = process_self();
+	struct process_interface *interface = thread ? thread->interface : NULL;
+	struct stat about;
+	char path[PAGE] = "//anon";
+	if (!interface || !interface->mapping_events)
+		return;
+	struct tally_engine_mapping mapping = {
+		.address = (uintptr_t)address,
+		.length = (size + PAGE - 1) & ~(size_t)(PAGE - 1),
+		.file_offset = offset,
+		.protection = (uint32_t)protection,
+		.flags = (uint32_t)flags,
+		.path = path,
+	};
+	interface_begin(&turn);
+	if (!(flags & MAP_ANONYMOUS) && !process_call(SYS_fstat, fd, &about) &&
+	    path_of(fd, path, sizeof(path))) {
+		mapping.major = major(about.st_dev);
+		mapping.minor = minor(about.st_dev);
+		mapping.inode = about.st_ino;
+	}
+	tally_engine_mmap_record(interface->task, &mapping);
+	interface_end(&turn);
+}
+
+/* --- the life of threads -------------------------------------------------- */
+
 /* Each thread has an entry from its beginning on: others may open events on it. */
 void process_interface_thread_begin(struct process_thread *thread)
 {
 	struct interface_turn turn;
 	if (interface_pool_make() || !interface_task_new(thread->pid, thread->tid))
 		return;
+	tell_parent(thread);
 	uint64_t limit = thread->inherits_before;
 	if (!limit || !interface_inherits_any(thread->identity.parent_tid, limit))
 		return;

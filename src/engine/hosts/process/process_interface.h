@@ -41,6 +41,7 @@ enum interface_operation {
 	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, pid and descriptor of the memfd */
 	INTERFACE_UNMAP,       /* arguments: address from MAP, size */
 	INTERFACE_CLOSE,
+	INTERFACE_FORKED,      /* arguments: pid and tid of a task that this thread has made */
 	INTERFACE_PUBLISH      /* brings the entry in the pool up to date */
 };
 
@@ -86,7 +87,8 @@ struct interface_event {
 	uint32_t holders;          /* processes that have descriptors or mappings of it */
 	uint32_t gone;             /* 1: its thread has ended, `own` is final */
 	int32_t pid, tid;          /* the thread that it counts */
-	int32_t opener;            /* pid of the process that opened it */
+	int32_t opener, opener_tid; /* the process and the thread that opened it */
+	uint32_t generation;       /* of a leader: grows with each change of its group */
 	int32_t descriptor;        /* in that thread's engine */
 	uint32_t parent;           /* of an inherited event: index + 1 of the original */
 	uint32_t leader;           /* index + 1 of its group's leader, perhaps itself */
@@ -133,12 +135,17 @@ struct process_interface {
 	unsigned usage_events;             /* open events that count those */
 	unsigned usage_samples;            /* … that sample them */
 	unsigned open_events;
+	unsigned mapping_events;           /* open events that want MMAP records */
+	bool starts_timer;                 /* a timer was started in this turn */
+	bool was_frozen;
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
 	int signal_fds[INTERFACE_OPEN];    /* the program's descriptor of F_SETFL with O_ASYNC */
 	int ring_fd;                       /* the memfd of the MAP in progress */
 	struct {
 		int32_t pid, tid;
 		int type, owner, number, code, fd;
+		uint64_t data, address;    /* of SIGTRAP */
+		uint32_t event_type;
 	} signals[INTERFACE_SIGNALS];
 	unsigned signal_count;
 	struct interface_call call;        /* of this thread to itself */
@@ -216,6 +223,9 @@ long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned 
 long interface_read(int fd, void *bytes, size_t size);
 long interface_ioctl(int fd, unsigned long request, uintptr_t argument);
 long interface_fcntl(int fd, int command, uintptr_t argument);
+/* A mapping was made: for MMAP records.  `fd` -1: anonymous memory. */
+void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
+		      uint64_t offset);
 /* Returns POLLIN, POLLHUP, or 0. */
 int interface_poll(struct interface_event *event);
 /* A descriptor was closed, or now names what another one names.  `event` may be NULL. */

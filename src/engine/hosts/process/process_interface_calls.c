@@ -13,10 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -330,7 +332,51 @@ PROCESS_EXPORT int madvise(void *address, size_t size, int advice)
 	return (int)answer(process_call(SYS_madvise, address, size, advice));
 }
 
+PROCESS_EXPORT int sched_setaffinity(pid_t task, size_t size, const cpu_set_t *set)
+{
+	process_interface_safe_point();
+	int result = (int)answer(process_call(SYS_sched_setaffinity, task, size, set));
+	process_interface_safe_point();
+	return result;
+}
+
 /* --- waiting -------------------------------------------------------------- */
+
+static struct timespec from_timeval(const struct timeval *timeout)
+{
+	if (!timeout)
+		return (struct timespec){ 0 };
+	return (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+}
+
+PROCESS_EXPORT int select(int count, fd_set *read, fd_set *write, fd_set *except,
+			  struct timeval *timeout)
+{
+	const struct timespec wait = from_timeval(timeout);
+	int result;
+	if (process_interface_select(count, read, write, except, timeout ? &wait : NULL, NULL,
+				     &result))
+		return (int)answer(result);
+	return PROCESS_NEXT(select)(count, read, write, except, timeout);
+}
+
+PROCESS_EXPORT int pselect(int count, fd_set *read, fd_set *write, fd_set *except,
+			   const struct timespec *timeout, const sigset_t *mask)
+{
+	int result;
+	if (process_interface_select(count, read, write, except, timeout, mask, &result))
+		return (int)answer(result);
+	return PROCESS_NEXT(pselect)(count, read, write, except, timeout, mask);
+}
+
+PROCESS_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			 const sigset_t *mask)
+{
+	int result;
+	if (process_interface_poll(fds, count, timeout, mask, &result))
+		return (int)answer(result);
+	return PROCESS_NEXT(ppoll)(fds, count, timeout, mask);
+}
 
 PROCESS_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {

@@ -17,6 +17,8 @@
 
 enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096, CPUS_MAX = 1024 };
 
+#define MAPPINGS (TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA)
+
 static struct process_interface *part_of(void *host)
 {
 	return ((struct process_thread *)host)->interface;
@@ -157,12 +159,16 @@ static void queue_signal(void *host, const struct tally_engine_signal *signal)
 		interface->signals[at].fd = interface->signal_fds[signal->fd];
 	interface->signals[at].owner = signal->owner;
 	interface->signals[at].type = signal->owner_type;
+	interface->signals[at].data = signal->data;
+	interface->signals[at].event_type = signal->type;
+	interface->signals[at].address = signal->address;
 }
 
 /* Periods begin when the event is enabled, as the kernel's do, and not at random. */
 static void timer_start(void *host, struct tally_engine_timer *timer)
 {
 	timer->host_words[0] = 1;
+	part_of(host)->starts_timer = true;
 	process_timer_engine_start(host, timer);
 }
 
@@ -358,7 +364,7 @@ static int engine_make(struct process_interface *interface)
 		.user_stack = process_sample_stack,
 		.user_stack_pointer = process_sample_stack_pointer,
 	};
-	struct tally_engine_identity identity = { .pid = thread->pid, .tid = thread->tid };
+	struct tally_engine_identity identity = thread->identity;
 	process_call(SYS_prctl, 16 /* PR_GET_NAME */, identity.comm);
 	interface->engine = tally_engine_new(&table);
 	if (interface->engine)
@@ -397,6 +403,56 @@ static void note_usage(struct process_interface *interface)
 	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 }
 
+/* SIGTRAP's siginfo: si_perf_data and si_perf_type follow si_addr; not every libc has names for
+ * them. */
+static void send_trap(const struct process_interface *interface, unsigned at)
+{
+	siginfo_t info = { .si_signo = interface->signals[at].number,
+			   .si_code = interface->signals[at].code };
+	const unsigned long data = (unsigned long)interface->signals[at].data;
+	info.si_addr = (void *)(uintptr_t)interface->signals[at].address;
+	memcpy((char *)&info.si_addr + sizeof(void *), &data, sizeof(data));
+	memcpy((char *)&info.si_addr + sizeof(void *) + sizeof(data),
+	       &interface->signals[at].event_type, sizeof(uint32_t));
+	process_call(SYS_rt_tgsigqueueinfo, interface->thread->pid, interface->thread->tid,
+		     info.si_signo, &info);
+}
+
+static void send_signal(const struct process_interface *interface, unsigned at)
+{
+	enum { TID, PID, GROUP, BAND_IN = 1 | 64, BAND_HANG_UP = 16 };
+	int owner = interface->signals[at].owner;
+	siginfo_t info = { .si_signo = interface->signals[at].number,
+			   .si_code = interface->signals[at].code };
+	info.si_fd = interface->signals[at].fd;
+	info.si_band = info.si_code == POLL_HUP ? BAND_HANG_UP : BAND_IN;
+	if (info.si_signo == SIGTRAP && interface->signals[at].fd < 0)
+		send_trap(interface, at);
+	else if (owner < 0)
+		process_call(SYS_kill, owner, info.si_signo);
+	else if (owner && interface->signals[at].type == TID)
+		process_call(SYS_rt_tgsigqueueinfo, interface->thread->pid, owner, info.si_signo,
+			     &info);
+	else if (owner)
+		process_call(SYS_rt_sigqueueinfo, owner, info.si_signo, &info);
+}
+
+static void send_signals(struct process_interface *interface)
+{
+	for (unsigned i = 0; i < interface->signal_count; i++)
+		send_signal(interface, i);
+	interface->signal_count = 0;
+}
+
+static void run_pending(struct process_interface *interface)
+{
+	while (interface->pending) {
+		interface->pending = false;
+		tally_engine_run_pending(interface->engine);
+	}
+	send_signals(interface);
+}
+
 /* Each hit is told by itself if an event samples it: the limit of samples a tick is for hits that
  * weigh more. */
 static void tell(struct process_interface *interface, enum tally_sw event, uint64_t count)
@@ -406,9 +462,11 @@ static void tell(struct process_interface *interface, enum tally_sw event, uint6
 	bool is_fault = event == TALLY_SW_PAGE_FAULTS || event == TALLY_SW_PAGE_FAULTS_MIN ||
 			event == TALLY_SW_PAGE_FAULTS_MAJ;
 	uint64_t each = interface->usage_samples ? 1 : count;
-	for (; count; count -= each)
+	for (; count; count -= each) {
 		tally_engine_software(interface->engine, event, each,
 				      is_fault ? &in_user : &in_kernel, 0);
+		run_pending(interface);
+	}
 }
 
 static void tell_usage(struct process_interface *interface)
@@ -446,14 +504,6 @@ static void move(struct process_interface *interface)
 	interface->switches++;
 }
 
-static void run_pending(struct process_interface *interface)
-{
-	while (interface->pending) {
-		interface->pending = false;
-		tally_engine_run_pending(interface->engine);
-	}
-}
-
 static void tick(struct process_interface *interface)
 {
 	uint64_t now = clock_ns(interface->thread);
@@ -478,34 +528,11 @@ void interface_catch_up(struct process_interface *interface)
 	run_pending(interface);
 }
 
-static void send_signals(struct process_interface *interface)
-{
-	enum { TID, PID, GROUP };
-	for (unsigned i = 0; i < interface->signal_count; i++) {
-		int owner = interface->signals[i].owner;
-		siginfo_t info = { .si_signo = interface->signals[i].number,
-				   .si_code = interface->signals[i].code };
-		info.si_fd = interface->signals[i].fd;
-		info.si_band = info.si_code == POLL_HUP ? 16 : 1 | 64;
-		if (!owner)
-			continue;
-		if (owner < 0)
-			process_call(SYS_kill, owner, info.si_signo);
-		else if (interface->signals[i].type == TID)
-			process_call(SYS_rt_tgsigqueueinfo, interface->thread->pid, owner,
-				     info.si_signo, &info);
-		else
-			process_call(SYS_rt_sigqueueinfo, owner, info.si_signo, &info);
-	}
-	interface->signal_count = 0;
-}
-
 void interface_settle(struct process_interface *interface)
 {
 	if (!interface->engine)
 		return;
 	run_pending(interface);
-	send_signals(interface);
 	if (interface->usage_events)
 		note_usage(interface);
 }
@@ -550,6 +577,7 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	event->enabled = !(values.attr.flags & TALLY_ATTR_DISABLED);
 	interface->events[fd] = call->event + 1;
 	interface->open_events++;
+	interface->mapping_events += (event->flags & MAPPINGS) != 0;
 	if (!counts_usage(&values.attr))
 		return;
 	if (!interface->usage_events++)
@@ -574,10 +602,11 @@ static void close_event(struct process_interface *interface, struct interface_ca
 		interface->usage_events--;
 		interface->usage_samples -= event->attr.sample_period != 0;
 	}
-	if (event)
+	if (event) {
 		interface->open_events--;
-	if (event)
+		interface->mapping_events -= (event->flags & MAPPINGS) != 0;
 		interface->events[call->descriptor] = 0;
+	}
 	call->result = tally_engine_close(interface->engine, call->descriptor);
 }
 
@@ -643,6 +672,23 @@ static void map_ring(struct process_interface *interface, struct interface_call 
 		process_call(SYS_close, fd);
 }
 
+/* FORK records.  The engine's own task for the child lives only for that: the child has an engine of
+ * its own. */
+static void tell_fork(struct process_interface *interface, const struct interface_call *call)
+{
+	struct tally_engine_identity child = *tally_engine_task_identity(interface->task);
+	bool is_thread = call->arguments[0] == child.pid;
+	child.parent_pid = child.pid;
+	child.parent_tid = child.tid;
+	child.pid = (int32_t)call->arguments[0];
+	child.tid = (int32_t)call->arguments[1];
+	struct tally_engine_task *task = tally_engine_task_new(interface->process, &child, NULL);
+	if (!task)
+		return;
+	tally_engine_task_fork(interface->task, task, is_thread);
+	tally_engine_task_free(task);
+}
+
 static void carry_out(struct process_interface *interface, struct interface_call *call)
 {
 	struct tally_engine *engine = interface->engine;
@@ -672,6 +718,9 @@ static void carry_out(struct process_interface *interface, struct interface_call
 		break;
 	case INTERFACE_CLOSE:
 		close_event(interface, call);
+		break;
+	case INTERFACE_FORKED:
+		tell_fork(interface, call);
 		break;
 	case INTERFACE_PUBLISH:
 		publish(interface, call->descriptor);

@@ -65,6 +65,7 @@ static void inherit(struct process_interface *interface, struct interface_event 
 	call->event_id = original->id;
 	event->parent = number;
 	event->leader = call->event + 1;
+	event->generation = original->generation;
 	interface->inherits = true;
 	interface_execute(interface, call);
 	interface->inherits = false;

@@ -42,6 +42,7 @@ static struct interface_event *take(unsigned index)
 		;
 	memset((char *)event + sizeof(event->used), 0, sizeof(*event) - sizeof(event->used));
 	event->opener = process_agent.pid;
+	event->opener_tid = (int32_t)process_call(SYS_gettid);
 	event->id = 1 + __atomic_fetch_add(&pool->next_id, 1, __ATOMIC_SEQ_CST);
 	event->order = __atomic_fetch_add(&pool->next_order, 1, __ATOMIC_SEQ_CST);
 	return event;
