@@ -257,7 +257,7 @@ static int list_preloads(struct process *process, struct tally_error *err)
 	tally_buffer_clear(&process->preloads);
 	tally_buffer_printf(&process->preloads, "%s/%s", process->folder,
 			    tally_host_place_process.file);
-	if (own && *own)
+	if (own)
 		tally_buffer_printf(&process->preloads, ":%s", own);
 	return 0;
 }

@@ -167,6 +167,21 @@ PROCESS_EXPORT long syscall(long number, ...)
 #endif
 	case SYS_prctl:
 		return answer(control_task(a));
+	/* the functions lend tally's variables, and tell of new code */
+	case SYS_execve:
+		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+#if __GLIBC_PREREQ(2, 34)
+	case SYS_execveat:
+		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
+#endif
+	case SYS_mprotect:
+		return mprotect((void *)a[0], (size_t)a[1], (int)a[2]);
+	case SYS_pkey_mprotect:
+		return pkey_mprotect((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3]);
+	case SYS_mremap:
+		return (long)mremap((void *)a[0], (size_t)a[1], (size_t)a[2], (int)a[3],
+				    (void *)a[4]);
 	default:
 		break;
 	}
