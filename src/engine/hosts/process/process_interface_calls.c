@@ -53,15 +53,17 @@ static long map(const long *a)
 {
 	void *mapped;
 	int result;
-	if (!process_interface_mmap((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4],
-				    (uint64_t)a[5], &mapped, &result)) {
-		long address = process_call6(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
-		if (address >= 0 || address < -LARGEST_ERROR)
-			process_maps_changed((const void *)address, (size_t)a[1], (int)a[2],
-					     (int)a[3]);
-		return address;
+	if (process_interface_mmap((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4],
+				   (uint64_t)a[5], &mapped, &result)) {
+		if (result)
+			return result;
+		return (long)mapped;
 	}
-	return result ? result : (long)mapped;
+	long place = process_call6(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (place > 0 || place < -4095)
+		interface_mapped((void *)place, (size_t)a[1], (int)a[2], (int)a[3], (int)a[4],
+				 (uint64_t)a[5]);
+	return place;
 }
 
 static long unmap(void *address, size_t size)
