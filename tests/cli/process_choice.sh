@@ -223,6 +223,27 @@ assert f["stat"]["cure"] and "EPERM" in f["commands"]["cause"]'
 check "JSON tells the same"
 run 0 refused "$TALLY" doctor --self-test && grep -q 'what doctor says holds here' out && grep -q '✓ a program samples itself\|ok a program samples itself' out
 check "the self-test runs commands under the process provider"
+# A folder with a blank, and one that other users may enter.
+for folder in "a b" open; do
+	mkdir -p "$folder/src/engine/hosts/process" && cp "$TALLY" "$folder" &&
+		cp "$(dirname "$TALLY")/src/engine/hosts/process/libtally-process.so" "$folder/src/engine/hosts/process"
+done
+run 5 refused "a b/tally" stat -- ./spin && says '(wait4)' && silent
+check "an object whose path has a blank can't be preloaded: stat counts by resource usage"
+chmod 755 . && chmod -R a+rX open spin
+if [ "$(id -u)" = 0 ] && $nobody test -x open/tally; then
+	mkdir theirs && chmod 777 theirs
+	refusal=EPERM
+	cp "$REFUSE_PERF" open/refuse
+	run 5 $nobody open/refuse EPERM open/tally stat -- ./spin && told EPERM counting && says '(process)'
+	check "an ordinary user's stat chooses the process provider"
+	run 5 $nobody open/refuse EPERM open/tally record -o theirs/data -- ./spin && told EPERM sampling &&
+		run 0 "$TALLY" report --stdio -g none -i theirs/data && grep -q spin_here out
+	check "so does an ordinary user's record"
+else
+	skip "an ordinary user's stat chooses the process provider" "needs root, to be another user"
+	skip "so does an ordinary user's record" "needs root, to be another user"
+fi
 # A copy finds no object beside it.
 cp "$TALLY" tally
 if [ ! -e "$(dirname "$TALLY")/../libexec" ] && refused ./tally doctor -j >out 2>err; [ $? = 1 ] && grep -q '"provider": null' out; then

@@ -241,12 +241,14 @@ static void list_ways(const struct planned_file *file, struct tally_buffer *ways
 		add_way(ways, text);
 }
 
-/* Makes the value of LD_PRELOAD: the object, then what the user preloads.  The dynamic linker takes
- * blanks and colons for the ends of paths.  Returns 0 or -EINVAL. */
+/* The dynamic linker takes these for the ends of paths in LD_PRELOAD. */
+static const char UNFIT[] = " \t\n:";
+
+/* Makes the value of LD_PRELOAD: the object, then what the user preloads.  Returns 0 or -EINVAL. */
 static int list_preloads(struct process *process, struct tally_error *err)
 {
 	const char *own = tally_environment_of_caller("LD_PRELOAD");
-	if (strpbrk(process->folder, " \t\n:")) {
+	if (strpbrk(process->folder, UNFIT)) {
 		tally_error_set(err, -EINVAL,
 				"%s: the path has a blank or colon, so the object there can't be "
 				"preloaded",
@@ -385,7 +387,13 @@ static size_t process_notes(struct tally_provider *provider, int signal, struct 
 
 static const char *process_lack(void)
 {
-	return tally_host_place_lack(&tally_host_place_process);
+	const struct tally_host_place *place = &tally_host_place_process;
+	char folder[PATH_MAX];
+	if (!place->absent[0] && tally_host_place_find(place, folder, sizeof(folder)) &&
+	    strpbrk(folder, UNFIT))
+		return "the path of libtally-process.so has a blank or colon, so it can't be "
+		       "preloaded";
+	return tally_host_place_lack(place);
 }
 
 static void process_release(struct tally_provider *provider)
