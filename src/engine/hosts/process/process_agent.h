@@ -100,7 +100,9 @@ struct process_thread {
 	uint64_t shot_cpu_ns;               /* the engine's clock when the shot was armed */
 	uint64_t voluntary_switches;        /* at the last look */
 	uint64_t stack_top;                 /* address above the thread's outermost frame */
+	uint64_t stack_size;                /* bytes below stack_top that are this thread's */
 	uint64_t readable_to;               /* of the stack that is being copied */
+	uint64_t surely_to;                 /* what is above may vanish while it is copied */
 	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
 

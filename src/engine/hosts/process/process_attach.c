@@ -36,7 +36,13 @@
 #include <threads.h>
 #include <unistd.h>
 
-enum { RESERVED = -1, FEW_THREADS = 64 };
+enum {
+	RESERVED = -1,
+	/* bytes in which the kernel maps nothing but the first thread's stack, if the program doesn't
+	 * choose the address itself */
+	MAIN_STACK = 64 << 20,
+	FEW_THREADS = 64
+};
 
 struct process_agent process_agent;
 __thread struct process_thread *process_own;
@@ -391,7 +397,23 @@ static int c11_thread_start(void *argument)
 	return start(own); /* a jump */
 }
 
-static struct process_thread *prepare_thread(void *(*start)(void *), void *argument)
+/* Returns the size in bytes of the stack that a thread with these attributes (NULL: the default ones)
+ * gets. */
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+	pthread_attr_t defaults;
+	size_t size = 0;
+	if (attr) {
+		pthread_attr_getstacksize(attr, &size);
+	} else if (!pthread_getattr_default_np(&defaults)) {
+		pthread_attr_getstacksize(&defaults, &size);
+		pthread_attr_destroy(&defaults);
+	}
+	return size;
+}
+
+static struct process_thread *prepare_thread(const pthread_attr_t *attr, void *(*start)(void *),
+					     void *argument)
 {
 	const struct process_thread *self = process_self();
 	struct process_thread *slot;
@@ -399,6 +421,7 @@ static struct process_thread *prepare_thread(void *(*start)(void *), void *argum
 		return NULL;
 	slot->start = start;
 	slot->argument = argument;
+	slot->stack_size = stack_size_of(attr);
 	slot->identity = *tally_engine_task_identity(self->task);
 	slot->inherits_before = process_interface_moment();
 	return slot;
@@ -407,7 +430,7 @@ static struct process_thread *prepare_thread(void *(*start)(void *), void *argum
 PROCESS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 				  void *(*start)(void *), void *argument)
 {
-	struct process_thread *slot = prepare_thread(start, argument);
+	struct process_thread *slot = prepare_thread(attr, start, argument);
 	if (!slot)
 		return PROCESS_NEXT(pthread_create)(thread, attr, start, argument);
 	int error = PROCESS_NEXT(pthread_create)(thread, attr, thread_start, slot);
@@ -418,7 +441,7 @@ PROCESS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 
 PROCESS_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
-	struct process_thread *slot = prepare_thread((void *(*)(void *))(void (*)(void))start,
+	struct process_thread *slot = prepare_thread(NULL, (void *(*)(void *))(void (*)(void))start,
 						     argument);
 	if (!slot)
 		return PROCESS_NEXT(thrd_create)(thread, start, argument);
@@ -499,7 +522,8 @@ static void after_fork_in_child(void)
 	struct tally_engine_identity parent = { 0 };
 	if (was_counted)
 		parent = *tally_engine_task_identity(thread->task);
-	uint64_t outermost = thread ? thread->outermost : 0, top = thread ? thread->stack_top : 0;
+	uint64_t outermost = thread ? thread->outermost : 0, top = thread ? thread->stack_top : 0,
+		 size = thread ? thread->stack_size : 0;
 	uint64_t moment = thread ? thread->inherits_before : 0;
 	process_agent.pid = own_tid();
 	process_interface_forked();
@@ -514,6 +538,7 @@ static void after_fork_in_child(void)
 	thread = reserve_slot();
 	thread->outermost = outermost;
 	thread->stack_top = top;
+	thread->stack_size = size;
 	thread->inherits_before = moment;
 	thread->identity = parent;
 	thread->identity.pid = thread->identity.tid = process_agent.pid;
@@ -660,6 +685,7 @@ static void attach_program(const struct tally_plan_usage *now, char **arguments)
 	thread->outermost = getauxval(AT_ENTRY);
 	/* the first frame ends where the kernel put the arguments */
 	thread->stack_top = (uint64_t)(uintptr_t)(arguments + 2);
+	thread->stack_size = MAIN_STACK;
 	if (!attach(thread, OF_PROGRAM, NULL, &used, now))
 		return;
 	const struct tally_engine_regs regs = { .ip = entry(), .mode = TALLY_MODE_USER };

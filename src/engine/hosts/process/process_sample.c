@@ -5,13 +5,18 @@
  * is tried first by a system call that reads eight bytes of it and does nothing else:
  * rt_sigprocmask() with an invalid operation copies its set before it looks at the operation, so it
  * returns EFAULT for memory that can't be read, and EINVAL otherwise.  It takes some 60 ns, needs no
- * descriptor, and no filter for system calls refuses it. */
+ * descriptor, and no filter for system calls refuses it.
+ *
+ * A thread's own stack stays while it runs.  What is above another stack belongs to others, who may
+ * unmap it at this very moment.  There only the page of the stack pointer is surely the stack's.  The
+ * kernel copies the rest (process_vm_readv(2)); where a filter refuses that, the sample has less. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { PAGE = 4096, WORD = 8 };
 
@@ -107,20 +112,37 @@ static bool is_readable(uint64_t address)
 			    NULL, WORD) != -EFAULT;
 }
 
-/* The stack ends where the thread's first function was called, if that is above the stack pointer at
- * all: a coroutine or a handler may have another stack.  Beyond it nothing is needed. */
+static bool is_on_own_stack(const struct process_thread *thread, uint64_t sp)
+{
+	return sp < thread->stack_top && thread->stack_top - sp <= thread->stack_size;
+}
+
+/* The stack ends where the thread's first function was called.  Beyond it nothing is needed. */
 size_t process_sample_stack_size(void *host, const struct tally_engine_regs *regs, size_t most)
 {
 	struct process_thread *thread = host;
 	if (!regs || !regs->host)
 		return 0;
-	if (regs->sp < thread->stack_top && thread->stack_top - regs->sp < most)
+	bool is_own = is_on_own_stack(thread, regs->sp);
+	if (is_own && thread->stack_top - regs->sp < most)
 		most = thread->stack_top - regs->sp;
 	uint64_t at = regs->sp, end = regs->sp + most;
 	while (at < end && at >= regs->sp && is_readable(at))
 		at = (at | (PAGE - 1)) + 1;
 	thread->readable_to = at < end ? at : end;
+	thread->surely_to = thread->readable_to;
+	if (!is_own)
+		thread->surely_to = (regs->sp | (PAGE - 1)) + 1;
 	return thread->readable_to - regs->sp;
+}
+
+/* Copies this process's own memory, which another thread may be unmapping. */
+static size_t copy_carefully(void *to, uint64_t from, size_t size)
+{
+	const struct iovec here = { .iov_base = to, .iov_len = size },
+			   there = { .iov_base = (void *)(uintptr_t)from, .iov_len = size };
+	long got = process_call(SYS_process_vm_readv, process_agent.pid, &here, 1, &there, 1, 0);
+	return got < 0 ? 0 : (size_t)got;
 }
 
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
@@ -129,6 +151,8 @@ size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, si
 	const struct process_thread *thread = host;
 	if (!regs || !regs->host || regs->sp + offset + size > thread->readable_to)
 		return 0;
+	if (regs->sp + offset + size > thread->surely_to)
+		return copy_carefully(to, regs->sp + offset, size);
 	memcpy(to, (const void *)(uintptr_t)(regs->sp + offset), size);
 	return size;
 }
