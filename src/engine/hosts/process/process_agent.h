@@ -277,8 +277,8 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip);
 /* After a call of the program's own made or changed a mapping: mmap(2) with its flags; mprotect(2) with
  * the flags 0. */
 void process_maps_changed(const void *address, size_t size, int protection, int flags);
-/* After mremap(2) of memory that was at `from`. */
-void process_maps_moved(const void *from);
+/* After mremap(2). */
+void process_maps_moved(const void *from, const void *to, size_t size);
 
 /* --- process_interface.c ---------------------------------------------------
  * perf_event_open(2) inside the program.  process_interface_calls.c replaces syscall(), read(), readv(),

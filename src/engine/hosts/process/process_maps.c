@@ -9,11 +9,12 @@
  *   mapping that was told, whether ld.so has appended an object to its list, and whether the program
  *   has made memory executable.  If so, it reads /proc/thread-self/maps, by system calls, and tells
  *   what is new.  So the record comes before the sample, also in a constructor that dlopen() runs.
- * - mmap(2) and mprotect(2) of executable memory, as JIT compilers call them, are noted when they are
- *   called.  Anonymous memory is told at once, without reading.
+ * - mmap(2), mprotect(2) and mremap(2) of executable memory, as JIT compilers call them, are told when
+ *   they are called.
  *
- * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the time: a
- * JIT compiler with thousands of mappings may have samples in places that are not told yet.
+ * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the time.  Single
+ * mappings are asked for (PROCMAP_QUERY); on kernels before 6.11 they are read with all others, so a
+ * JIT compiler with thousands of mappings may have samples in places that are not told yet there.
  *
  * Without /proc, the objects in ld.so's list are told, with the segments of their program headers.  The
  * list may change meanwhile, so it is read by process_vm_readv(2), which fails where memory is
@@ -170,6 +171,15 @@ static void tell(struct process_thread *thread, const struct place *place, uint3
 	tally_engine_mmap_record(thread->task, &mapping);
 }
 
+/* A lost record of a mapping would spoil all samples in it, so half of the ring must be free. */
+static bool has_room(const struct process_thread *thread)
+{
+	const struct tally_user_page *page = thread->ring_page;
+	uint64_t used = __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) -
+			__atomic_load_n(&page->data_tail, __ATOMIC_RELAXED);
+	return used <= (uint64_t)process_agent.plan->ring_pages * TALLY_PLAN_PAGE / 2;
+}
+
 /* --- /proc ------------------------------------------------------------------ */
 
 static uint64_t hexadecimal(const char **text)
@@ -292,6 +302,50 @@ static bool read_maps(struct process_thread *thread)
 	if (new->count)
 		places = new;
 	return new->count > 0;
+}
+
+/* --- one mapping ------------------------------------------------------------ */
+
+/* PROCMAP_QUERY, since Linux 6.11: linux/fs.h */
+struct query {
+	uint64_t size, flags, address;          /* in */
+	uint64_t start, end, protection, page_size, offset, inode;
+	uint32_t major, minor;
+	uint32_t name_size, build_id_size;      /* in and out */
+	uint64_t name, build_id;                /* in */
+};
+enum { QUERY = 0xc0686611, QUERY_SHARED = 8 };
+_Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in the request");
+
+/* Tells the mapping at an address, with the lock held.  Its cost does not depend on their number.
+ * Returns false if the kernel can't say. */
+static bool tell_at(struct process_thread *thread, uint64_t address)
+{
+	struct query query = { .size = sizeof(query), .address = address,
+			       .name = (uint64_t)(uintptr_t)line, .name_size = PATH_MAX };
+	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
+				   O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	line[0] = '\0';
+	long result = process_call(SYS_ioctl, fd, QUERY, &query);
+	process_call(SYS_close, fd);
+	if (result == -ENOENT)
+		return true; /* it is gone */
+	if (result || !has_room(thread))
+		return false;
+	if (!query.name_size)
+		line[0] = '\0';
+	const struct place place = { .start = query.start, .end = query.end,
+				     .offset = query.offset, .inode = query.inode,
+				     .major = query.major, .minor = query.minor,
+				     .is_code = query.protection & PROT_EXEC };
+	if ((!place.is_code && !process_agent.wants_data_maps) || is_told(&place))
+		return true;
+	tell(thread, &place, query.protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
+	     query.protection & QUERY_SHARED ? MAP_SHARED : MAP_PRIVATE, record_name(line));
+	insert(&place);
+	return true;
 }
 
 /* --- ld.so's list ----------------------------------------------------------- */
@@ -453,15 +507,6 @@ static bool may_read(uint64_t ns)
 	return credit_ns > 0;
 }
 
-/* A lost record of a mapping would spoil all samples in it, so half of the ring must be free. */
-static bool has_room(const struct process_thread *thread)
-{
-	const struct tally_user_page *page = thread->ring_page;
-	uint64_t used = __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) -
-			__atomic_load_n(&page->data_tail, __ATOMIC_RELAXED);
-	return used <= (uint64_t)process_agent.plan->ring_pages * TALLY_PLAN_PAGE / 2;
-}
-
 /* With the lock held. */
 static void tell_news(struct process_thread *thread)
 {
@@ -499,36 +544,41 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip)
 {
 	if (!process_agent.wants_maps || !thread->ring_page || !try_lock())
 		return;
-	if (!is_code(ip) || has_changed())
+	if (has_changed())
+		tell_news(thread);
+	if (!is_code(ip) && !tell_at(thread, ip))
 		tell_news(thread);
 	unlock();
 }
 
-/* Tells of anonymous memory at once. */
-static bool tell_anonymous(struct process_thread *thread, const struct place *place,
-			   uint32_t protection)
+/* True if all of it is known to be code, of whichever file. */
+static bool is_known_code(const struct place *place)
 {
-	if (!has_room(thread) || !try_lock())
-		return false;
-	tell(thread, place, protection, MAP_PRIVATE, "//anon");
-	insert(place);
-	unlock();
-	return true;
-}
-
-static bool is_told_code(const struct place *place)
-{
-	if (!try_lock())
-		return false;
-	/* whichever file it is of */
 	uint64_t at = place->start;
 	for (unsigned i = find(at); at < place->end && i < places->count; i++) {
 		if (places->at[i].start > at || !places->at[i].is_code)
 			break;
 		at = places->at[i].end;
 	}
-	unlock();
 	return at >= place->end;
+}
+
+/* Tells what a call changed. */
+static bool tell_change(struct process_thread *thread, const struct place *place, int protection,
+			int flags)
+{
+	const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+	if (!has_room(thread) || !try_lock())
+		return false;
+	bool is_told_now = true;
+	if ((flags & anonymous) == anonymous) {
+		tell(thread, place, (uint32_t)protection, MAP_PRIVATE, "//anon");
+		insert(place);
+	} else if (flags || !place->is_code || !is_known_code(place)) {
+		is_told_now = tell_at(thread, place->start);
+	}
+	unlock();
+	return is_told_now;
 }
 
 void process_maps_changed(const void *address, size_t size, int protection, int flags)
@@ -542,14 +592,8 @@ void process_maps_changed(const void *address, size_t size, int protection, int 
 	const struct place place = { .start = (uint64_t)(uintptr_t)address & ~page,
 				     .end = ((uint64_t)(uintptr_t)address + size + page) & ~page,
 				     .is_code = code };
-	const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
 	process_enter(thread);
-	bool is_known = false;
-	if ((flags & anonymous) == anonymous)
-		is_known = tell_anonymous(thread, &place, (uint32_t)protection);
-	else if (code && !flags)
-		is_known = is_told_code(&place);
-	if (!is_known) {
+	if (!tell_change(thread, &place, protection, flags)) {
 		__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
 		process_maps_tell(thread, false);
 	}
@@ -557,21 +601,17 @@ void process_maps_changed(const void *address, size_t size, int protection, int 
 	process_leave(thread);
 }
 
-void process_maps_moved(const void *from)
+void process_maps_moved(const void *from, const void *to, size_t size)
 {
-	struct process_thread *thread;
-	if (!process_agent.wants_maps || !(thread = process_self()) || !thread->ring_page)
+	if (!process_agent.wants_maps || !process_self())
 		return;
-	process_enter(thread);
 	bool was_code = true;
+	process_enter(process_own);
 	if (try_lock()) {
 		was_code = is_code((uint64_t)(uintptr_t)from);
 		unlock();
 	}
-	if (was_code) {
-		__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
-		process_maps_tell(thread, false);
-		process_host_settle(thread);
-	}
-	process_leave(thread);
+	process_leave(process_own);
+	if (was_code)
+		process_maps_changed(to, size, PROT_EXEC, 0);
 }

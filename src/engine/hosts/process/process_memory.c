@@ -48,6 +48,6 @@ PROCESS_EXPORT void *mremap(void *address, size_t old_size, size_t size, int fla
 	va_end(list);
 	long result = process_call(SYS_mremap, address, old_size, size, flags, wanted);
 	if (result >= 0 || result < -LARGEST_ERROR)
-		process_maps_moved(address);
+		process_maps_moved(address, (const void *)result, size);
 	return (void *)answer(result);
 }
