@@ -63,7 +63,6 @@ other=$(libraries | sed -n 's/.*libm\.so\.6 .*x86-64.* => //p' | head -n 1)
 for preload in "" "$other" "$other $other" "$other:" "/absent.so"; do
 	before=(clean "LD_PRELOAD=$preload")
 	# ld.so complains about a missing object for each program: for tally, too
-	same "$EXECUTES" system show 2>/dev/null
 	"${before[@]}" "$EXECUTES" system show >plain 2>/dev/null
 	"${before[@]}" "$TALLY" stat --provider process -o counts -- "$EXECUTES" system show >out 2>/dev/null
 	cmp plain out

@@ -395,6 +395,8 @@ static bool name_program(void)
 	long length = 1;
 	if (!path || strlen(path) > PATH_MAX)
 		return false;
+	while (!strncmp(path, "./", 2))
+		path += 2;
 	line[0] = '\0';
 	if (*path != '/') {
 		length = process_call(SYS_getcwd, line, PATH_MAX);
