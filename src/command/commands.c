@@ -22,6 +22,7 @@
 	X(timeline) \
 	X(export) \
 	X(pack) \
+	X(run) \
 	X(sim) \
 	X(cache) \
 	X(completion) \

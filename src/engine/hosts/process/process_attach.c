@@ -522,9 +522,13 @@ static void after_fork_in_child(void)
 	struct tally_engine_identity parent = { 0 };
 	if (was_counted)
 		parent = *tally_engine_task_identity(thread->task);
-	uint64_t outermost = thread ? thread->outermost : 0, top = thread ? thread->stack_top : 0,
-		 size = thread ? thread->stack_size : 0;
-	uint64_t moment = thread ? thread->inherits_before : 0;
+	uint64_t outermost = 0, top = 0, size = 0, moment = 0;
+	if (thread) {
+		outermost = thread->outermost;
+		top = thread->stack_top;
+		size = thread->stack_size;
+		moment = thread->inherits_before;
+	}
 	process_agent.pid = own_tid();
 	process_interface_forked();
 	for (unsigned i = 0; i < process_agent.slots_used; i++)

@@ -104,13 +104,13 @@ static bool wait_once(const struct waiting *waiting, struct pollfd *fds, struct 
 	bool is_last = ready || !left;
 	if (waiting->in_slices && left > SLICE_NS)
 		left = SLICE_NS;
-	struct timespec timeout = { (time_t)(left / NS_PER_S), (long)(left % NS_PER_S) };
+	const struct timespec slice = { (time_t)(left / NS_PER_S), (long)(left % NS_PER_S) };
+	const struct timespec *timeout = &slice;
+	if (waiting->deadline == UINT64_MAX && !is_last && !waiting->in_slices)
+		timeout = NULL;
 	int before = (int)waiting->thread->interruptions;
-	long code = process_call(SYS_ppoll, others, count,
-				 waiting->deadline == UINT64_MAX && !is_last && !waiting->in_slices
-					 ? NULL
-					 : &timeout,
-				 &waiting->mask, sizeof(waiting->mask));
+	long code = process_call(SYS_ppoll, others, count, timeout, &waiting->mask,
+				 sizeof(waiting->mask));
 	if (code == -EINTR && !ready && before != (int)waiting->thread->interruptions)
 		return false; /* ours: somebody woke us, or it is the thread's own sample */
 	if (code < 0 && !ready) {
