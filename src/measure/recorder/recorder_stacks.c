@@ -308,11 +308,14 @@ static void put_stack(struct tally_recorder_stacks *stacks, struct tally_record 
 	const struct tally_sample *sample = &record->sample;
 	uint64_t *user = stacks->frames.addresses;
 	size_t users = stacks->frames.count;
-	/* The stack can't be unwound (a 32-bit program): the leaf's address is still known. */
+	/* The stack can't be unwound (a 32-bit program): the leaf's address is still known.  A
+	 * sample without registers has no callers: the process provider takes one where a program or
+	 * thread begins, for the time before it could look. */
 	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
 	if (!users && in_user) {
 		user[users++] = sample->ip;
-		record->header.misc |= TALLY_MISC_STACK_LOST;
+		if (sample->regs_user.abi)
+			record->header.misc |= TALLY_MISC_STACK_LOST;
 	}
 	put_unwound(output, sample, user, users);
 }
