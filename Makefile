@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all tests uninstall demo check check-slow soak soak-record mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
+.PHONY: all tests uninstall demo check check-slow soak soak-record soak-process mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
@@ -51,6 +51,12 @@ SOAK_NEW ?= 1
 soak-record: tests
 	@TALLY=$(CURDIR)/build/tally EXEC_STORM=$(CURDIR)/build/tests/cli/exec_storm SOAK_RATE=$(SOAK_RATE) SOAK_NEW=$(SOAK_NEW) \
 		tests/cli/record_soak.sh $(SOAK_SECONDS) $(SOAK_OPTIONS)
+
+# An hour of threads, processes and signals under the process provider.  SEED is the first round's.
+SEED ?= 1
+soak-process: tests
+	@TALLY=$(CURDIR)/build/tally TORTURE=$(CURDIR)/build/tests/cli/process_torture \
+		TORTURE_LIBRARY=$(CURDIR)/build/tests/cli/libtorture_library.so tests/cli/process_torture.sh $(SOAK_SECONDS) $(SEED)
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
 conformance: tests

@@ -1,0 +1,28 @@
+#!/bin/bash
+# A program that uses threads, processes and signals in every way ends under the process provider as it
+# does without it: all results are right, nothing hangs, crashes or is left behind (process_torture.c).
+# $1: seconds in total; $2: the first seed.  TAP; $TALLY is the binary, $TORTURE the program,
+# $TORTURE_LIBRARY a library that it loads.  `make soak-process` runs it for an hour.
+set -u
+. "$(dirname "$0")/tap.sh"
+cd "$scratch" || exit 1
+part=$((${1:-15} / 3)) seed=${2:-1}
+tally() { timeout -k 10 $((part + 300)) "$TALLY" "$@"; }
+tally stat --provider process -o counts -- "$TORTURE" exit 3 >out 2>err
+[ $? = 3 ] || skip_all "this tally has no process provider: $(head -n 1 err)"
+
+# ended STATUS: the program's exit status, and its line
+ended() { [ "$1" = 0 ] && grep -q ' rounds, 0 failed$' out; }
+tally stat --provider process -o counts -- "$TORTURE" "$part" "$seed" >out 2>err
+check "a program that is counted ends as without" ended $?
+sed -n 's/.* rounds.*/# &/p' out
+tally record --provider process -F 999 -o torture.data -- "$TORTURE" "$part" $((seed + 100000)) >out 2>err
+check "a program that is sampled" ended $?
+sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
+"$TALLY" report --stdio -i torture.data >out 2>err
+check "its recording is readable, and names what it did" grep -q torture_sum out
+# Many signals, and rings that are soon full.
+tally record --provider process -F 7999 -m 16k -o often.data -- "$TORTURE" "$part" $((seed + 200000)) >out 2>err
+check "a program that is sampled very often" ended $?
+sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
+done_testing
