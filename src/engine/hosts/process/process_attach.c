@@ -65,6 +65,9 @@ static void note_pid(void)
 struct process_thread *process_self(void)
 {
 	struct process_thread *thread = process_own;
+	/* first: at the end a filter of the program's own may forbid the call */
+	if (process_agent.is_ending)
+		return NULL;
 	if (!thread || !thread->task || thread->tid != own_tid())
 		return NULL;
 	return thread;
@@ -595,9 +598,9 @@ void process_exec_failed(void)
 
 void process_end(void)
 {
-	struct process_thread *thread = process_self();
 	if (!process_agent.plan || process_agent.is_ending || process_agent.pid != getpid())
 		return;
+	struct process_thread *thread = process_self();
 	if (thread) {
 		process_enter(thread);
 		process_timer_last(thread);
