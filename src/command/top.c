@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct top_request {
 	bool is_narrowed; /* only the user's processes, since the kernel refused the whole system */
 	struct tally_recorder *recorder;
 	struct tally_signals signals;
+	struct tally_spawn spawn;          /* pid 0: no command */
 
 	struct tally_names names;
 	struct tally_live_sums sums;
@@ -179,14 +181,18 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
+	struct record_request *request = &top->request;
+	struct tally_target *target = &request->target;
+	const char *kernel_option = NULL;
+	struct tally_error err = TALLY_ERROR_NONE;
 	if (!tally_options_parse(&walk, top))
 		return walk.status;
 	if (walk.index < argc)
+		target->command = argv + walk.index;
+	if (target->command &&
+	    (target->all || target->has_cpu_list || tally_target_has_tasks(target)))
 		return tally_command_misuse(
-			command,
-			"top shows running programs: it can't start '%s' ('tally record' starts "
-			"commands)",
-			argv[walk.index]);
+			command, "top shows either a command that it starts or what runs already");
 	if (top->request.record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
 	if (!(top->delay_s >= 0.05))
@@ -194,6 +200,12 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	if (top->interface == INTERFACE_BROWSER && !tally_screen_possible())
 		return tally_command_misuse(command,
 					    "--tui needs a terminal, for input and output");
+	if (request->record.exclude & TALLY_ATTR_EXCLUDE_USER)
+		kernel_option = "-U";
+	provider_choose(&request->choice, NULL, TALLY_PROVIDER_SAMPLES, target, kernel_option);
+	request->provider_ops = request->choice.ops;
+	if (provider_choice_check(&request->choice, &err) < 0)
+		return tally_command_fail(command, &err);
 	return record_parse_events(command, &top->request);
 }
 
@@ -275,11 +287,13 @@ static bool are_gone(const struct tally_target *target)
 
 static bool is_asked_to_end(struct top_request *top)
 {
-	struct tally_signal signal;
-	bool asked = false;
-	while (tally_signals_next(&top->signals, &signal))
-		asked |= signal.ends;
-	return asked;
+	return tally_recorder_watch(top->recorder, &top->signals, -1, 0) < 0;
+}
+
+static bool has_command_ended(const struct top_request *top)
+{
+	int status;
+	return tally_recorder_command_ended(top->recorder, &status);
 }
 
 static int build(struct top_request *top)
@@ -466,12 +480,12 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 		return result;
 	result = build(top); /* an empty view */
 	while (!result && !loop.leave) {
+		double now = now_s();
+		bool is_over = (loop.end > 0 && now >= loop.end) || is_asked_to_end(top) ||
+			       are_gone(&top->request.target) || has_command_ended(top);
 		int looked = tally_recorder_look(top->recorder, &top->status, err);
 		if (looked < 0)
 			return looked;
-		double now = now_s();
-		bool is_over = (loop.end > 0 && now >= loop.end) || is_asked_to_end(top) ||
-			       are_gone(&top->request.target);
 		if (now >= loop.next || (is_over && top->stdio))
 			result = show_view(top, &loop);
 		loop.leave |= is_over;
@@ -512,6 +526,8 @@ static void set_up(struct top_request *top)
 					       .has_threads = true,
 					       .has_stacks = top->stacks,
 					       .title = "sampling ..." };
+	provider_choice_note(&top->request.choice, "sampling", top->browser.message,
+			     sizeof(top->browser.message));
 	tally_browse_init(&top->browser.browse, &top->names);
 }
 
@@ -545,11 +561,14 @@ static int open_for_target(struct top_request *top, int fd, struct tally_buffer 
 			   struct tally_error *err)
 {
 	struct record_request *request = &top->request;
+	struct tally_spawn *spawn = NULL;
 	int result = tally_target_resolve(&request->target, err);
 	if (result)
 		return result;
+	if (top->spawn.pid)
+		spawn = &top->spawn;
 	return tally_recorder_new(request->provider, &request->events, &request->target,
-				  &request->record, fd, false, NULL, notes, &top->recorder, err);
+				  &request->record, fd, false, spawn, notes, &top->recorder, err);
 }
 
 /* Opens the recorder for the target. If no target was given and the kernel refuses the whole
@@ -559,7 +578,8 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 	struct record_request *request = &top->request;
 	struct tally_target *target = &request->target;
 	struct tally_buffer notes = { 0 };
-	bool chosen = tally_target_has_tasks(target) || target->has_cpu_list || target->all;
+	bool chosen = tally_target_has_tasks(target) || target->has_cpu_list || target->all ||
+		      target->command;
 	char user[24];
 	target->all |= !chosen;
 	int result = open_for_target(top, fd, &notes, err);
@@ -584,6 +604,48 @@ static int open_recorder(struct top_request *top, int fd, struct tally_error *er
 	return tally_error_of(result);
 }
 
+/* Forks the command, if there is one.  What it would read from the browser's terminal, or write to
+ * it, is lost: `null` takes the place of that.  Returns 0 or -errno. */
+static int prepare_command(struct top_request *top, int null, struct tally_error *err)
+{
+	enum { STANDARD = 3 };
+	char **argv = top->request.target.command;
+	int saved[STANDARD] = { -1, -1, -1 };
+	if (!argv)
+		return 0;
+	int result = tally_spawn_command(top->request.provider, argv, &argv, err);
+	if (result < 0)
+		return result;
+	for (int i = 0; i < STANDARD && !top->stdio; i++)
+		if (isatty(i)) {
+			saved[i] = fcntl(i, F_DUPFD_CLOEXEC, STANDARD);
+			dup2(null, i);
+		}
+	result = tally_spawn_prepare(&top->spawn, top->request.provider, argv,
+				     &top->signals.before, err);
+	for (int i = 0; i < STANDARD; i++)
+		if (saved[i] >= 0) {
+			dup2(saved[i], i);
+			close(saved[i]);
+		}
+	return result;
+}
+
+/* Waits for the command, which is told to end if the user has left.  Returns its exit status. */
+static int await_command(struct top_request *top)
+{
+	int status = 0;
+	if (!top->spawn.pid)
+		return TALLY_EXIT_OK;
+	if (tally_recorder_wait(top->recorder, &top->signals, TALLY_RECORDER_END_DURATION) < 0)
+		return 128 + SIGINT;
+	tally_recorder_command_ended(top->recorder, &status);
+	/* that is how it was told to end */
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
+		return TALLY_EXIT_OK;
+	return tally_spawn_exit_status(status);
+}
+
 static int show(const struct tally_command *command, struct top_request *top)
 {
 	struct tally_recorder_options *record = &top->request.record;
@@ -598,15 +660,23 @@ static int show(const struct tally_command *command, struct top_request *top)
 			tally_error_set(&err, -errno, "/dev/null: %s", strerror(errno));
 		return tally_command_fail(command, &err);
 	}
-	result = open_recorder(top, fd, &err);
+	int status = TALLY_EXIT_FAILURE;
+	result = prepare_command(top, fd, &err);
+	if (!result)
+		result = open_recorder(top, fd, &err);
 	if (!result)
 		result = sample(top, &err);
+	if (!result)
+		status = await_command(top);
+	if (result < 0 && top->request.target.command && !top->spawn.pid) /* it didn't start */
+		status = tally_spawn_failure_status(result);
+	tally_spawn_release(&top->spawn);
 	tally_recorder_free(top->recorder);
 	tally_signals_release(&top->signals);
 	close(fd);
 	if (result < 0)
-		return tally_command_fail(command, &err);
-	return TALLY_EXIT_OK;
+		tally_command_fail(command, &err);
+	return status;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -619,11 +689,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 					 .stack_bytes = 16 << 10,
 					 .argv = argv,
 					 .argc = argc },
-			     .choice.ops = tally_provider_find(NULL, TALLY_PROVIDER_SAMPLES),
-			     .provider_ops = tally_provider_find(NULL, TALLY_PROVIDER_SAMPLES),
 			     .target = { .takes_descendants = true },
 			     .output_fd = -1,
 			     .place = TALLY_OUTPUT_PATH_INIT },
+		.spawn = TALLY_SPAWN_INIT,
 		.delay_s = 2,
 		.percent_min = 0.1,
 		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true },
@@ -650,7 +719,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_top = {
 	.name = "top",
 	.summary = "what runs now, by function",
-	.usage = "[options]",
+	.usage = "[options] [--] [command [argument…]]",
 	.details =
 		"On a terminal: recent samples, whose weight halves with each view; / searches, f "
 		"filters, s selects\n"
@@ -658,6 +727,7 @@ const struct tally_command tally_command_top = {
 		"interval.\n\n"
 		"  tally top                            the whole system\n"
 		"  tally top -p 1234 -d 500ms\n"
+		"  tally top -- make -j8                a command, until it ends\n"
 		"  tally top -g                         who called what\n"
 		"  tally top -e minor-faults -c 1 --stdio -n 5",
 	.options = options,

@@ -62,6 +62,8 @@ done
 refusal=EPERM
 run 5 refused "$TALLY" flamegraph -o graph.svg -- ./spin && told EPERM sampling && grep -q spin_here graph.svg && grep -qx done out
 check "flamegraph chooses it, and says so once"
+run 5 refused "$TALLY" top --stdio -d 100ms -- ./spin && told EPERM sampling && grep -q spin_here out && grep -qx done out
+check "top chooses it, and says so once"
 run 5 refused "$TALLY" record -q -o quiet.data -- ./spin && [ ! -s err ]
 check "record -q says nothing"
 run 0 refused "$TALLY" compare -r 2 true /bin/true && [ "$(grep -c 'with the process provider' err)" = 1 ]

@@ -60,7 +60,22 @@ check "--duration ends top, which shows what it has" eval '[ "$(views)" = 1 ] &&
 timeout -s INT 3 "$TALLY" top --stdio -p $workload -d 20 >out 2>err </dev/null
 check "Ctrl-C ends top, which shows what it has" [ "$(views)" = 1 ]
 top -p 999999999; check "a missing process is an error" [ $? = 1 ]
-top ls; check "a command is wrong use" [ $? = 2 ]
+top -p $workload ls; check "a command beside running programs is wrong use" [ $? = 2 ]
+cat >work.sh <<'S'
+echo begun
+"$WORKLOAD" spin 0.5
+exit 3
+S
+top -d 200ms -- bash work.sh
+status=$?
+check "a command is shown until it ends, with its exit status" eval '[ $status = 3 ] && grep -qx begun out && grep -q " inner$" out'
+SECONDS=0
+top -d 200ms --duration 500ms -- sleep 30
+status=$?
+check "--duration ends the command" eval '[ $status = 0 ] && [ $SECONDS -lt 10 ]'
+top -- ./not-there
+status=$?
+check "a command that isn't there ends with 127" eval '[ $status = 127 ] && grep -q "no file" err'
 top -K -U; check "a target with nothing to show is wrong use" [ $? = 2 ]
 "$TALLY" top --tui </dev/null >out 2>err; check "--tui without a terminal is wrong use" [ $? = 2 ]
 echo "1..$number"

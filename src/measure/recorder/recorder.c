@@ -284,8 +284,14 @@ int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_obje
 
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err)
 {
+	const struct tally_recorder_session *session = &recorder->session;
+	int result = 0;
 	recorder->session.start_ns = tally_recorder_now_ns();
-	return tally_recorder_enable(&recorder->events, true, err);
+	if (!(recorder->events.sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC))
+		result = tally_recorder_enable(&recorder->events, true, err);
+	if (!result && session->spawn)
+		result = tally_spawn_go(session->spawn, session->target->command, err);
+	return result;
 }
 
 int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_status *status,

@@ -145,8 +145,9 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		       void (*progress)(void *context, const struct tally_recorder_status *status),
 		       void *context, enum tally_recorder_end *end, struct tally_error *err);
 
-/* For callers with a loop of their own (options.take_sample).  _begin switches the events on; then
- * _look must be called every 100 ms or so to empty the rings.  Return 0 or -errno. */
+/* For callers with a loop of their own (options.take_sample).  _begin switches the events on and lets
+ * the command begin; then _look must be called every 100 ms or so to empty the rings.  Return 0 or
+ * -errno. */
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err);
 int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			struct tally_error *err);
@@ -175,8 +176,8 @@ void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_b
  * -ENOMEM. */
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out);
 
-/* After the end: waits until a descriptor is readable.  Returns 1; 0 after `timeout_ms`; -EINTR
- * when a signal asks for the end. */
+/* In such a loop, and after the end: waits until a descriptor (-1: none) is readable.  Returns 1; 0
+ * after `timeout_ms`; -EINTR when a signal asks for the end.  Notes that the command has ended. */
 int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd,
 			 int timeout_ms);
 
