@@ -1,15 +1,15 @@
-/* The two variables by which tally comes into a program: TALLY_PLAN, which says how to open the plan,
- * and LD_PRELOAD, which begins with the path of this object.
+/* tally comes into a program by two variables: TALLY_PLAN says how to open the plan, and
+ * LD_PRELOAD begins with the path of this object.
  *
- * The constructor takes both out of the environment, so the program sees what it would see without
- * tally: getenv(3), environ, and the third argument of main() are the same.  The array is changed in
- * place, and freed entries at its end become NULL, since some runtimes (Go) walk over it from argv.
- * The strings are zeroed, so /proc/PID/environ shows empty strings in their place; only its length
- * tells that they were there.
+ * The constructor takes both out of the environment, so the program sees what it would see
+ * without tally: getenv(3), environ, and the third argument of main() are the same.  The array is
+ * changed in place, and freed entries at its end become NULL, since some runtimes (Go) walk over
+ * it from argv.  The strings are zeroed, so /proc/PID/environ shows empty strings in their place;
+ * only its length tells that they were there.
  *
- * The wrappers of exec lend both to the next program, in a copy of its environment.  The copy is made
- * in memory of the caller's: exec is called after fork(2) and vfork(2) in programs with threads, where
- * nothing may be allocated, locked, or changed in memory that is shared. */
+ * The wrappers of exec lend both to the next program, in a copy of its environment.  The copy is
+ * made in memory of the caller's: exec is called after fork(2) and vfork(2) in programs with
+ * threads, where nothing may be allocated, locked, or changed in memory that is shared. */
 #include "process/process_environment.h"
 
 #include "process/process_agent.h"

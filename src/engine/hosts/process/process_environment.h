@@ -13,8 +13,8 @@ const char *process_environment_path(void);
 /* Returns how many bytes process_environment_lend() needs for this environment (NULL: empty).
  * Returns 0 if nothing is to be lent: the object has no plan, or the environment names one. */
 size_t process_environment_room(char *const *envp);
-/* Returns the environment with tally's variables, made in `room`, which is aligned for pointers.  It
- * refers to the strings of `envp`. */
+/* Returns the environment with tally's variables, made in `room`, which is aligned for pointers.
+ * It refers to the strings of `envp`. */
 char **process_environment_lend(char *const *envp, void *room);
 
 #endif

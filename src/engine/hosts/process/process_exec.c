@@ -1,15 +1,15 @@
-/* exec and posix_spawn: the variables of process_environment.c are lent to the next program.
+/* exec and posix_spawn: they lend the variables of process_environment.c to the next program.
  *
- * Before, the program's file is looked at (process_program.c).  A program that can't take the object
- * in, or that it would break, gets its environment as it is; so does every program whose file system
- * lacks the object's file, as after chroot(2), since the loader would complain.
+ * They look at the program's file first (process_program.c).  A program that can't be entered
+ * gets its environment as it is.  So does every program in a root that lacks the object's file,
+ * as after chroot(2), because the loader would complain.
  *
- * All of this may run after fork(2) or vfork(2) in a program with threads: there is no allocation and
- * no lock.  The new environment is on the stack, or, if it is large, in a mapping of its own.  A child
- * of vfork(2) that executes a program with such an environment leaves the mapping to its parent, once
- * for each time: that is better than an overflow of the stack.
+ * All of this may run after fork(2) or vfork(2) in a program with threads, so it allocates
+ * nothing and takes no lock.  The new environment is on the stack, or, if it is large, in a
+ * mapping of its own.  A child of vfork(2) can't unmap that once the program runs, so its parent
+ * keeps it: a leak is better than an overflow of the stack.
  *
- * execvp(3) and its kin search PATH here, as glibc does, because each candidate is looked at. */
+ * execvp(3) and its kin search PATH here, as glibc does, to look at each candidate. */
 #include "process/process_exec.h"
 
 #include "process/process_agent.h"
@@ -42,8 +42,8 @@ struct target {
 
 /* An environment with tally's variables. */
 struct loan {
-	size_t room;      /* bytes; 0: nothing is lent */
-	void *map;        /* NULL: the room is on the stack */
+	size_t room; /* bytes; 0: nothing is lent */
+	void *map;   /* NULL: the room is on the stack */
 	bool is_uncounted;
 };
 
@@ -86,7 +86,8 @@ static struct loan prepare(const struct target *target, char *const *envp)
 }
 
 /* Returns the environment for the program.  A macro, because the room is in the caller's frame. */
-#define LEND(loan, envp) lend(loan, envp, (loan)->room && !(loan)->map ? alloca((loan)->room) : NULL)
+#define LEND(loan, envp) \
+	lend(loan, envp, (loan)->room && !(loan)->map ? alloca((loan)->room) : NULL)
 
 static char *const *lend(const struct loan *loan, char *const *envp, void *stack)
 {
@@ -135,7 +136,7 @@ static void execute(const struct target *target, char *const *argv, char *const 
 	count_uncounted(&loan, -1);
 	take_back(&loan);
 	if (error == E2BIG && loan.room) {
-		/* what is lent was too much: the program still runs */
+		/* without the variables it may fit */
 		loan = (struct loan){ .is_uncounted = true };
 		count_uncounted(&loan, 1);
 		call(target, argv, envp);
@@ -187,7 +188,7 @@ static void execute_file(const char *path, char *const *argv, char *const *envp)
 
 /* The candidates for a name, in their order. */
 struct search {
-	const char *file, *path; /* what is left of PATH; NULL: the end */
+	const char *file, *path; /* the rest of PATH; NULL: the end */
 	char candidate[PATH_MAX + NAME_MAX + 2];
 };
 
@@ -279,8 +280,8 @@ PROCESS_EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 }
 
 #if __GLIBC_PREREQ(2, 34)
-PROCESS_EXPORT int execveat(int directory, const char *path, char *const *argv,
-			    char *const *envp, int flags)
+PROCESS_EXPORT int execveat(int directory, const char *path, char *const *argv, char *const *envp,
+			    int flags)
 {
 	const struct target target = { directory, path, flags, BY_DIRECTORY };
 	return execute_once(&target, argv, envp);
@@ -305,7 +306,8 @@ PROCESS_EXPORT int execvp(const char *file, char *const *argv)
 	return execvpe(file, argv, process_environment());
 }
 
-/* Makes an array of a list of arguments that NULL ends.  A macro: the array is in the caller's frame. */
+/* Makes an array of a list of arguments that NULL ends.  A macro: the array is in the caller's
+ * frame. */
 #define ARGUMENTS(list, first, argv) \
 	do { \
 		va_list counted; \

@@ -1,4 +1,4 @@
-/* What process_exec.c and process_shell.c share. */
+/* process_exec.c's function for process_shell.c. */
 #ifndef TALLY_PROCESS_EXEC_H
 #define TALLY_PROCESS_EXEC_H
 

@@ -1,27 +1,26 @@
 /* The process's mappings, as MMAP records.
  *
  * A sample means something only if tally knows the mapping that its addresses are in.  The object
- * must learn of mappings that others make: ld.so's calls of mmap(2) don't go through libc's function,
- * and dlopen(3) can't be replaced, because it looks at its caller's address (RUNPATH, $ORIGIN).  So
- * nothing is awaited; what changed is found when it is needed:
+ * must learn of mappings that others make: ld.so's calls of mmap(2) don't go through libc's
+ * function, and dlopen(3) can't be replaced, because it looks at its caller's address (RUNPATH,
+ * $ORIGIN).  So the object looks for new mappings when a sample needs them:
  *
- * - The handler asks before each sample (process_maps_sampled()) whether the sample's address is in a
- *   mapping that was told, whether ld.so has appended an object to its list, and whether the program
- *   has made memory executable.  If so, it reads /proc/thread-self/maps, by system calls, and tells
- *   what is new.  So the record comes before the sample, also in a constructor that dlopen() runs.
- * - mmap(2), mprotect(2) and mremap(2) of executable memory, as JIT compilers call them, are told when
- *   they are called.
+ * - Before each sample, the handler looks whether the sample's address is in a known mapping, and
+ *   whether ld.so's list of objects has grown (process_maps_sampled()).  If there is news, it reads
+ *   /proc/thread-self/maps by system calls and writes records of new mappings.  So the record
+ *   precedes the sample, also in a constructor that dlopen() runs.
+ * - Wrappers of mmap(2), mprotect(2) and mremap(2) tell executable memory at once.  JIT compilers
+ *   call these.
  *
- * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the time.  Single
- * mappings are asked for (PROCMAP_QUERY); on kernels before 6.11 they are read with all others, so a
- * JIT compiler with thousands of mappings may have samples in places that are not told yet there.
+ * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the
+ * time.  A single mapping costs one PROCMAP_QUERY.  Kernels before 6.11 lack it, so there a JIT
+ * compiler with thousands of mappings may have samples in mappings without a record.
  *
- * Without /proc, the objects in ld.so's list are told, with the segments of their program headers.  The
- * list may change meanwhile, so it is read by process_vm_readv(2), which fails where memory is
- * missing.
+ * Without /proc, the segments of the objects in ld.so's list become records.  The list may change
+ * meanwhile, so process_vm_readv(2) reads it: it fails if memory is missing.
  *
- * `places` has what was told, sorted by address.  A lock that is never waited for guards it: whoever
- * finds it taken leaves the work to the next one. */
+ * `places` lists the mappings that have a record, by address.  Its lock is never waited for: if
+ * it is taken, the next sample tries again. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
 
@@ -38,7 +37,7 @@
 #include <time.h>
 
 enum {
-	PLACES = 16384,        /* mappings; more are not told */
+	PLACES = 16384,        /* mappings; more get no record */
 	LINE = PATH_MAX + 128, /* bytes of a line of /proc/PID/maps */
 	OBJECTS_MOST = 4096,   /* in ld.so's list */
 	SHARE = 50,            /* reading takes at most 1/50 of the time … */
@@ -60,7 +59,7 @@ static struct places {
 
 /* The pid of the process that holds the lock; 0: free.  A forked child takes over its parent's. */
 static int32_t lock;
-/* Changes that wrappers have noted, and how many of them were told.  Atomic. */
+/* Changes that wrappers have noted, and how many of them have records.  Atomic. */
 static uint32_t changes, told_changes;
 /* How long reading may take now, and when that was computed. */
 static int64_t credit_ns;
@@ -69,7 +68,9 @@ static uint64_t last_ns;
 /* ld.so's list of objects grows at its end.  The last object, as it was at the last reading. */
 static struct {
 	uint64_t address;
-	struct object { uint64_t base, name, dynamic, next; } link; /* as struct link_map begins */
+	struct object {
+		uint64_t base, name, dynamic, next;
+	} link; /* as struct link_map begins */
 } last_object;
 
 static char line[LINE];
@@ -95,7 +96,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* --- what was told ---------------------------------------------------------- */
+/* --- mappings with a record ------------------------------------------------- */
 
 /* Returns the index of the first place that ends behind the address. */
 static unsigned find(uint64_t address)
@@ -117,7 +118,7 @@ static bool is_code(uint64_t address)
 	return i < places->count && places->at[i].start <= address && places->at[i].is_code;
 }
 
-/* True if `told` tells the same of the part of `place` that it covers. */
+/* True if both are mappings of the same part of a file, where they overlap. */
 static bool agrees(const struct place *told, const struct place *place)
 {
 	if (told->inode != place->inode || told->major != place->major ||
@@ -126,7 +127,7 @@ static bool agrees(const struct place *told, const struct place *place)
 	return !place->inode || told->start - told->offset == place->start - place->offset;
 }
 
-/* True if places that were told cover this one without a gap. */
+/* True if known places cover this one without a gap. */
 static bool is_told(const struct place *place)
 {
 	uint64_t at = place->start;
@@ -147,8 +148,7 @@ static void insert(const struct place *place)
 		to++;
 	if (places->count - (to - from) >= PLACES)
 		return;
-	memmove(&places->at[from + 1], &places->at[to],
-		(places->count - to) * sizeof(*place));
+	memmove(&places->at[from + 1], &places->at[to], (places->count - to) * sizeof(*place));
 	places->at[from] = *place;
 	places->count = places->count - (to - from) + 1;
 }
@@ -249,7 +249,7 @@ static char *parse(char *text, struct place *place, uint32_t *protection, uint32
 	return text + (at - text);
 }
 
-/* Takes a line: the mapping goes to the new table, and is told if it is new. */
+/* Adds a line's mapping to the new table, and writes its record if it is new. */
 static void take_line(struct process_thread *thread, char *text, struct places *new)
 {
 	struct place place;
@@ -288,7 +288,7 @@ static void read_lines(struct process_thread *thread, int fd, struct places *new
 	}
 }
 
-/* Tells what is new, and replaces the table by what there is.  Returns false if there is no /proc. */
+/* Writes records of new mappings, and replaces the table.  Returns false without /proc. */
 static bool read_maps(struct process_thread *thread)
 {
 	struct places *new = places == &tables[0] ? &tables[1] : &tables[0];
@@ -308,11 +308,11 @@ static bool read_maps(struct process_thread *thread)
 
 /* PROCMAP_QUERY, since Linux 6.11: linux/fs.h */
 struct query {
-	uint64_t size, flags, address;          /* in */
+	uint64_t size, flags, address; /* in */
 	uint64_t start, end, protection, page_size, offset, inode;
 	uint32_t major, minor;
-	uint32_t name_size, build_id_size;      /* in and out */
-	uint64_t name, build_id;                /* in */
+	uint32_t name_size, build_id_size; /* in and out */
+	uint64_t name, build_id;           /* in */
 };
 enum { QUERY = 0xc0686611, QUERY_SHARED = 8 };
 _Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in the request");
@@ -321,8 +321,10 @@ _Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in t
  * Returns false if the kernel can't say. */
 static bool tell_at(struct process_thread *thread, uint64_t address)
 {
-	struct query query = { .size = sizeof(query), .address = address,
-			       .name = (uint64_t)(uintptr_t)line, .name_size = PATH_MAX };
+	struct query query = { .size = sizeof(query),
+			       .address = address,
+			       .name = (uint64_t)(uintptr_t)line,
+			       .name_size = PATH_MAX };
 	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
 				   O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -331,14 +333,17 @@ static bool tell_at(struct process_thread *thread, uint64_t address)
 	long result = process_call(SYS_ioctl, fd, QUERY, &query);
 	process_call(SYS_close, fd);
 	if (result == -ENOENT)
-		return true; /* it is gone */
+		return true; /* unmapped meanwhile */
 	if (result || !has_room(thread))
 		return false;
 	if (!query.name_size)
 		line[0] = '\0';
-	const struct place place = { .start = query.start, .end = query.end,
-				     .offset = query.offset, .inode = query.inode,
-				     .major = query.major, .minor = query.minor,
+	const struct place place = { .start = query.start,
+				     .end = query.end,
+				     .offset = query.offset,
+				     .inode = query.inode,
+				     .major = query.major,
+				     .minor = query.minor,
 				     .is_code = query.protection & PROT_EXEC };
 	if ((!place.is_code && !process_agent.wants_data_maps) || is_told(&place))
 		return true;
@@ -353,8 +358,7 @@ static bool tell_at(struct process_thread *thread, uint64_t address)
 /* Copies memory that may be unmapped meanwhile.  Returns false if it is. */
 static bool copy(uint64_t from, void *to, size_t size)
 {
-	const struct iovec local = { to, size },
-			   remote = { (void *)(uintptr_t)from, size };
+	const struct iovec local = { to, size }, remote = { (void *)(uintptr_t)from, size };
 	return process_call(SYS_process_vm_readv, process_agent.pid, &local, 1, &remote, 1, 0) ==
 	       (long)size;
 }
@@ -375,7 +379,7 @@ static void find_last_object(void)
 	struct object link;
 	last_object.address = 0;
 	for (unsigned i = 0; i < OBJECTS_MOST && address; i++) {
-		/* Where the call is forbidden, only addresses tell of new objects. */
+		/* If a filter forbids the call, only samples at unknown addresses find objects. */
 		if (!copy(address, &link, sizeof(link)))
 			return;
 		if (!link.next) {
@@ -432,7 +436,7 @@ static bool name_object(const struct object *link)
 	return false;
 }
 
-static void tell_segment(struct process_thread *thread, uint64_t base, const ElfW(Phdr) *part,
+static void tell_segment(struct process_thread *thread, uint64_t base, const ElfW(Phdr) * part,
 			 const struct stat *file)
 {
 	const uint64_t page = TALLY_PLAN_PAGE - 1;
@@ -516,7 +520,7 @@ static void tell_news(struct process_thread *thread)
 	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 	if (!has_room(thread) || !may_read(from_ns))
 		return;
-	/* before reading: what is added meanwhile is found next time */
+	/* before reading, so that the next look finds objects that come meanwhile */
 	find_last_object();
 	if (!read_maps(thread))
 		tell_objects(thread);

@@ -1,5 +1,5 @@
-/* mprotect(2) and mremap(2): memory that becomes code is told (process_maps.c).  mmap(2) and munmap(2)
- * are in process_interface_calls.c.
+/* mprotect(2) and mremap(2): process_maps.c writes records of memory that becomes executable.
+ * mmap(2) and munmap(2) are in process_interface_calls.c.
  *
  * These call the kernel, not libc's functions: memory allocators call them before this object's
  * constructor runs, when looking up libc's functions might allocate. */

@@ -134,7 +134,7 @@ static bool is_privileged(int fd, const struct stat *status)
 struct elf {
 	struct window headers, dynamic, strings;
 	Elf64_Ehdr header;
-	/* what the program headers say */
+	/* from the program headers */
 	char loader[PROCESS_PROGRAM_PATH];  /* "": none */
 	uint64_t dynamic_at, dynamic_size;
 	/* offsets in the file; 0: absent */

@@ -2,9 +2,9 @@
  * it is in executes another one; tally asks before it starts a command.
  *
  * Only the file that the kernel would run is read: the program, or the interpreter that a script
- * names in its first line.  Freestanding; raw system calls, no memory but the stack (about 2 KiB), so
- * it may be called in a signal handler and in a child of vfork(2).  MIT, since it is part of tally
- * too.  Formats: elf(5), the gABI (hash tables: DT_HASH, and GNU's). */
+ * names in its first line.  Freestanding; raw system calls, no memory but the stack (about 2
+ * KiB), so it may be called in a signal handler and in a child of vfork(2).  MIT, since it is
+ * part of tally too.  Formats: elf(5), the gABI (hash tables: DT_HASH, and GNU's). */
 #ifndef TALLY_PROCESS_PROGRAM_H
 #define TALLY_PROCESS_PROGRAM_H
 
@@ -35,15 +35,16 @@ enum process_program_kind {
 
 struct process_program {
 	enum process_program_kind kind;
-	/* It is made by the Go compiler, so it makes system calls without libc.  Most are static. */
+	/* The Go compiler made it, so it makes system calls without libc. */
 	bool is_go;
-	/* The interpreter of a script, to which the kind belongs; "": the program is no script. */
+	/* If the program is a script, its interpreter: `kind` is the interpreter's.  "": it is no
+	 * script. */
 	char interpreter[PROCESS_PROGRAM_PATH];
 };
 
-/* Looks at the program as execveat(2) would find it: `directory` is a descriptor or AT_FDCWD, `flags`
- * are AT_EMPTY_PATH and AT_SYMLINK_NOFOLLOW.  Fills in *program.  Accepts any file: what is damaged
- * or beyond a limit counts as PROCESS_PROGRAM_NO_FORMAT, which is not entered. */
+/* Looks at the program as execveat(2) would find it: `directory` is a descriptor or AT_FDCWD,
+ * `flags` are AT_EMPTY_PATH and AT_SYMLINK_NOFOLLOW.  Fills in *program.  Accepts any file: a
+ * damaged one, or one beyond a limit, is PROCESS_PROGRAM_NO_FORMAT, which is not entered. */
 void process_program_look(int directory, const char *path, int flags,
 			  struct process_program *program);
 

@@ -4,8 +4,8 @@
  * process_environment.c can't be lent to it from outside: changing `environ` meanwhile would race
  * with setenv(3) in other threads.  Without a plan, libc's functions are called.
  *
- * In glibc, fclose(3) of a stream from popen(3) is pclose(3), so fclose() is replaced too.  It costs
- * other streams one look at a counter. */
+ * In glibc, fclose(3) of a stream from popen(3) is pclose(3), so fclose() is replaced too.  It
+ * costs other streams one look at a counter. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
 #include "process/process_exec.h"
@@ -30,7 +30,7 @@ static bool has_plan(void)
 static int spawn_shell(pid_t *pid, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, const char *command)
 {
-	char *const argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c",
+	char *const argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
 			       (char *)(uintptr_t)command, NULL };
 	return process_exec_spawn_shell(pid, actions, attributes, argv);
 }
