@@ -67,15 +67,15 @@ echo begun
 exit 3
 S
 top -d 200ms -- bash work.sh
-status=$?
-check "a command is shown until it ends, with its exit status" eval '[ $status = 3 ] && grep -qx begun out && grep -q " inner$" out'
+ended=$?
+check "a command is shown until it ends, with its exit status" eval '[ $ended = 3 ] && grep -qx begun out && grep -q " inner$" out'
 SECONDS=0
 top -d 200ms --duration 500ms -- sleep 30
-status=$?
-check "--duration ends the command" eval '[ $status = 0 ] && [ $SECONDS -lt 10 ]'
+ended=$?
+check "--duration ends the command" eval '[ $ended = 0 ] && [ $SECONDS -lt 10 ]'
 top -- ./not-there
-status=$?
-check "a command that isn't there ends with 127" eval '[ $status = 127 ] && grep -q "no file" err'
+ended=$?
+check "a command that isn't there ends with 127" eval '[ $ended = 127 ] && grep -q "no file" err'
 top -K -U; check "a target with nothing to show is wrong use" [ $? = 2 ]
 "$TALLY" top --tui </dev/null >out 2>err; check "--tui without a terminal is wrong use" [ $? = 2 ]
 echo "1..$number"
