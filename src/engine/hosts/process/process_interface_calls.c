@@ -61,9 +61,11 @@ static long map(const long *a)
 		return (long)mapped;
 	}
 	long place = process_call6(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (place > 0 || place < -4095)
+	if (place > 0 || place < -4095) {
 		interface_mapped((void *)place, (size_t)a[1], (int)a[2], (int)a[3], (int)a[4],
 				 (uint64_t)a[5]);
+		process_maps_changed((void *)place, (size_t)a[1], (int)a[2], (int)a[3]);
+	}
 	return place;
 }
 
