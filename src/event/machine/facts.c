@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -65,8 +66,8 @@ static void read_settings(struct tally_machine_facts *out)
 	tally_limits_read(&out->limits);
 	tally_container_marks_read(&marks);
 	out->container = tally_container_kind_of(&marks);
-	out->seccomp = -1;
-	if (!tally_proc_status(getpid(), &status))
+	out->seccomp = prctl(PR_GET_SECCOMP); /* where /proc is hidden */
+	if (!tally_proc_status(getpid(), &status) && status.seccomp >= 0)
 		out->seccomp = status.seccomp;
 	out->lockdown = read_lockdown();
 	read_pmus(out->pmus, sizeof(out->pmus));
