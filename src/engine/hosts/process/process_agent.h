@@ -174,6 +174,9 @@ void process_host_drop(struct process_thread *thread);
 /* Returns the state of a ring that gets no more records. */
 uint32_t process_host_finished_state(void);
 void process_host_finish_ring(struct process_thread *thread);
+/* Tells tally that none of the process's rings gets more records: whatever its other threads still
+ * write at this moment does not reach tally. */
+void process_host_leave_rings(void);
 /* Does what the engine asked for.  Also for the handler. */
 void process_host_settle(struct process_thread *thread);
 /* Returns the CPU time of the calling thread in ns.  Also for the handler. */

@@ -598,7 +598,9 @@ void process_exec_failed(void)
 
 void process_end(void)
 {
-	if (!process_agent.plan || process_agent.is_ending || process_agent.pid != getpid())
+	static int32_t by_pid; /* the process that has begun to end */
+	if (!process_agent.plan || process_agent.is_ending || process_agent.pid != getpid() ||
+	    __atomic_exchange_n(&by_pid, process_agent.pid, __ATOMIC_SEQ_CST) == process_agent.pid)
 		return;
 	struct process_thread *thread = process_self();
 	if (thread) {
@@ -612,8 +614,7 @@ void process_end(void)
 		tally_engine_task_exit(thread->task);
 	}
 	process_agent.is_ending = true;
-	for (unsigned i = 0; i < process_agent.slots_used; i++)
-		process_host_finish_ring(&process_agent.threads[i]);
+	process_host_leave_rings();
 }
 
 PROCESS_EXPORT void _exit(int status)
@@ -648,6 +649,8 @@ static struct tally_plan_usage used_before(void)
 		struct tally_plan_ring *ring = &plan->rings[i];
 		uint32_t taken = TALLY_PLAN_RING_TAKEN;
 		if (__atomic_load_n(&ring->task, __ATOMIC_SEQ_CST) != process_agent.pid ||
+		    __atomic_load_n(&ring->pid_namespace, __ATOMIC_SEQ_CST) !=
+			    process_agent.pid_namespace ||
 		    __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST) != taken)
 			continue;
 		if (__atomic_exchange_n(&ring->executes, 0, __ATOMIC_SEQ_CST)) {

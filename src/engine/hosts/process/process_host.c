@@ -232,6 +232,27 @@ void process_host_finish_ring(struct process_thread *thread)
 	__atomic_fetch_add(&process_agent.plan->news, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Other threads may be writing, and tally gives finished rings to other processes.  So memory of this
+ * process alone takes the rings' place first. */
+void process_host_leave_rings(void)
+{
+	const struct process_thread *own = process_own;
+	size_t size = process_agent.ring_count * (1 + (size_t)process_agent.plan->ring_pages) *
+		      TALLY_PLAN_PAGE;
+	bool is_left = false;
+	if (process_agent.rings) {
+		long map = process_call(SYS_mmap, process_agent.rings, size, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+					0);
+		is_left = map >= 0 || map <= -TALLY_PLAN_PAGE;
+	}
+	for (unsigned i = 0; i < process_agent.slots_used; i++) {
+		/* tally frees the others when the process is dead */
+		if (is_left || &process_agent.threads[i] == own)
+			process_host_finish_ring(&process_agent.threads[i]);
+	}
+}
+
 /* --- life ----------------------------------------------------------------- */
 
 void process_observe(struct process_thread *thread)
