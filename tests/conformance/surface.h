@@ -228,8 +228,7 @@ struct surface {
 
 /* The running kernel. */
 struct surface *surface_kernel(void);
-/* The running kernel without perf events, in a program that tally's preloaded object answers.  From
- * now on the kernel refuses perf_event_open(2) to this process.  Returns NULL if that fails. */
+/* The running kernel, in a program whose perf events tally's preloaded object answers. */
 struct surface *surface_process(void);
 /* Returns why the surface "process" can't keep this clause: process_exceptions.c, a closed list.
  * NULL: it must. */

@@ -30,6 +30,9 @@ enum {
 	TALLY_PLAN_RINGS = 1024, /* writers at the same time */
 	TALLY_PLAN_PAGE = 4096
 };
+/* Where the preloaded object's programs keep the events that they open themselves, in bytes.  They make
+ * the file that long; pages that are never written cost nothing.  tally doesn't look there. */
+#define TALLY_PLAN_INTERFACE (1ull << 40)
 #define TALLY_PLAN_MAGIC 0x4e414c50594c4154ull /* "TALYPLAN" */
 
 struct tally_plan_total {

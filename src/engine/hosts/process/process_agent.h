@@ -314,8 +314,13 @@ void process_interface_prctl(int option);
 uint64_t process_interface_moment(void);
 /* The process ends, before its thread's last counts are told. */
 void process_interface_end(void);
-/* A thread begins: after it was attached, in the thread.  A program or a forked child begins. */
-void process_interface_thread_begin(struct process_thread *thread);
+/* A thread begins: after it was attached, in the thread.  `is_program`: with a new program. */
+void process_interface_thread_begin(struct process_thread *thread, bool is_program);
+/* Maps the part of the plan's file that is the interface's. */
+void process_interface_map(int fd);
+/* Another program is about to be executed; that has failed. */
+void process_interface_exec_begins(void);
+void process_interface_exec_failed(void);
 
 /* In a forked child: before its thread is attached anew. */
 void process_interface_forked(void);

@@ -135,6 +135,7 @@ static bool map_plan(int fd)
 	}
 	process_agent.plan = plan;
 	map_rings(fd);
+	process_interface_map(fd);
 	return true;
 }
 
@@ -308,7 +309,7 @@ static bool attach(struct process_thread *thread, enum beginning beginning,
 	process_own = thread;
 	hide(thread, now);
 	thread->frozen = false;
-	process_interface_thread_begin(thread);
+	process_interface_thread_begin(thread, beginning == OF_PROGRAM);
 	return true;
 }
 
@@ -570,6 +571,12 @@ PROCESS_EXPORT pid_t _Fork(void)
 
 /* --- exec, and the end ---------------------------------------------------- */
 
+static void hold_signal(int how)
+{
+	const uint64_t own = 1ull << (PROCESS_SIGNAL - 1);
+	process_call(SYS_rt_sigprocmask, how, &own, NULL, sizeof(own));
+}
+
 void process_exec_begins(void)
 {
 	struct process_thread *thread = process_self();
@@ -577,7 +584,11 @@ void process_exec_begins(void)
 		return;
 	process_enter(thread);
 	process_timer_last(thread);
+	process_interface_exec_begins();
 	process_events_publish(thread, true);
+	/* A signal that comes now would meet the next program without its handler, and end it.  It
+	 * waits until that program has one. */
+	hold_signal(SIG_BLOCK);
 	if (thread->ring >= 0) {
 		struct tally_plan_ring *ring = &process_agent.plan->rings[thread->ring];
 		ring->used = thread->told;
@@ -593,6 +604,8 @@ void process_exec_failed(void)
 	if (thread->ring >= 0)
 		__atomic_store_n(&process_agent.plan->rings[thread->ring].executes, 0,
 				 __ATOMIC_SEQ_CST);
+	process_interface_exec_failed();
+	hold_signal(SIG_UNBLOCK);
 	process_leave(thread);
 }
 
@@ -719,6 +732,7 @@ __attribute__((constructor)) static void begins(int count, char **arguments)
 		process_agent.plan = NULL;
 		return;
 	}
+	hold_signal(SIG_UNBLOCK); /* the program before this one held it */
 	process_signals_start();
 	attach_program(&now, arguments);
 }

@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 
-enum { MAPPINGS = 4096, PAGE = 4096 };
+enum { MAPPINGS = 4096, PAGE = 4096, ADOPTED_MAX = 4096 };
 
 /* A mapping of the program's. */
 struct mapping {
@@ -150,10 +151,15 @@ struct interface_event *interface_event_of(int fd)
 static int ask(struct interface_event *event, struct process_interface *interface,
 	       struct interface_call *call)
 {
-	call->descriptor = event->descriptor;
-	if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
-		return -ESRCH;
-	return interface_ask(interface, event->pid, event->tid, call);
+	int error = -EAGAIN;
+	/* the thread may execute another program meanwhile, where the event has another descriptor */
+	while (error == -EAGAIN) {
+		call->descriptor = event->descriptor;
+		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
+			return -ESRCH;
+		error = interface_ask(interface, event->pid, event->tid, call);
+	}
+	return error;
 }
 
 /* Returns the call of this turn.  A thread that isn't counted makes no calls. */
@@ -440,15 +446,29 @@ static void publish(struct interface_turn *turn, struct interface_event *event)
 	}
 }
 
+static void add_child(struct interface_values *sum, const struct interface_event *child)
+{
+	add_values(sum, &child->own);
+	add_values(sum, &child->before);
+}
+
+/* The engine alone knows all of such an event's values. */
+static bool is_plain(const struct interface_event *event)
+{
+	return !inherits(event) && !event->goes_on &&
+	       !interface_pool->events[event->leader - 1].goes_on;
+}
+
 static struct interface_values values_of(const struct interface_event *event)
 {
 	struct interface_values sum = event->own;
 	add_values(&sum, &event->children);
+	add_values(&sum, &event->before);
 	for (unsigned i = 0; inherits(event) && i < interface_pool->events_used; i++) {
 		const struct interface_event *child = &interface_pool->events[i];
 		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
 		    child->parent == index_of(event) + 1)
-			add_values(&sum, &child->own);
+			add_child(&sum, child);
 	}
 	return sum;
 }
@@ -547,7 +567,7 @@ static long read_event(struct interface_turn *turn, struct interface_event *even
 	uint64_t words[INTERFACE_ANSWER / 8];
 	call->arguments[0] = (int64_t)(size < INTERFACE_ANSWER ? size : INTERFACE_ANSWER);
 	int error = ask(event, turn->interface, call);
-	if (!error && (call->result <= 0 || !inherits(event))) {
+	if (!error && (call->result <= 0 || is_plain(event))) {
 		memcpy(bytes, call->answer, call->result > 0 ? (size_t)call->result : 0);
 		return call->result;
 	}
@@ -626,6 +646,15 @@ static void note_enabled(struct interface_event *event, unsigned long request, b
 		at->enabled = enabled;
 }
 
+/* RESET: the counts of earlier programs, too; not the times. */
+static void forget(struct interface_event *event, bool group)
+{
+	event->before.count = 0;
+	for (struct interface_event *at = &interface_pool->events[event->leader - 1]; group && at;
+	     at = next_member(at))
+		at->before.count = 0;
+}
+
 static long control(struct interface_turn *turn, struct interface_event *event,
 		    unsigned long request, uintptr_t argument)
 {
@@ -657,6 +686,8 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 	if (call->result)
 		return call->result;
 	note_enabled(event, request, plain && argument & 1);
+	if (request == TALLY_IOC_RESET)
+		forget(event, argument & 1);
 	if (plain && inherits(event))
 		control_children(turn, event, request, argument);
 	if (request == TALLY_IOC_ID)
@@ -874,7 +905,7 @@ void process_interface_settle(struct process_thread *thread)
 	struct process_interface *interface = thread->interface;
 	if (!interface || !interface->engine)
 		return;
-	interface_settle(interface);
+	interface_run_pending(interface);
 }
 
 void process_interface_serve(struct process_thread *thread)
@@ -971,13 +1002,79 @@ void interface_mapped(void *address, size_t size, int protection, int flags, int
 
 /* --- the life of threads -------------------------------------------------- */
 
-/* Each thread has an entry from its beginning on: others may open events on it. */
-void process_interface_thread_begin(struct process_thread *thread)
+/* The descriptors that the program has from its process's earlier program, or from its parent. */
+static void adopt_descriptor(int fd)
+{
+	uint64_t inode = inode_of(fd);
+	for (unsigned i = 0; inode && i < interface_pool->events_used; i++) {
+		struct interface_event *event = &interface_pool->events[i];
+		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) || event->inode != inode)
+			continue;
+		/* held already by the earlier program */
+		if (event->executes == process_agent.pid && !own.references[i])
+			own.references[i] = 1;
+		else
+			hold(event);
+		__atomic_store_n(&own.descriptors[fd], (uint16_t)(i + 1), __ATOMIC_SEQ_CST);
+		return;
+	}
+}
+
+static void adopt(struct interface_turn *turn)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+	process_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	int end = limit.rlim_cur < ADOPTED_MAX ? (int)limit.rlim_cur : ADOPTED_MAX;
+	if (tables_make())
+		return;
+	for (int fd = 0; fd < end; fd++)
+		if (process_call(SYS_fcntl, fd, F_GETFD) >= 0)
+			adopt_descriptor(fd);
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		struct interface_event *event = &interface_pool->events[i];
+		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) ||
+		    event->executes != process_agent.pid)
+			continue;
+		event->executes = 0;
+		if (!own.references[i] &&
+		    __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
+			close_event(turn, event);
+	}
+}
+
+/* A program that was executed has its thread's events; one that a child of vfork(2) has executed
+ * inherits its parent's. */
+static void program_begins(struct process_thread *thread, bool was_counted)
 {
 	struct interface_turn turn;
-	if (interface_pool_make() || !interface_task_new(thread->pid, thread->tid))
+	if (!interface_pool->events_used)
 		return;
-	tell_parent(thread);
+	interface_begin(&turn);
+	if (turn.interface) {
+		interface_go_on(turn.interface);
+		adopt(&turn);
+	}
+	interface_end(&turn);
+	if (!was_counted)
+		thread->inherits_before = UINT64_MAX;
+}
+
+/* Each thread has an entry from its beginning on: others may open events on it. */
+void process_interface_thread_begin(struct process_thread *thread, bool is_program)
+{
+	struct interface_turn turn;
+	if (interface_pool_make())
+		return;
+	bool was_counted = interface_task_find(thread->tid, NULL) != NULL;
+	if (is_program)
+		program_begins(thread, was_counted);
+	struct interface_task *task = interface_task_new(thread->pid, thread->tid);
+	if (thread->interface)
+		((struct process_interface *)thread->interface)->self = task;
+	if (!task)
+		return;
+	if (!is_program)
+		tell_parent(thread);
 	uint64_t limit = thread->inherits_before;
 	if (!limit || !interface_inherits_any(thread->identity.parent_tid, limit))
 		return;
@@ -985,6 +1082,32 @@ void process_interface_thread_begin(struct process_thread *thread)
 	if (turn.interface)
 		interface_inherit(turn.interface, limit);
 	interface_end(&turn);
+}
+
+static void note_execution(int32_t from, int32_t to)
+{
+	for (unsigned i = 0; own.descriptors && i < interface_pool->events_used; i++)
+		if (own.references[i] && interface_pool->events[i].executes == from)
+			interface_pool->events[i].executes = to;
+}
+
+void process_interface_exec_begins(void)
+{
+	struct interface_turn turn;
+	const struct process_thread *thread = process_self();
+	if (!thread || !interface_pool || (!thread->interface && !own.descriptors))
+		return;
+	interface_begin(&turn);
+	if (turn.interface && turn.interface->engine)
+		interface_publish(turn.interface);
+	note_execution(0, process_agent.pid);
+	interface_end(&turn);
+}
+
+void process_interface_exec_failed(void)
+{
+	if (interface_pool)
+		note_execution(process_agent.pid, 0);
 }
 
 uint64_t process_interface_moment(void)

@@ -88,6 +88,7 @@ struct interface_event {
 	uint32_t gone;             /* 1: its thread has ended, `own` is final */
 	int32_t pid, tid;          /* the thread that it counts */
 	int32_t opener, opener_tid; /* the process and the thread that opened it */
+	int32_t executes;          /* pid of a holder that is executing another program; 0: none */
 	uint32_t generation;       /* of a leader: grows with each change of its group */
 	int32_t descriptor;        /* in that thread's engine */
 	uint32_t parent;           /* of an inherited event: index + 1 of the original */
@@ -100,6 +101,9 @@ struct interface_event {
 	uint32_t enabled;          /* as the last call left it */
 	/* as of the last PUBLISH; sums of inherited events whose threads have ended */
 	struct interface_values own, children;
+	/* what it counted in earlier programs of its thread */
+	struct interface_values before;
+	bool goes_on;              /* `before` counts */
 	struct tally_attr attr;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
 	uint32_t wakes;            /* grows with each wake-up */
@@ -125,7 +129,7 @@ struct process_interface {
 	struct tally_engine_task *task;
 	bool pending;                      /* the engine asked for run_pending() */
 	bool cpu_event;                    /* an event of a whole CPU is being opened */
-	bool inherits;                     /* events are being inherited: no privilege is needed */
+	bool inherits;                     /* events are inherited or go on: no privilege is needed */
 	uint64_t tick_ns;                  /* CPU time of the last tick */
 	/* what the engine has been told of rusage and CPUs */
 	uint64_t minor_faults, major_faults, switches;
@@ -159,7 +163,8 @@ struct process_interface {
 
 /* NULL until interface_pool_make() has succeeded. */
 extern struct interface_pool *interface_pool __attribute__((visibility("hidden")));
-/* Maps the pool.  Returns 0 or -errno. */
+/* Maps the pool, in memory of this process and its children, unless process_interface_map() has done
+ * that.  Returns 0 or -errno. */
 int interface_pool_make(void);
 struct interface_event *interface_event_new(void); /* NULL: there are too many */
 void interface_event_free(struct interface_event *event);
@@ -173,11 +178,15 @@ void interface_task_end(int32_t tid);
 
 /* Returns the thread's part, made if it is not there yet; NULL: no memory. */
 struct process_interface *interface_of(struct process_thread *thread);
+/* Brings the thread's entries up to date. */
+void interface_publish(struct process_interface *interface);
 /* Carries out a call on this thread's engine. */
 void interface_execute(struct process_interface *interface, struct interface_call *call);
 /* Tells the engine what has happened, and afterwards does what the engine asked for. */
 void interface_catch_up(struct process_interface *interface);
 void interface_settle(struct process_interface *interface);
+/* Only the second, in a handler too: signals, wake-ups, disabling. */
+void interface_run_pending(struct process_interface *interface);
 /* The thread ends: its events' values stay in the pool. */
 void interface_engine_end(struct process_interface *interface);
 /* A forked child: the parent's engine is dropped. */
@@ -189,6 +198,8 @@ void interface_engine_drop(struct process_interface *interface);
 bool interface_inherits_any(int32_t parent, uint64_t limit);
 /* Opens them for this thread. */
 void interface_inherit(struct process_interface *interface, uint64_t limit);
+/* The thread has executed another program: opens the events that it had before. */
+void interface_go_on(struct process_interface *interface);
 /* The thread of an inherited event has ended: adds its values to the original's. */
 void interface_fold(struct interface_event *event);
 

@@ -83,6 +83,9 @@ static int wait_for_answer(struct process_interface *interface, struct interface
 	do
 		error = wait_for(interface, task, &task->state, INTERFACE_SERVING, pid, tid);
 	while (error == -ETIMEDOUT);
+	/* the thread has begun another program, and its entry anew */
+	if (!error && __atomic_load_n(&task->state, __ATOMIC_SEQ_CST) != INTERFACE_ANSWERED)
+		return -EAGAIN;
 	return error;
 }
 
@@ -105,6 +108,8 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 	error = wait_for_answer(interface, task, pid, tid);
 	if (!error)
 		copy_call(call, &task->call, true);
+	if (error == -EAGAIN)
+		return error;
 	if (error != -ESRCH)
 		__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);

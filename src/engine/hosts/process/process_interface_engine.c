@@ -444,7 +444,7 @@ static void send_signals(struct process_interface *interface)
 	interface->signal_count = 0;
 }
 
-static void run_pending(struct process_interface *interface)
+void interface_run_pending(struct process_interface *interface)
 {
 	while (interface->pending) {
 		interface->pending = false;
@@ -465,7 +465,7 @@ static void tell(struct process_interface *interface, enum tally_sw event, uint6
 	for (; count; count -= each) {
 		tally_engine_software(interface->engine, event, each,
 				      is_fault ? &in_user : &in_kernel, 0);
-		run_pending(interface);
+		interface_run_pending(interface);
 	}
 }
 
@@ -525,14 +525,14 @@ void interface_catch_up(struct process_interface *interface)
 	move(interface);
 	if (interface->usage_events)
 		tell_usage(interface);
-	run_pending(interface);
+	interface_run_pending(interface);
 }
 
 void interface_settle(struct process_interface *interface)
 {
 	if (!interface->engine)
 		return;
-	run_pending(interface);
+	interface_run_pending(interface);
 	if (interface->usage_events)
 		note_usage(interface);
 }
@@ -593,6 +593,13 @@ static void publish(struct process_interface *interface, int descriptor)
 		return;
 	event->own = (struct interface_values){ values.count, values.enabled_ns, values.running_ns,
 						values.lost };
+}
+
+void interface_publish(struct process_interface *interface)
+{
+	for (int i = 0; i < INTERFACE_OPEN; i++)
+		if (interface->events[i])
+			publish(interface, i);
 }
 
 static void close_event(struct process_interface *interface, struct interface_call *call)
@@ -737,7 +744,7 @@ void interface_execute(struct process_interface *interface, struct interface_cal
 	if (call->result)
 		return;
 	carry_out(interface, call);
-	run_pending(interface);
+	interface_run_pending(interface);
 }
 
 void interface_engine_end(struct process_interface *interface)
@@ -746,7 +753,7 @@ void interface_engine_end(struct process_interface *interface)
 	if (interface->engine) {
 		interface_catch_up(interface);
 		tally_engine_task_exit(interface->task);
-		run_pending(interface);
+		interface_run_pending(interface);
 		for (int i = 0; i < INTERFACE_OPEN; i++) {
 			struct interface_event *event = entry_of(interface, i);
 			if (!event)

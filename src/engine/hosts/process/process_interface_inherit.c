@@ -42,34 +42,45 @@ static int leader_here(const struct process_interface *interface, uint32_t leade
 	return -1;
 }
 
-static void inherit(struct process_interface *interface, struct interface_event *original)
+/* Opens an event with these attributes for this thread, in its entry in the pool.  `leader`: in the
+ * engine, or -1. */
+static int open_here(struct process_interface *interface, struct interface_event *event,
+		     const struct interface_event *like, int leader, bool enabled)
 {
 	struct interface_call *call = &interface->call;
-	struct interface_event *event = interface_event_new();
-	uint32_t number = (uint32_t)(original - interface_pool->events) + 1;
-	if (!event)
-		return;
-	struct tally_attr attr = original->attr;
+	struct tally_attr attr = like->attr;
 	attr.size = sizeof(attr);
-	attr.flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC);
-	if (!__atomic_load_n(&original->enabled, __ATOMIC_SEQ_CST))
+	attr.flags &= ~TALLY_ATTR_DISABLED;
+	if (!enabled)
 		attr.flags |= TALLY_ATTR_DISABLED;
 	memset(call, 0, offsetof(struct interface_call, text));
 	memcpy(call->text, &attr, sizeof(attr));
 	call->operation = INTERFACE_OPEN_EVENT;
-	call->arguments[0] = original->cpu;
-	call->arguments[1] = -1;
-	if (original->leader != number)
-		call->arguments[1] = leader_here(interface, original->leader);
+	call->arguments[0] = like->cpu;
+	call->arguments[1] = leader;
 	call->event = (uint32_t)(event - interface_pool->events);
-	call->event_id = original->id;
-	event->parent = number;
-	event->leader = call->event + 1;
-	event->generation = original->generation;
+	call->event_id = like->id;
 	interface->inherits = true;
 	interface_execute(interface, call);
 	interface->inherits = false;
-	if (call->result < 0)
+	return call->result < 0 ? (int)call->result : 0;
+}
+
+static void inherit(struct process_interface *interface, struct interface_event *original)
+{
+	struct interface_event *event = interface_event_new();
+	uint32_t number = (uint32_t)(original - interface_pool->events) + 1;
+	int leader = -1;
+	if (!event)
+		return;
+	if (original->leader != number)
+		leader = leader_here(interface, original->leader);
+	event->parent = number;
+	event->leader = (uint32_t)(event - interface_pool->events) + 1;
+	event->generation = original->generation;
+	event->order = original->order;
+	if (open_here(interface, event, original, leader,
+		      __atomic_load_n(&original->enabled, __ATOMIC_SEQ_CST)))
 		interface_event_free(event);
 }
 
@@ -104,4 +115,62 @@ void interface_fold(struct interface_event *event)
 	__atomic_fetch_add(&to->running_ns, event->own.running_ns, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&to->lost, event->own.lost, __ATOMIC_SEQ_CST);
 	interface_event_free(event);
+}
+
+/* --- exec ----------------------------------------------------------------- */
+
+static void end_at_exec(struct interface_event *event)
+{
+	uint32_t number = (uint32_t)(event - interface_pool->events) + 1;
+	if (event->leader != number)
+		interface_pool->events[event->leader - 1].generation++;
+	event->leader = number;
+	__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+	if (event->parent)
+		interface_fold(event);
+}
+
+static void go_on(struct process_interface *interface, struct interface_event *event)
+{
+	uint32_t number = (uint32_t)(event - interface_pool->events) + 1;
+	const struct interface_event *leader = &interface_pool->events[event->leader - 1];
+	int group = -1;
+	if (event->leader != number && leader->tid == event->tid)
+		group = leader->descriptor;
+	if (event->parent)
+		group = leader_here(interface,
+				    interface_pool->events[event->parent - 1].leader);
+	event->before.count += event->own.count;
+	event->before.enabled_ns += event->own.enabled_ns;
+	event->before.running_ns += event->own.running_ns;
+	event->before.lost += event->own.lost;
+	event->own = (struct interface_values){ 0 };
+	event->goes_on = true;
+	bool enabled = event->enabled || event->attr.flags & TALLY_ATTR_ENABLE_ON_EXEC;
+	event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
+	event->descriptor = -1;
+	if (open_here(interface, event, event, group, enabled))
+		__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+}
+
+void interface_go_on(struct process_interface *interface)
+{
+	const struct process_thread *thread = interface->thread;
+	for (uint64_t last = 0;;) {
+		struct interface_event *next = NULL;
+		for (unsigned i = 0; i < interface_pool->events_used; i++) {
+			struct interface_event *event = &interface_pool->events[i];
+			if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && !event->gone &&
+			    event->pid == thread->pid && event->order >= last &&
+			    (!next || event->order < next->order))
+				next = event;
+		}
+		if (!next)
+			return;
+		last = next->order + 1;
+		if (next->tid != thread->tid || next->attr.flags & TALLY_ATTR_REMOVE_ON_EXEC)
+			end_at_exec(next);
+		else
+			go_on(interface, next);
+	}
 }

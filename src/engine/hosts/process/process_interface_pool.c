@@ -4,8 +4,31 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 struct interface_pool *interface_pool;
+
+/* In the plan's file the pool outlives programs.  A process whose files are limited must not make it
+ * longer: that would be a signal. */
+void process_interface_map(int fd)
+{
+	const uint64_t size = TALLY_PLAN_INTERFACE + sizeof(*interface_pool);
+	struct rlimit limit = { 0 };
+	struct stat about;
+	if (process_call(SYS_fstat, fd, &about))
+		return;
+	if ((uint64_t)about.st_size < size &&
+	    (process_call(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) ||
+	     limit.rlim_cur != RLIM_INFINITY || process_call(SYS_ftruncate, fd, size)))
+		return;
+	long map = process_call(SYS_mmap, NULL, sizeof(*interface_pool), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_NORESERVE, fd, TALLY_PLAN_INTERFACE);
+	if (map < 0 && map > -4096)
+		return;
+	process_call(SYS_madvise, map, sizeof(*interface_pool), MADV_DONTDUMP);
+	interface_pool = (struct interface_pool *)map;
+}
 
 int interface_pool_make(void)
 {
