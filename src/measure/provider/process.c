@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "event/event.h"
 #include "process/process_pmu.h"
+#include "process/process_usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -284,6 +285,7 @@ static int process_command(struct tally_provider *provider, const char *path, ch
 }
 
 /* Notes what this process has used: that is not the command's. */
+/* Runs in the child, before exec: its number of migrations is in the same file as later. */
 static void note_usage(struct tally_plan_usage *start)
 {
 	struct timespec time;
@@ -295,6 +297,7 @@ static void note_usage(struct tally_plan_usage *start)
 		.minor_faults = (uint64_t)used.ru_minflt,
 		.major_faults = (uint64_t)used.ru_majflt,
 		.switches = (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw,
+		.migrations = process_usage_migrations(0),
 	};
 }
 

@@ -44,6 +44,7 @@ struct tally_plan_total {
 /* What a task has used up to some moment, as getrusage(2) and its CPU clock say. */
 struct tally_plan_usage {
 	uint64_t cpu_ns, minor_faults, major_faults, switches;
+	uint64_t migrations; /* 0 if no event counts them */
 };
 
 struct tally_plan_event {

@@ -293,7 +293,7 @@ static bool attach(struct process_thread *thread, enum beginning beginning,
 	thread->frozen = true;
 	thread->frozen_ns = used->cpu_ns;
 	thread->published_at = used->cpu_ns;
-	thread->migrations = 0;
+	thread->migrations = used->migrations;
 	thread->timers = NULL;
 	process_call(SYS_getcpu, &cpu, NULL, NULL);
 	thread->last_cpu = (int)cpu;
@@ -592,6 +592,7 @@ void process_exec_begins(void)
 	if (thread->ring >= 0) {
 		struct tally_plan_ring *ring = &process_agent.plan->rings[thread->ring];
 		ring->used = thread->told;
+		ring->used.migrations = thread->migrations;
 		__atomic_store_n(&ring->executes, 1, __ATOMIC_SEQ_CST);
 	}
 }
