@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "provider/provider.h"
 #include "tally/perf_event.h"
 
 #include <errno.h>
@@ -128,6 +129,7 @@ struct tester {
 	char folder[PATH_MAX];      /* for recordings */
 	char recording[PATH_MAX];   /* in the folder */
 	bool counts_inside;         /* commands' events come from the process provider */
+	struct tally_error obstacle; /* why that provider can't enter this program; code 0: it can */
 	bool has_instructions;      /* the PMU has this event */
 	bool can_trace_calls;       /* the kernel has tracepoints of system calls */
 	struct tally_buffer output; /* of the last run: both streams */
@@ -627,6 +629,13 @@ static const char *why_not_claimed(const struct tally_findings *findings, const 
 	return cause_of(finding);
 }
 
+/* True if the finding's tests run this program under the process provider. */
+static bool is_inside(const struct tester *tester, const char *finding)
+{
+	bool is_command = !strcmp(finding, "stat") || !strcmp(finding, "record");
+	return !strcmp(finding, "process") || (tester->counts_inside && is_command);
+}
+
 /* Returns why a test can't run here; NULL: it can. */
 static const char *why_skipped(const struct tester *tester, const struct tally_findings *findings,
 			       size_t index)
@@ -634,6 +643,8 @@ static const char *why_skipped(const struct tester *tester, const struct tally_f
 	const char *reason = why_not_claimed(findings, tests[index].finding);
 	if (reason)
 		return reason;
+	if (tester->obstacle.code && is_inside(tester, tests[index].finding))
+		return tester->obstacle.message;
 	if (tests[index].test == test_kernel_names &&
 	    !has_state(findings, "record", TALLY_FINDING_OK))
 		return cause_of(tally_findings_find(findings, "record"));
@@ -718,7 +729,10 @@ int self_test_run(const struct tally_findings *findings, bool as_json, bool is_u
 		restore_signals(before);
 		return result;
 	}
+	const struct tally_provider_ops *inside = tally_provider_substitute(0);
 	tester.counts_inside = has_state(findings, "commands", TALLY_FINDING_LIMITED);
+	if (inside && inside->check_program)
+		inside->check_program(tester.self, &tester.obstacle);
 	if (as_json) {
 		tally_json_object(&json, NULL);
 		tally_json_text(&json, "schema", "tally-self-test");

@@ -223,8 +223,12 @@ assert d["works"] and d["facts"]["provider"] == "process"
 assert f["stat"]["state"] == f["record"]["state"] == f["commands"]["state"] == "limited" and f["process"]["state"] == "ok"
 assert f["stat"]["cure"] and "EPERM" in f["commands"]["cause"]'
 check "JSON tells the same"
-run 0 refused "$TALLY" doctor --self-test && grep -q 'what doctor says holds here' out && grep -q '✓ a program samples itself\|ok a program samples itself' out
-check "the self-test runs commands under the process provider"
+if grep -q 'built with a sanitizer' <("$TALLY" stat --provider process "$TALLY" --version 2>&1); then
+	skip "the self-test runs commands under the process provider" "it measures tally, which is built with a sanitizer"
+else
+	run 0 refused "$TALLY" doctor --self-test && grep -q 'what doctor says holds here' out && grep -q '✓ a program samples itself\|ok a program samples itself' out
+	check "the self-test runs commands under the process provider"
+fi
 # A folder with a blank, and one that other users may enter.
 for folder in "a b" open; do
 	mkdir -p "$folder/src/engine/hosts/process" && cp "$TALLY" "$folder" &&
