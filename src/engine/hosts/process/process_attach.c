@@ -714,6 +714,8 @@ static void attach_program(const struct tally_plan_usage *now, char **arguments)
 		return;
 	const struct tally_engine_regs regs = { .ip = entry(), .mode = TALLY_MODE_USER };
 	process_timer_run(thread, &regs);
+	/* so that a program which is killed soon is known to have been counted */
+	process_events_publish(thread, false);
 	process_leave(thread);
 }
 

@@ -225,14 +225,16 @@ void process_timer_stop(struct process_thread *thread)
 
 /* --- the handler ---------------------------------------------------------- */
 
-/* A deadline that is nearer than a sixteenth of its distance from the last look counts as reached:
- * the shot's clock and the CPU's differ by little. */
+/* A deadline that is nearer than a 128th of its distance from the last look counts as reached: the
+ * shot's clock and the CPU's differ by little.  A shot that fires while the thread waits for a CPU is
+ * handled where the thread goes on, often at the end of a system call.  So a larger part would give
+ * system calls more samples than they have time. */
 static bool is_due(const struct process_thread *thread, const struct tally_engine_timer *timer,
 		   uint64_t now)
 {
 	if (timer->deadline_ns <= now)
 		return true;
-	uint64_t slack = (timer->deadline_ns - thread->shot_cpu_ns) / 16;
+	uint64_t slack = (timer->deadline_ns - thread->shot_cpu_ns) / 128;
 	return timer->deadline_ns - now <= slack;
 }
 
