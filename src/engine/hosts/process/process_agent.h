@@ -297,6 +297,10 @@ bool process_interface_poll(struct pollfd *fds, unsigned long count, const struc
 /* The whole of select(2), pselect(2).  The sets are of the type fd_set, or NULL. */
 bool process_interface_select(int count, void *read, void *write, void *except,
 			      const struct timespec *timeout, const sigset_t *mask, int *result);
+/* The whole of epoll_wait(2), epoll_pwait(2), epoll_pwait2(2). */
+struct epoll_event;
+bool process_interface_epoll(int epoll, struct epoll_event *events, int count,
+			     const struct timespec *timeout, const sigset_t *mask, int *result);
 bool process_interface_mmap(void *address, size_t size, int protection, int flags, int fd,
 			    uint64_t offset, void **mapped, int *result);
 bool process_interface_munmap(void *address, size_t size, int *result);

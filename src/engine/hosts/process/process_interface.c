@@ -218,6 +218,7 @@ static void let_go(struct interface_turn *turn, struct interface_event *event)
 void interface_closed(int fd)
 {
 	struct interface_turn turn;
+	interface_epoll_closed(fd);
 	if (!own.descriptors || fd < 0 || fd >= INTERFACE_DESCRIPTORS || !own.descriptors[fd])
 		return;
 	interface_begin(&turn);
@@ -1140,6 +1141,7 @@ void process_interface_forked(void)
 	if (!own.descriptors)
 		return;
 	own.lock = 0;
+	interface_epoll_forked();
 	memset(own.references, 0, INTERFACE_EVENTS * sizeof(*own.references));
 	memset(own.mappings, 0, MAPPINGS * sizeof(*own.mappings));
 	own.mapping_count = 0;

@@ -106,7 +106,6 @@ struct interface_event {
 	bool goes_on;              /* `before` counts */
 	struct tally_attr attr;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
-	uint32_t wakes;            /* grows with each wake-up */
 	int32_t waiters[4];        /* tids */
 	int32_t waiter_pids[4];
 };
@@ -191,6 +190,25 @@ void interface_run_pending(struct process_interface *interface);
 void interface_engine_end(struct process_interface *interface);
 /* A forked child: the parent's engine is dropped. */
 void interface_engine_drop(struct process_interface *interface);
+
+/* --- process_interface_poll.c --------------------------------------------- */
+
+/* Makes the threads look again that wait for the event. */
+void interface_wake(struct interface_event *event);
+/* Make this thread one that waits for the event; end that.  The first returns false if there are too
+ * many: then it must look now and then. */
+bool interface_wait_begin(struct interface_event *event, const struct process_thread *thread);
+void interface_wait_end(struct interface_event *event, const struct process_thread *thread);
+
+/* --- process_interface_epoll.c -------------------------------------------- */
+
+struct epoll_event;
+/* The whole of epoll_ctl(2), if `fd` is an event. */
+bool interface_epoll_control(int epoll, int operation, int fd, struct epoll_event *event,
+			     int *result);
+/* A descriptor was closed: an event's or an epoll's. */
+void interface_epoll_closed(int fd);
+void interface_epoll_forked(void);
 
 /* --- process_interface_inherit.c ------------------------------------------ */
 

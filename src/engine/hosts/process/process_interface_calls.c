@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <linux/seccomp.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -366,6 +367,24 @@ PROCESS_EXPORT int sched_setaffinity(pid_t task, size_t size, const cpu_set_t *s
 }
 
 /* --- waiting -------------------------------------------------------------- */
+
+PROCESS_EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	int result;
+	if (interface_epoll_control(epoll, operation, fd, event, &result))
+		return (int)answer(result);
+	return PROCESS_NEXT(epoll_ctl)(epoll, operation, fd, event);
+}
+
+PROCESS_EXPORT int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms)
+{
+	const struct timespec wait = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+	int result;
+	if (process_interface_epoll(epoll, events, count, timeout_ms < 0 ? NULL : &wait, NULL,
+				    &result))
+		return (int)answer(result);
+	return PROCESS_NEXT(epoll_wait)(epoll, events, count, timeout_ms);
+}
 
 static struct timespec from_timeval(const struct timeval *timeout)
 {

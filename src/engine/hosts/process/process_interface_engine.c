@@ -132,16 +132,11 @@ static void wake(void *host, struct tally_engine_file *file)
 {
 	const struct process_interface *interface = part_of(host);
 	(void)file;
-	for (unsigned i = 0; i < INTERFACE_OPEN; i++) {
+	for (unsigned i = 0, left = interface->open_events; left && i < INTERFACE_OPEN; i++) {
 		if (!interface->events[i])
 			continue;
-		struct interface_event *event = &interface_pool->events[interface->events[i] - 1];
-		__atomic_fetch_add(&event->wakes, 1, __ATOMIC_SEQ_CST);
-		for (unsigned j = 0; j < sizeof(event->waiters) / sizeof(event->waiters[0]); j++) {
-			int32_t tid = __atomic_load_n(&event->waiters[j], __ATOMIC_SEQ_CST);
-			if (tid && tid != interface->thread->tid)
-				process_call(SYS_tgkill, event->waiter_pids[j], tid, PROCESS_SIGNAL);
-		}
+		interface_wake(&interface_pool->events[interface->events[i] - 1]);
+		left--;
 	}
 }
 

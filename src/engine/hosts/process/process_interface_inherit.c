@@ -115,6 +115,7 @@ void interface_fold(struct interface_event *event)
 	__atomic_fetch_add(&to->running_ns, event->own.running_ns, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&to->lost, event->own.lost, __ATOMIC_SEQ_CST);
 	interface_event_free(event);
+	interface_wake(original);
 }
 
 /* --- exec ----------------------------------------------------------------- */

@@ -21,7 +21,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static bool wait_for(struct interface_event *event, const struct process_thread *thread)
+void interface_wake(struct interface_event *event)
+{
+	int32_t self = (int32_t)process_call(SYS_gettid);
+	for (unsigned i = 0; i < sizeof(event->waiters) / sizeof(event->waiters[0]); i++) {
+		int32_t tid = __atomic_load_n(&event->waiters[i], __ATOMIC_SEQ_CST);
+		if (tid && tid != self)
+			process_call(SYS_tgkill, event->waiter_pids[i], tid, PROCESS_SIGNAL);
+	}
+}
+
+bool interface_wait_begin(struct interface_event *event, const struct process_thread *thread)
 {
 	for (unsigned i = 0; i < sizeof(event->waiters) / sizeof(event->waiters[0]); i++) {
 		int32_t free = 0;
@@ -34,7 +44,7 @@ static bool wait_for(struct interface_event *event, const struct process_thread 
 	return false;
 }
 
-static void wait_no_more(struct interface_event *event, const struct process_thread *thread)
+void interface_wait_end(struct interface_event *event, const struct process_thread *thread)
 {
 	for (unsigned i = 0; i < sizeof(event->waiters) / sizeof(event->waiters[0]); i++) {
 		int32_t own = thread->tid;
@@ -51,9 +61,9 @@ static bool register_all(const struct pollfd *fds, unsigned long count,
 	for (unsigned long i = 0; i < count; i++) {
 		struct interface_event *event = interface_event_of(fds[i].fd);
 		if (event && begin)
-			all = wait_for(event, thread) && all;
+			all = interface_wait_begin(event, thread) && all;
 		else if (event)
-			wait_no_more(event, thread);
+			interface_wait_end(event, thread);
 	}
 	return all;
 }

@@ -24,7 +24,7 @@
 	F(execve) F(fexecve) F(posix_spawn) F(posix_spawnp) PROCESS_NEXT_NEWER_FUNCTIONS(F) \
 	F(system) F(popen) F(pclose) F(fclose) \
 	F(read) F(__read_chk) F(readv) F(pread) F(pread64) F(write) F(ioctl) F(fcntl) F(fcntl64) \
-	F(close) F(dup) F(dup2) F(dup3) F(poll) F(ppoll) F(select) F(pselect)
+	F(close) F(dup) F(dup2) F(dup3) F(poll) F(ppoll) F(epoll_ctl) F(epoll_wait) F(select) F(pselect)
 
 enum process_next_index {
 #define PROCESS_NEXT_INDEX(name) PROCESS_NEXT_##name,
