@@ -47,13 +47,6 @@ struct loan {
 	bool is_uncounted;
 };
 
-static struct tally_plan *plan(void)
-{
-	if (process_agent.is_ending)
-		return NULL;
-	return process_agent.plan;
-}
-
 static bool can_enter(const struct target *target)
 {
 	struct process_program program;
@@ -67,9 +60,9 @@ static struct loan prepare(const struct target *target, char *const *envp)
 {
 	struct loan loan = { 0 };
 	/* fexecve(3) refuses NULL; other functions take it for an empty environment */
-	if (!plan() || (target->how == BY_DESCRIPTOR && !envp))
+	if (!process_agent.plan || (target->how == BY_DESCRIPTOR && !envp))
 		return loan;
-	if (!can_enter(target)) {
+	if (process_agent.is_ending || !can_enter(target)) {
 		loan.is_uncounted = true;
 		return loan;
 	}
@@ -104,7 +97,7 @@ static void take_back(const struct loan *loan)
 
 static void count_uncounted(const struct loan *loan, int number)
 {
-	if (loan->is_uncounted && plan())
+	if (loan->is_uncounted)
 		__atomic_fetch_add(&process_agent.plan->uncounted, (uint32_t)number,
 				   __ATOMIC_SEQ_CST);
 }
