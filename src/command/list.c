@@ -119,7 +119,8 @@ static int add_named(struct listing *listing, enum tally_event_kind kind)
 	int code = 0;
 	for (size_t i = 0; !code && i < listing->catalogue.named_count; i++) {
 		const struct tally_named_event *named = &listing->catalogue.named[i];
-		if (!listing->is_of_machine && named->unavailable && kind == TALLY_EVENT_CACHE)
+		bool is_other = kind == TALLY_EVENT_CACHE || kind == TALLY_EVENT_SOFTWARE;
+		if (!listing->is_of_machine && named->unavailable && is_other)
 			continue;
 		if (named->kind == kind)
 			code = add(listing, (struct tally_listed_event){
@@ -319,14 +320,11 @@ static int collect(struct listing *listing, struct tally_error *err)
 	code = add_named(listing, TALLY_EVENT_HARDWARE);
 	if (code)
 		goto out;
-	if (listing->is_of_machine) {
-		code = add_named(listing, TALLY_EVENT_SOFTWARE);
-		if (code)
-			goto out;
+	code = add_named(listing, TALLY_EVENT_SOFTWARE);
+	if (!code && listing->is_of_machine)
 		code = add_named(listing, TALLY_EVENT_TOOL);
-		if (code)
-			goto out;
-	}
+	if (code)
+		goto out;
 	code = add_named(listing, TALLY_EVENT_CACHE);
 	for (size_t i = 0;
 	     !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
@@ -395,6 +393,15 @@ static void note_missing(const struct tally_command *command, const struct listi
 		tally_say("hint: %s", listing->no_tracepoints.hint);
 }
 
+/* The kernel's events are marked as missing where it refuses them, though commands have others. */
+static void note_refusal(const struct listing *listing)
+{
+	const struct tally_provider_ops *other = tally_provider_substitute(TALLY_PROVIDER_CATALOGUE);
+	if (other && !listing->provider_name && !listing->json && tally_probe_refusal())
+		tally_say("hint: commands are measured without the kernel's: tally list --provider %s",
+			  other->name);
+}
+
 static int print(const struct tally_command *command, struct listing *listing)
 {
 	struct tally_buffer text = { 0 };
@@ -423,6 +430,7 @@ static int print(const struct tally_command *command, struct listing *listing)
 		fwrite(text.bytes, 1, text.length, stdout);
 		fflush(stdout);
 		note_missing(command, listing, terminal);
+		note_refusal(listing);
 	}
 	tally_buffer_release(&text);
 	return status;

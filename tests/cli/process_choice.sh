@@ -209,6 +209,12 @@ else
 	skip "a Go program" "there is no Go"
 fi
 
+# --- list --------------------------------------------------------------------------------------------------------
+run 0 refused "$TALLY" list sw && says 'hint: commands are measured without' && says 'tally list --provider process'
+check "list tells where the events of commands are"
+run 0 "$TALLY" list --provider process && grep -q '^task-clock .*\[software event\]' out && grep -q '^page-faults' out && ! grep -q '^emulation-faults' out
+check "list --provider process has the software events that are counted"
+
 # --- doctor ------------------------------------------------------------------------------------------------------
 for refusal in EPERM ENOSYS EACCES KILL; do
 	run 0 refused "$TALLY" doctor && grep -q 'commands  *measured by the process provider' out && grep -q 'cause: the kernel refuses perf events' out &&
