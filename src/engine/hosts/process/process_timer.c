@@ -44,6 +44,8 @@ enum {
 	PUBLISH_NS = 20000000,
 	FOLLOW_NS = 4000000,
 	SHORTEST_NS = 20000,  /* between two signals */
+	LATER_NS = 1000000,   /* the alternate stack is nearly full: tries again then */
+	STACK_NEEDED = 4096,  /* bytes below the handler's frame: it takes 2.5 kB */
 	SLEEPING_NS = 30000,  /* less CPU time than this between two shots: the thread sleeps */
 	KERNEL_SET = 8        /* bytes of the kernel's sigset_t */
 };
@@ -311,6 +313,18 @@ static bool is_asleep(struct process_thread *thread)
 	return thread->voluntary_switches != before;
 }
 
+/* Programs' alternate stacks may have the 8 kB of an older kernel's SIGSTKSZ, of which one handler's
+ * frame takes 3.4 kB.  A second one within, and what this object needs, would not fit: it would
+ * overwrite what lies below. */
+static bool has_room(const ucontext_t *context)
+{
+	uintptr_t low = (uintptr_t)context->uc_stack.ss_sp,
+		  left = (uintptr_t)__builtin_frame_address(0) - low;
+	if (left >= context->uc_stack.ss_size)
+		return true; /* another stack */
+	return left >= STACK_NEEDED;
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
 	struct process_thread *thread = process_own;
@@ -319,7 +333,7 @@ static void handle(int number, siginfo_t *info, void *context)
 		return;
 	thread->interruptions++;
 	if (info->si_code == SI_TKILL) {
-		if (thread->inside)
+		if (thread->inside || !has_room(context))
 			thread->asked = 1;
 		else if (thread->task)
 			process_interface_serve(thread);
@@ -329,6 +343,11 @@ static void handle(int number, siginfo_t *info, void *context)
 		return;
 	if (thread->inside) {
 		thread->missed = 1;
+		return;
+	}
+	if (!has_room(context)) {
+		if (process_agent.samples)
+			set_timer(thread->shot, 0, LATER_NS, 0);
 		return;
 	}
 	thread->inside = 1;
