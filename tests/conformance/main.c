@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { TIME_LIMIT_S = 20, CLAUSES_MAX = 4096 };
+enum { TIME_LIMIT_S = 20, EXCEPTION_LIMIT_S = 3, CLAUSES_MAX = 4096 };
 
 #define NAME_CLAUSES(name) name,
 static const struct clause *const parts[] = { CLAUSE_ARRAYS(NAME_CLAUSES) };
@@ -122,6 +122,12 @@ static void drop_surface(const struct options *options, struct surface *surface)
 	(void)options, (void)surface; /* the kernel's surface is this process */
 }
 
+static bool is_exception(const struct options *options, const struct clause *clause)
+{
+	return !strcmp(options->surface, "process") && !options->no_exceptions &&
+	       surface_process_exception(clause->id);
+}
+
 static int run_on(const struct options *options, struct surface *surface,
 		  const struct clause *clause)
 {
@@ -129,8 +135,8 @@ static int run_on(const struct options *options, struct surface *surface,
 	if (!strcmp(options->surface, "sim"))
 		return surface_sim_run(surface, run_body, (void *)clause, TIME_LIMIT_S);
 #endif
-	(void)options;
-	return surface_kernel_run(surface, run_body, (void *)clause, TIME_LIMIT_S);
+	unsigned limit = is_exception(options, clause) ? EXCEPTION_LIMIT_S : TIME_LIMIT_S;
+	return surface_kernel_run(surface, run_body, (void *)clause, limit);
 }
 
 static struct outcome skipped(enum not_applicable reason)
@@ -141,11 +147,10 @@ static struct outcome skipped(enum not_applicable reason)
 /* Clauses of the closed list must fail: one that passes leaves the list. */
 static struct outcome excepted(const struct clause *clause, struct outcome outcome)
 {
-	const char *reason = surface_process_exception(clause->id);
-	if (!reason || outcome.state == SKIPPED)
+	if (outcome.state == SKIPPED)
 		return outcome;
 	if (outcome.state == FAILED)
-		return (struct outcome){ EXCEPTED, reason };
+		return (struct outcome){ EXCEPTED, surface_process_exception(clause->id) };
 	printf("# passes, but is on the list of exceptions\n");
 	return (struct outcome){ FAILED, NULL };
 }
@@ -235,7 +240,7 @@ static void visit_clause(void *context, unsigned number, const struct clause *cl
 	struct outcome outcome = run_clause(run->options, run->surface, clause);
 	for (unsigned i = 1; i < run->options->repeat && outcome.state == PASSED; i++)
 		outcome = run_clause(run->options, run->surface, clause);
-	if (!strcmp(run->options->surface, "process") && !run->options->no_exceptions)
+	if (is_exception(run->options, clause))
 		outcome = excepted(clause, outcome);
 	run->counts[outcome.state]++;
 	print_outcome(number, clause, &outcome);
