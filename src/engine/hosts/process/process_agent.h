@@ -96,6 +96,8 @@ struct process_thread {
 	int shot, tick;                     /* the kernel's ids of the monotonic and the CPU-time timer */
 	bool has_wall;                      /* this one exists */
 	int wall;
+	bool has_kick;                      /* this one exists */
+	int kick;
 	bool in_handler;
 	uint64_t shot_cpu_ns;               /* the engine's clock when the shot was armed */
 	uint64_t voluntary_switches;        /* at the last look */
@@ -113,6 +115,7 @@ struct process_thread {
 	/* what pthread_create(3) was asked for */
 	void *(*start)(void *);
 	void *argument;
+	uint64_t signal_mask;               /* its creator's, as the program sees it */
 	struct tally_engine_identity identity;
 
 	void *interface;                    /* process_interface.c; NULL: never used */
@@ -221,6 +224,8 @@ void process_timer_engine_cancel(void *host, struct tally_engine_timer *timer);
 void process_timer_run(struct process_thread *thread, const struct tally_engine_regs *regs);
 /* Samples of wall-clock each `period_ns`; 0: none. */
 void process_timer_wall(struct process_thread *thread, uint64_t period_ns);
+/* Sends PROCESS_SIGNAL to the calling thread in `ns`, for process_restart.c; 0: never. */
+void process_timer_kick(struct process_thread *thread, uint64_t ns);
 /* The thread ends: what is due has a sample of the thread's outermost function. */
 void process_timer_last(struct process_thread *thread);
 
@@ -265,7 +270,8 @@ bool process_environment_take(void);
 
 /* --- process_signals.c, process_restart.c ---------------------------------- */
 
-/* Called once at the start, while there is one thread. */
+/* Called once at the start, while there is one thread, before process_timer_install(): from here on,
+ * PROCESS_SIGNAL is hidden.  process_signals.h has more. */
 void process_signals_start(void);
 
 /* --- process_maps.c -------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "process/process_agent.h"
 #include "process/process_call.h"
 #include "process/process_next.h"
+#include "process/process_signals.h"
 #include "process/process_usage.h"
 
 #include <errno.h>
@@ -344,6 +345,7 @@ static void attach_thread(struct process_thread *slot)
 	static const struct tally_plan_usage none;
 	struct tally_plan_usage now;
 	process_usage_of_thread(&now);
+	process_signals_thread(slot->signal_mask);
 	struct tally_engine_identity parent = slot->identity;
 	slot->identity.parent_pid = parent.pid;
 	slot->identity.parent_tid = parent.tid;
@@ -426,6 +428,7 @@ static struct process_thread *prepare_thread(const pthread_attr_t *attr, void *(
 	slot->start = start;
 	slot->argument = argument;
 	slot->stack_size = stack_size_of(attr);
+	slot->signal_mask = process_signals_mask();
 	slot->identity = *tally_engine_task_identity(self->task);
 	slot->inherits_before = process_interface_moment();
 	return slot;
@@ -571,12 +574,6 @@ PROCESS_EXPORT pid_t _Fork(void)
 
 /* --- exec, and the end ---------------------------------------------------- */
 
-static void hold_signal(int how)
-{
-	const uint64_t own = 1ull << (PROCESS_SIGNAL - 1);
-	process_call(SYS_rt_sigprocmask, how, &own, NULL, sizeof(own));
-}
-
 void process_exec_begins(void)
 {
 	struct process_thread *thread = process_self();
@@ -586,9 +583,6 @@ void process_exec_begins(void)
 	process_timer_last(thread);
 	process_interface_exec_begins();
 	process_events_publish(thread, true);
-	/* A signal that comes now would meet the next program without its handler, and end it.  It
-	 * waits until that program has one. */
-	hold_signal(SIG_BLOCK);
 	if (thread->ring >= 0) {
 		struct tally_plan_ring *ring = &process_agent.plan->rings[thread->ring];
 		ring->used = thread->told;
@@ -600,13 +594,13 @@ void process_exec_begins(void)
 void process_exec_failed(void)
 {
 	struct process_thread *thread = process_self();
+	process_signals_exec_failed();
 	if (!thread || process_agent.is_ending)
 		return;
 	if (thread->ring >= 0)
 		__atomic_store_n(&process_agent.plan->rings[thread->ring].executes, 0,
 				 __ATOMIC_SEQ_CST);
 	process_interface_exec_failed();
-	hold_signal(SIG_UNBLOCK);
 	process_leave(thread);
 }
 
@@ -730,12 +724,14 @@ __attribute__((constructor)) static void begins(int count, char **arguments)
 	note_pid();
 	look_at_events();
 	if (!make_slots() || pthread_key_create(&end_key, thread_ends) ||
-	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
-	    process_timer_install()) {
+	    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child)) {
 		process_agent.plan = NULL;
 		return;
 	}
-	hold_signal(SIG_UNBLOCK); /* the program before this one held it */
 	process_signals_start();
+	if (process_timer_install()) {
+		process_agent.plan = NULL;
+		return;
+	}
 	attach_program(&now, arguments);
 }

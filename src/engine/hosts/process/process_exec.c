@@ -17,6 +17,7 @@
 #include "process/process_environment.h"
 #include "process/process_next.h"
 #include "process/process_program.h"
+#include "process/process_signals.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -124,6 +125,7 @@ static void execute(const struct target *target, char *const *argv, char *const 
 {
 	struct loan loan = prepare(target, envp);
 	count_uncounted(&loan, 1);
+	process_signals_exec_begins(loan.room > 0);
 	call(target, argv, LEND(&loan, envp));
 	int error = errno;
 	count_uncounted(&loan, -1);
@@ -132,6 +134,7 @@ static void execute(const struct target *target, char *const *argv, char *const 
 		/* without the variables it may fit */
 		loan = (struct loan){ .is_uncounted = true };
 		count_uncounted(&loan, 1);
+		process_signals_exec_begins(false);
 		call(target, argv, envp);
 		error = errno;
 		count_uncounted(&loan, -1);
@@ -358,12 +361,14 @@ static int spawn_program(spawn *next, const char *found, pid_t *pid, const char 
 {
 	const struct target target = { AT_FDCWD, found, 0, BY_PATH };
 	struct loan loan = prepare(&target, envp);
+	process_signals_exec_begins(false);
 	int error = next(pid, file, actions, attributes, argv, LEND(&loan, envp));
 	take_back(&loan);
 	if (error == E2BIG && loan.room) {
 		loan = (struct loan){ .is_uncounted = true };
 		error = next(pid, file, actions, attributes, argv, envp);
 	}
+	process_signals_exec_failed();
 	if (!error)
 		count_uncounted(&loan, 1);
 	return error;

@@ -9,10 +9,10 @@
 
 #include "process/process_interface.h"
 #include "process/process_next.h"
+#include "process/process_restart.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <linux/seccomp.h>
@@ -20,7 +20,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -205,16 +204,18 @@ PROCESS_EXPORT ssize_t read(int fd, void *bytes, size_t size)
 {
 	if (interface_event_of(fd))
 		return answer(interface_read(fd, bytes, size));
-	return PROCESS_NEXT(read)(fd, bytes, size);
+	ssize_t result;
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(read)(fd, bytes, size));
+	return result;
 }
 
 /* What read() is under _FORTIFY_SOURCE. */
 PROCESS_EXPORT ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room);
 ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room)
 {
-	if (size <= room && interface_event_of(fd))
-		return answer(interface_read(fd, bytes, size));
-	return PROCESS_NEXT(__read_chk)(fd, bytes, size, room);
+	if (size > room)
+		return PROCESS_NEXT(__read_chk)(fd, bytes, size, room);
+	return read(fd, bytes, size);
 }
 
 /* The kernel's events fill the first piece alone, and each piece has the whole. */
@@ -236,7 +237,9 @@ PROCESS_EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
 {
 	if (interface_event_of(fd))
 		return answer(read_pieces(fd, pieces, count));
-	return PROCESS_NEXT(readv)(fd, pieces, count);
+	ssize_t result;
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(readv)(fd, pieces, count));
+	return result;
 }
 
 PROCESS_EXPORT ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
@@ -257,7 +260,9 @@ PROCESS_EXPORT ssize_t write(int fd, const void *bytes, size_t size)
 {
 	if (interface_event_of(fd))
 		return answer(-EINVAL);
-	return PROCESS_NEXT(write)(fd, bytes, size);
+	ssize_t result;
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS, PROCESS_NEXT(write)(fd, bytes, size));
+	return result;
 }
 
 /* --- control -------------------------------------------------------------- */
@@ -374,59 +379,4 @@ PROCESS_EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_even
 	if (interface_epoll_control(epoll, operation, fd, event, &result))
 		return (int)answer(result);
 	return PROCESS_NEXT(epoll_ctl)(epoll, operation, fd, event);
-}
-
-PROCESS_EXPORT int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms)
-{
-	const struct timespec wait = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-	int result;
-	if (process_interface_epoll(epoll, events, count, timeout_ms < 0 ? NULL : &wait, NULL,
-				    &result))
-		return (int)answer(result);
-	return PROCESS_NEXT(epoll_wait)(epoll, events, count, timeout_ms);
-}
-
-static struct timespec from_timeval(const struct timeval *timeout)
-{
-	if (!timeout)
-		return (struct timespec){ 0 };
-	return (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
-}
-
-PROCESS_EXPORT int select(int count, fd_set *read, fd_set *write, fd_set *except,
-			  struct timeval *timeout)
-{
-	const struct timespec wait = from_timeval(timeout);
-	int result;
-	if (process_interface_select(count, read, write, except, timeout ? &wait : NULL, NULL,
-				     &result))
-		return (int)answer(result);
-	return PROCESS_NEXT(select)(count, read, write, except, timeout);
-}
-
-PROCESS_EXPORT int pselect(int count, fd_set *read, fd_set *write, fd_set *except,
-			   const struct timespec *timeout, const sigset_t *mask)
-{
-	int result;
-	if (process_interface_select(count, read, write, except, timeout, mask, &result))
-		return (int)answer(result);
-	return PROCESS_NEXT(pselect)(count, read, write, except, timeout, mask);
-}
-
-PROCESS_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-			 const sigset_t *mask)
-{
-	int result;
-	if (process_interface_poll(fds, count, timeout, mask, &result))
-		return (int)answer(result);
-	return PROCESS_NEXT(ppoll)(fds, count, timeout, mask);
-}
-
-PROCESS_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
-{
-	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-	int result;
-	if (process_interface_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL, &result))
-		return (int)answer(result);
-	return PROCESS_NEXT(poll)(fds, count, timeout_ms);
 }

@@ -5,6 +5,7 @@
  * entry names; then the waiter looks again.  So no descriptor is needed that the program could
  * close. */
 #include "process/process_interface.h"
+#include "process/process_restart.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -101,10 +102,11 @@ struct waiting {
 	uint64_t deadline;     /* UINT64_MAX: none */
 	uint64_t mask;         /* of signals, during the wait */
 	bool in_slices;
+	struct process_restart restart;
 };
 
 /* One wait.  Returns 1 if the result is final. */
-static bool wait_once(const struct waiting *waiting, struct pollfd *fds, struct pollfd *others,
+static bool wait_once(struct waiting *waiting, struct pollfd *fds, struct pollfd *others,
 		      unsigned long count, int *result)
 {
 	int ready = look(fds, others, count);
@@ -118,11 +120,11 @@ static bool wait_once(const struct waiting *waiting, struct pollfd *fds, struct 
 	const struct timespec *timeout = &slice;
 	if (waiting->deadline == UINT64_MAX && !is_last && !waiting->in_slices)
 		timeout = NULL;
-	int before = (int)waiting->thread->interruptions;
 	long code = process_call(SYS_ppoll, others, count, timeout, &waiting->mask,
 				 sizeof(waiting->mask));
-	if (code == -EINTR && !ready && before != (int)waiting->thread->interruptions)
-		return false; /* ours: somebody woke us, or it is the thread's own sample */
+	/* ours: another thread wakes this one, or it is the thread's own sample */
+	if (code == -EINTR && !ready && process_restart_resume(&waiting->restart))
+		return false;
 	if (code < 0 && !ready) {
 		*result = (int)code;
 		return true;
@@ -172,7 +174,9 @@ bool process_interface_poll(struct pollfd *fds, unsigned long count, const struc
 		memcpy(&waiting.mask, mask, sizeof(waiting.mask));
 	waiting.mask &= ~own;
 	waiting.in_slices = !register_all(fds, count, waiting.thread, true);
+	process_restart_begin(&waiting.restart);
 	wait(&waiting, fds, count, result);
+	process_restart_end(&waiting.restart);
 	register_all(fds, count, waiting.thread, false);
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return true;

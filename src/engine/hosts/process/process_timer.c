@@ -26,6 +26,8 @@
  * alternate one (SA_ONSTACK): its frame is that of any handler, some kilobytes. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
+#include "process/process_restart.h"
+#include "process/process_signals.h"
 #include "process/process_usage.h"
 
 #include <errno.h>
@@ -49,7 +51,7 @@ enum {
 	SLEEPING_NS = 30000,  /* less CPU time than this between two shots: the thread sleeps */
 	KERNEL_SET = 8        /* bytes of the kernel's sigset_t */
 };
-enum which { SHOT, TICK, WALL };
+enum which { SHOT, TICK, WALL, KICK };
 
 #if defined(__x86_64__)
 void process_signal_return(void);
@@ -212,8 +214,19 @@ void process_timer_wall(struct process_thread *thread, uint64_t period_ns)
 			  period_ns);
 }
 
+void process_timer_kick(struct process_thread *thread, uint64_t ns)
+{
+	if (!thread->has_kick && ns)
+		thread->has_kick = !create(thread, CLOCK_MONOTONIC, KICK, &thread->kick);
+	if (thread->has_kick)
+		set_timer(thread->kick, 0, ns, 0);
+}
+
 void process_timer_stop(struct process_thread *thread)
 {
+	if (thread->has_kick)
+		process_call(SYS_timer_delete, thread->kick);
+	thread->has_kick = false;
 	if (thread->has_wall)
 		process_call(SYS_timer_delete, thread->wall);
 	thread->has_wall = false;
@@ -329,14 +342,21 @@ static void handle(int number, siginfo_t *info, void *context)
 {
 	struct process_thread *thread = process_own;
 	(void)number;
-	if (!thread || (info->si_code != SI_TIMER && info->si_code != SI_TKILL))
+	if (!thread)
 		return;
 	thread->interruptions++;
+	process_signals_sampled(context);
+	if (info->si_code != SI_TIMER && info->si_code != SI_TKILL)
+		return;
 	if (info->si_code == SI_TKILL) {
 		if (thread->inside || !has_room(context))
 			thread->asked = 1;
 		else if (thread->task)
 			process_interface_serve(thread);
+		return;
+	}
+	if (info->si_value.sival_int == KICK) {
+		process_restart_kicked(thread);
 		return;
 	}
 	if (process_agent.is_ending || !thread->task)
