@@ -207,6 +207,9 @@ whole = [chain for chain in chains if chain[chain.index("spend") + 1] == "main" 
 sys.exit(len(whole) < 0.98 * len(chains) or len(chains) < 1000)'
 check "call chains go from the functions to the program's start"
 
+run 0 inside record --call-graph fp -o fp.data "$SHARES" 300 && says 'copies of the stack' && show --children -i fp.data && grep -q ' main$' report
+check "--call-graph fp takes copies all the same, and says so"
+
 run 7 inside record -F 1999 -o family.data ./family && [ "$(cat out)" = done ]
 check "record: output and exit status are the program's"
 "$TALLY" report --stdio -g caller -i family.data >report 2>>err && "$TALLY" report --stdio -g none --inline no --children -i family.data >report 2>>err

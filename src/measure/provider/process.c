@@ -436,7 +436,7 @@ const struct tally_provider_ops tally_provider_process_ops = {
 	.name = "process",
 	.capabilities = TALLY_PROVIDER_SAMPLES | TALLY_PROVIDER_CATALOGUE |
 			TALLY_PROVIDER_LIVE_TASKS | TALLY_PROVIDER_COMMAND_TIME |
-			TALLY_PROVIDER_ONE_CPU,
+			TALLY_PROVIDER_ONE_CPU | TALLY_PROVIDER_NO_CHAINS,
 	.make = process_make,
 	.catalogue = process_catalogue,
 	.open = planned_open,

@@ -59,7 +59,8 @@ enum tally_provider_capability {
 	TALLY_PROVIDER_ONE_CPU = 1 << 10,       /* all events are opened on CPU 0 */
 	TALLY_PROVIDER_SLOW_CLOSE = 1 << 11,    /* closing many tracepoints takes long */
 	TALLY_PROVIDER_CPU_MODEL = 1 << 12,     /* takes --sim-cpu, --region and --toggle */
-	TALLY_PROVIDER_DESCRIPTORS = 1 << 13    /* its handles are this process's descriptors */
+	TALLY_PROVIDER_DESCRIPTORS = 1 << 13,   /* its handles are this process's descriptors */
+	TALLY_PROVIDER_NO_CHAINS = 1 << 14      /* its chains are the sampled place alone */
 };
 
 /* The user's choice, for a provider's constructor. */

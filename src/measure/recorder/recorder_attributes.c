@@ -41,6 +41,14 @@ static void choose_call_graph(struct tally_recorder_events *events)
 		snprintf(events->call_graph_text, sizeof(events->call_graph_text),
 			 "call graphs by frame pointers: tally can't unwind this machine's stacks");
 	}
+	if (asked == TALLY_CALL_GRAPH_FP && can_unwind &&
+	    tally_provider_can(events->session->provider, TALLY_PROVIDER_NO_CHAINS)) {
+		events->call_graph = TALLY_CALL_GRAPH_STACK;
+		snprintf(events->call_graph_text, sizeof(events->call_graph_text),
+			 "call graphs by copies of the stack: the %s provider follows no frame "
+			 "pointers",
+			 events->session->provider->ops->name);
+	}
 	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
 	events->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes complete chains */
