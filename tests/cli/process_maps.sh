@@ -48,6 +48,11 @@ check "a file's mapping has its name and its flags"
 record -- "$NEW_CODE" "$SPINNING" many && at_least 2 "$(sed -n 's/^many: \([0-9.]*\) s$/\1/p' err)"
 check "thousands of mappings cost little"
 
+THREAD=1 record -- "$LINKED" && places >places && known && at_least "$(share "$(basename "$SPINNING")")" 80
+check "constructors of libraries: threads that they start are sampled"
+grep -qx 'TALLY_PLAN 0 LD_PRELOAD 0' ranges
+check "they don't see tally's variables"
+
 # --- without /proc -----------------------------------------------------------------------------------------------
 if [ "$(id -u)" = 0 ] && unshare -m umount -l /proc 2>/dev/null; then
 	# shellcheck disable=SC2016 # the inner shell's

@@ -1,4 +1,9 @@
-/* A library whose constructor and whose function spend 100 ms of CPU each: see new_code.c. */
+/* A library whose constructor and whose function spend 100 ms of CPU each: see new_code.c.  With THREAD in
+ * the environment, the constructor prints what it sees of tally's variables, and starts a thread that spends
+ * the time. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static double used_s(void)
@@ -21,7 +26,22 @@ void spin_in_library(void)
 	spin();
 }
 
+static void *spin_in_thread(void *unused)
+{
+	(void)unused;
+	for (volatile long i = 0; i < 50000000; i++)
+		;
+	return NULL;
+}
+
 __attribute__((constructor)) static void spin_in_constructor(void)
 {
-	spin();
+	pthread_t thread;
+	if (!getenv("THREAD")) {
+		spin();
+		return;
+	}
+	printf("TALLY_PLAN %d LD_PRELOAD %d\n", !!getenv("TALLY_PLAN"), !!getenv("LD_PRELOAD"));
+	if (!pthread_create(&thread, NULL, spin_in_thread, NULL))
+		pthread_join(thread, NULL);
 }

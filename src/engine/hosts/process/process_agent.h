@@ -264,9 +264,9 @@ void process_exec_failed(void);
 /* --- process_environment.c ------------------------------------------------- */
 
 /* Takes TALLY_PLAN and this object out of the program's environment, so that the program doesn't
- * see them, and notes them in process_agent.  Called once, by the constructor.  Returns true if there
- * is a plan. */
-bool process_environment_take(void);
+ * see them, and notes them in process_agent.  Called once, by the constructor, with the array that
+ * becomes `environ`.  Returns true if there is a plan. */
+bool process_environment_take(char **environment);
 
 /* --- process_signals.c, process_restart.c ---------------------------------- */
 

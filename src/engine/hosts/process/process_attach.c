@@ -713,13 +713,15 @@ static void attach_program(const struct tally_plan_usage *now, char **arguments)
 	process_leave(thread);
 }
 
-__attribute__((constructor)) static void begins(int count, char **arguments)
+/* The first of all constructors, even of libc's (initfirst in meson.build): constructors of libraries
+ * start threads, and look at the environment.  libc has no `environ` yet. */
+__attribute__((constructor)) static void begins(int count, char **arguments, char **environment)
 {
 	struct tally_plan_usage now;
 	(void)count;
 	process_usage_of_thread(&now);
 	process_next_find();
-	if (!process_environment_take() || !open_plan())
+	if (!process_environment_take(environment) || !open_plan())
 		return;
 	note_pid();
 	look_at_events();

@@ -100,15 +100,15 @@ const char *process_environment_path(void)
 	return NULL;
 }
 
-bool process_environment_take(void)
+bool process_environment_take(char **environment)
 {
-	char **kept = environ, **entry;
+	char **kept = environment, **entry;
 	bool has_plan = false;
-	for (entry = environ; entry && *entry; entry++)
+	for (entry = environment; entry && *entry; entry++)
 		has_plan |= is_variable(*entry, PLAN);
 	if (!has_plan)
 		return false;
-	for (entry = environ; *entry; entry++) {
+	for (entry = environment; *entry; entry++) {
 		bool goes = false;
 		if (is_variable(*entry, PLAN)) {
 			take_plan(*entry + strlen(PLAN));
