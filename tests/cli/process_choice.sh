@@ -201,12 +201,43 @@ printf 'exit 5\n' >no_format && chmod +x no_format
 run 5 refused "$TALLY" stat -- ./no_format && told EPERM counting
 check "a script without #! runs in a shell"
 
-if have_go; then
-	mkdir go && printf 'package main\nimport ("fmt"; "os")\nfunc main(){ fmt.Println("done"); os.Exit(5) }\n' >go/main.go
-	(cd go && HOME=$scratch GOFLAGS=-mod=mod CGO_ENABLED=0 go build -o ../spin_go main.go) >/dev/null 2>&1 &&
-		refuses "a Go program" "spin_go' can't be entered" "build it with cgo" ./spin_go
+cat >spin.go <<'GO'
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+//go:noinline
+func spinHere(until time.Duration) (sum int) {
+	for start := time.Now(); time.Since(start) < until; {
+		for i := 0; i < 10000; i++ {
+			sum += i
+		}
+	}
+	return
+}
+
+func main() {
+	done := make(chan int)
+	go func() { done <- spinHere(200 * time.Millisecond) }()
+	spinHere(200 * time.Millisecond)
+	<-done
+	fmt.Println("done")
+	os.Exit(5)
+}
+GO
+go_build() { HOME=$scratch GOCACHE=$scratch/go CGO_ENABLED=$1 go build "${@:3}" -o "$2" spin.go >/dev/null 2>&1; }
+if have_go && go_build 0 go_static && go_build 0 go_pie -buildmode=pie && go_build 1 go_libc -ldflags=-linkmode=external; then
+	refuses "a Go program" "it is linked statically" "build it with cgo" ./go_static
+	refuses "a Go program without libc" "it uses no libc" "build it with cgo" ./go_pie
+	run 5 refused "$TALLY" record -o go.data -- ./go_libc && told EPERM sampling && grep -qx done out &&
+		run 0 "$TALLY" report --stdio -g none -i go.data && grep -q 'main.spinHere' out
+	check "a Go program that uses libc is sampled"
 else
-	skip "a Go program" "there is no Go"
+	for name in "a Go program" "a Go program without libc" "a Go program that uses libc"; do skip "$name" "there is no Go, or no cgo"; done
 fi
 
 # --- list --------------------------------------------------------------------------------------------------------

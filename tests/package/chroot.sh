@@ -77,6 +77,8 @@ within here 'tally record -q -o /tmp/t.data gzip -9c /usr/bin/perl >/dev/null &&
 check "record and report, of a program of the system's"
 within here 'tally stat --provider simulated -e instructions true' && has '(exact, user)'
 check "the simulated PMU"
+within here 'tally stat --provider process true' && has '(process)'
+check "the preloaded object"
 within here 'command -v gcc || command -v perf'
 [ $? != 0 ]
 check "and all that without a compiler, or perf"
