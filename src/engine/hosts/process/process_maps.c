@@ -377,6 +377,10 @@ static void find_last_object(void)
 {
 	uint64_t address = (uint64_t)(uintptr_t)_r_debug.r_map;
 	struct object link;
+	/* from the last one on, if it is still there */
+	if (last_object.address && copy(last_object.address, &link, sizeof(link)) &&
+	    link.base == last_object.link.base && link.dynamic == last_object.link.dynamic)
+		address = last_object.address;
 	last_object.address = 0;
 	for (unsigned i = 0; i < OBJECTS_MOST && address; i++) {
 		/* If a filter forbids the call, only samples at unknown addresses find objects. */
