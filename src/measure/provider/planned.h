@@ -45,6 +45,7 @@ struct planned_file {
 	/* our own tails; the ones in the rings' pages are for their writers */
 	uint64_t tails[TALLY_PLAN_RINGS];
 	uint32_t news;      /* value of the plan's `news` that we have handled */
+	int slice_ms;       /* how long the next look for news may be away */
 	int64_t reap_at_ms; /* monotonic: when to look for killed writers again */
 	bool has_leftovers; /* records stayed behind, since our rings were full */
 };

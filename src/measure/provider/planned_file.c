@@ -155,6 +155,7 @@ int planned_file_make(struct planned *planned, const char *folder, struct tally_
 		planned_discard(planned);
 		return -code;
 	}
+	file->slice_ms = 1;
 	file->shared = map;
 	*file->shared = (struct tally_plan){
 		.magic = TALLY_PLAN_MAGIC,

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLICE_MS = 10, REAP_MS = 500 };
+enum { SHORTEST_SLICE_MS = 1, LONGEST_SLICE_MS = 10, REAP_MS = 500 };
 
 /* ---- ours ---------------------------------------------------------------- */
 
@@ -236,6 +236,13 @@ static void reap(struct planned *planned)
 	}
 }
 
+static bool has_news(const struct planned *planned)
+{
+	const struct tally_plan *shared = planned->file.shared;
+	return planned->file.has_leftovers ||
+	       (shared && __atomic_load_n(&shared->news, __ATOMIC_SEQ_CST) != planned->file.news);
+}
+
 /* All heads are noted before any record is moved.  The cause of a record is written before the
  * record itself, so the causes of records older than this moment are included; younger records come
  * in the next round. */
@@ -249,6 +256,8 @@ ssize_t planned_gather(struct tally_provider *provider)
 	if (!planned->file.rings)
 		return 0;
 	reap(planned);
+	if (has_news(planned))
+		planned->file.slice_ms = SHORTEST_SLICE_MS;
 	planned->file.news = __atomic_load_n(&shared->news, __ATOMIC_SEQ_CST);
 	planned->file.has_leftovers = false;
 	for (unsigned i = 0; i < TALLY_PLAN_RINGS; i++) {
@@ -271,16 +280,10 @@ ssize_t planned_gather(struct tally_provider *provider)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static bool has_news(const struct planned *planned)
-{
-	const struct tally_plan *shared = planned->file.shared;
-	return planned->file.has_leftovers ||
-	       (shared && __atomic_load_n(&shared->news, __ATOMIC_SEQ_CST) != planned->file.news);
-}
-
-/* Waiting for a futex and a descriptor at once is not possible.  So this waits for the descriptor
- * in slices, and checks for news between them.  A writer reports when its ring is half full, so a
- * slice delays no writer. */
+/* Waiting for a futex and a descriptor at once is not possible.  So this waits for the descriptor in
+ * slices, and checks for news between them.  A writer reports when its ring is half full.  Large
+ * samples at a high rate fill the other half in a few milliseconds, so slices are short as long as
+ * there are news. */
 int planned_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
 		 int extra_fd, int timeout_ms)
 {
@@ -289,12 +292,14 @@ int planned_wait(struct tally_provider *provider, struct tally_wait_item *items,
 	int64_t end = now_ms() + timeout_ms;
 	int ready = 0, polled = 0;
 	for (bool news = has_news(planned); !polled && !news; news = has_news(planned)) {
-		int64_t left = SLICE_MS;
+		int *slice = &planned->file.slice_ms;
+		int64_t left = *slice;
 		if (timeout_ms >= 0)
 			left = tally_max_i64(end - now_ms(), 0);
-		polled = poll(&extra, 1, (int)tally_min_i64(left, SLICE_MS));
+		polled = poll(&extra, 1, (int)tally_min_i64(left, *slice));
 		if (polled < 0)
 			return -errno;
+		*slice = (int)tally_min_i64(2 * *slice, LONGEST_SLICE_MS);
 		if (timeout_ms >= 0 && left <= 0)
 			break;
 	}

@@ -388,12 +388,21 @@ static size_t process_notes(struct tally_provider *provider, int signal, struct 
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* Returns the reason why programs can't be measured from inside on this machine, or "". */
+static const char *impossible(void)
+{
+	if (sysconf(_SC_PAGESIZE) != TALLY_PLAN_PAGE)
+		return "this machine's pages are larger than 4 KiB";
+	return tally_host_place_process.absent;
+}
+
 static const char *process_lack(void)
 {
 	const struct tally_host_place *place = &tally_host_place_process;
 	char folder[PATH_MAX];
-	if (!place->absent[0] && tally_host_place_find(place, folder, sizeof(folder)) &&
-	    strpbrk(folder, UNFIT))
+	if (impossible()[0])
+		return impossible();
+	if (tally_host_place_find(place, folder, sizeof(folder)) && strpbrk(folder, UNFIT))
 		return "the path of libtally-process.so has a blank or colon, so it can't be "
 		       "preloaded";
 	return tally_host_place_lack(place);
@@ -417,15 +426,15 @@ static int process_make(const struct tally_provider_choice *choice, struct tally
 	if (!process)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	planned_init(&process->planned, &tally_provider_process_ops, &process_host);
-	if (!place->absent[0] &&
+	if (!impossible()[0] &&
 	    tally_host_place_find(place, process->folder, sizeof(process->folder))) {
 		*out = &process->planned.provider;
 		return 0;
 	}
 	free(process);
-	if (place->absent[0])
+	if (impossible()[0])
 		return tally_error_set(err, -ENOENT, "programs can't be measured from inside: %s",
-				       place->absent);
+				       impossible());
 	tally_error_set(err, -ENOENT, "%s is neither beside tally nor in %s", place->file,
 			place->installed);
 	tally_error_hint(err, "'meson install' puts it there");
