@@ -379,18 +379,19 @@ static bool never_reached(const struct refusal *r)
 	return true;
 }
 
-/* If perf events are refused as a whole, and a running task or a CPU was to be measured: tells what
- * can be. */
+/* If perf events are refused as a whole: tells what can be measured instead of a running task or a
+ * CPU, and how a program can count itself. */
 static void add_other_way(const struct refusal *r)
 {
 	char hint[sizeof(r->err->hint)];
+	const char *way = "a command that tally starts can be measured all the same: tally record -- "
+			  "COMMAND";
+	if (!r->pid)
+		way = "a program that 'tally run' starts can count itself all the same";
 	if (!r->err || !tally_provider_substitute(0) || !tally_probe_refusal())
 		return;
 	memcpy(hint, r->err->hint, sizeof(hint));
-	tally_error_hint(r->err,
-			 "%s; a command that tally starts can be measured all the same: tally "
-			 "record -- COMMAND",
-			 hint);
+	tally_error_hint(r->err, "%s; %s", hint, way);
 }
 
 void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
@@ -423,6 +424,6 @@ void tally_provider_open_error(const struct tally_event *event, int errno_code, 
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			if (rows[i].number == -refusal.code)
 				rows[i].explain(&refusal);
-	if (may_be_filter && !command && pid)
+	if (may_be_filter && !command)
 		add_other_way(&refusal);
 }
