@@ -104,12 +104,15 @@ if [ "$(id -u)" = 0 ]; then
 	cp hello set_user_id && chown 12345 set_user_id && chmod 4755 set_user_id
 	same "$EXECUTES" execve "$PWD/set_user_id" && uncounted 1
 	check "set-user-ID: runs as it is, and is said to be uncounted"
+	same setpriv --reuid=12345 --regid=12345 --clear-groups "$PWD/hello" && uncounted 1
+	check "another user's programs, who may not open the plan, run as they are"
 	# there is no such object in the new root, which ld.so would say
 	mkdir root && ldd hello | grep -o '/[^ ]*' | xargs -I '{}' cp --parents '{}' root && cp hello root
 	same chroot root /hello && uncounted 1
 	check "in a root without the object's file, programs run as they are"
 else
 	skip "set-user-ID: runs as it is, and is said to be uncounted" "only root can make it"
+	skip "another user's programs, who may not open the plan, run as they are" "only root can become another user"
 	skip "in a root without the object's file, programs run as they are" "only root can change the root"
 fi
 done_testing

@@ -1,8 +1,8 @@
 /* exec and posix_spawn: they lend the variables of process_environment.c to the next program.
  *
  * They look at the program's file first (process_program.c).  A program that can't be entered
- * gets its environment as it is.  So does every program in a root that lacks the object's file,
- * as after chroot(2), because the loader would complain.
+ * gets its environment as it is.  So does every program that can't open the object's file or the
+ * plan, as after chroot(2) or setuid(2): the loader would complain, or nothing would be counted.
  *
  * All of this may run after fork(2) or vfork(2) in a program with threads, so it allocates
  * nothing and takes no lock.  The new environment is on the stack, or, if it is large, in a
@@ -31,7 +31,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROOM_ON_STACK = 16384, LARGEST_ERROR = 4095 };
+enum {
+	ROOM_ON_STACK = 16384,
+	LARGEST_ERROR = 4095,
+	LARGEST_DESCRIPTOR = 1 << 24,
+	LONGEST_WAY = 512 /* bytes of a way to open the plan */
+};
 
 /* A program as execveat(2) names it. */
 struct target {
@@ -48,12 +53,50 @@ struct loan {
 	bool is_uncounted;
 };
 
+/* True if the next program can open the plan in this way: a path, or "fd:N". */
+static bool is_open_way(const char *way)
+{
+	if (!strncmp(way, "fd:", 3)) {
+		int fd = 0;
+		for (way += 3; *way >= '0' && *way <= '9' && fd < LARGEST_DESCRIPTOR; way++)
+			fd = fd * 10 + (*way - '0');
+		return process_call(SYS_fcntl, fd, F_GETFD) == 0; /* not closed by exec */
+	}
+	int fd = (int)process_call(SYS_openat, AT_FDCWD, way, O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	/* a capability that permits this may end with the exec: the owner and root don't need one */
+	struct stat file;
+	uint32_t user = (uint32_t)process_call(SYS_geteuid);
+	bool is_mine = !process_call(SYS_fstat, fd, &file) && (file.st_uid == user || !user);
+	process_call(SYS_close, fd);
+	return is_mine;
+}
+
+/* False after the program has changed its user, or its root. */
+static bool reaches_plan(void)
+{
+	char way[LONGEST_WAY];
+	for (const char *from = process_agent.plan_name; *from;) {
+		size_t length = strcspn(from, "|");
+		if (length < sizeof(way)) {
+			memcpy(way, from, length);
+			way[length] = '\0';
+			if (is_open_way(way))
+				return true;
+		}
+		from += length + (from[length] == '|');
+	}
+	return false;
+}
+
 static bool can_enter(const struct target *target)
 {
 	struct process_program program;
 	process_program_look(target->directory, target->path, target->flags, &program);
 	return program.kind == PROCESS_PROGRAM_ENTERED &&
-	       process_call(SYS_faccessat, AT_FDCWD, process_agent.object, R_OK) == 0;
+	       process_call(SYS_faccessat, AT_FDCWD, process_agent.object, R_OK) == 0 &&
+	       reaches_plan();
 }
 
 /* Decides what is lent to the program. */
