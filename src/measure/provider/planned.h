@@ -54,9 +54,11 @@ struct planned;
 
 /* One sort of such providers. */
 struct planned_host {
-	const char *prefix;  /* how its files' names begin: "tally-vsim-" */
-	size_t plan_bytes;   /* size of its plan, whose first member is a struct tally_plan */
-	uint32_t ring_pages; /* data pages of each writer's ring, a power of two */
+	const char *prefix; /* how its files' names begin: "tally-vsim-" */
+	size_t plan_bytes;  /* size of its plan, whose first member is a struct tally_plan */
+	/* data pages of each writer's ring, powers of two: the least, and the most for large rings of
+	 * tally's */
+	uint32_t ring_pages, max_ring_pages;
 	/* bytes that a folder in memory must have free; a full one would end writers by SIGBUS */
 	uint64_t room_bytes;
 	bool may_be_unnamed;    /* its processes can open the plan without a name */
@@ -117,8 +119,9 @@ void planned_publish(struct planned *planned);
 struct tally_plan_event *planned_in_file(const struct planned *planned, int handle);
 /* True once a process has begun.  From then on events keep their places. */
 bool planned_has_begun(const struct planned *planned);
-/* Makes room for the rings.  Returns 0 or -errno. */
-int planned_add_rings(struct planned *planned);
+/* Makes writers' rings, or larger ones, for a mapped ring of `data_pages` pages.  Only before the
+ * command starts.  Returns 0 or -errno. */
+int planned_add_rings(struct planned *planned, size_t data_pages);
 /* Returns a freed ring's memory to the system.  Its pages read as zero afterwards. */
 void planned_drop_ring(struct planned *planned, unsigned ring);
 /* Stops reading the rings, and tells writers that wait for room. */

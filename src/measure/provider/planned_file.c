@@ -13,6 +13,7 @@
 #include "provider/planned.h"
 
 #include "base/environment.h"
+#include "base/extremes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,16 +31,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SWEEP_AGE_S = 60 };
+enum { SWEEP_AGE_S = 60, WAKEUP_BYTES = 512 << 10 };
 
 static uint64_t plan_bytes(const struct planned *planned)
 {
 	return (planned->host->plan_bytes + TALLY_PLAN_PAGE - 1) & ~(uint64_t)(TALLY_PLAN_PAGE - 1);
 }
 
-static uint64_t ring_stride(const struct planned *planned)
+static uint64_t ring_stride(uint32_t ring_pages)
 {
-	return (1 + (uint64_t)planned->host->ring_pages) * TALLY_PLAN_PAGE;
+	return (1 + (uint64_t)ring_pages) * TALLY_PLAN_PAGE;
 }
 
 static bool has_room(const char *folder, uint64_t bytes)
@@ -197,9 +198,10 @@ static struct tally_plan_event event_for_plan(const struct planned *planned, int
 	out.enabled = event->is_enabled;
 	out.waits_for_exec = event->waits_for_exec;
 	out.sampled = planned->events[event->output].page != NULL;
-	/* tally is woken early enough to empty the ring while the other half is written. */
+	/* tally is woken early enough to empty the ring while the rest is written. */
 	out.attr.flags |= TALLY_ATTR_WATERMARK;
-	out.attr.wakeup_events = (ring_stride(planned) - TALLY_PLAN_PAGE) / 2;
+	out.attr.wakeup_events = (uint32_t)tally_min_u64(
+		(uint64_t)planned->file.shared->ring_pages * TALLY_PLAN_PAGE / 2, WAKEUP_BYTES);
 	return out;
 }
 
@@ -216,14 +218,43 @@ void planned_publish(struct planned *planned)
 	}
 }
 
-int planned_add_rings(struct planned *planned)
+/* True if the file system has that much free: not needed for memory without a name. */
+static bool has_space(const struct planned_file *file, uint64_t bytes)
+{
+	struct statvfs there;
+	return !file->path.path[0] ||
+	       (!fstatvfs(file->fd, &there) && (uint64_t)there.f_bavail * there.f_frsize >= bytes);
+}
+
+/* Returns the size of writers' rings, in data pages, that suits rings of `wanted` pages here. */
+static uint32_t choose_ring_pages(const struct planned *planned, size_t wanted)
+{
+	const struct planned_host *host = planned->host;
+	uint32_t pages = host->ring_pages;
+	while (pages < wanted && pages < host->max_ring_pages &&
+	       has_space(&planned->file, TALLY_PLAN_RINGS * ring_stride(2 * pages)))
+		pages *= 2;
+	return pages;
+}
+
+static void unmap_rings(struct planned_file *file)
+{
+	if (file->rings)
+		munmap(file->rings, TALLY_PLAN_RINGS * ring_stride(file->shared->ring_pages));
+	file->rings = NULL;
+}
+
+int planned_add_rings(struct planned *planned, size_t data_pages)
 {
 	struct planned_file *file = &planned->file;
-	uint64_t own = plan_bytes(planned), bytes = TALLY_PLAN_RINGS * ring_stride(planned);
-	if (file->rings)
-		return 0;
 	if (!file->shared)
 		return -EINVAL;
+	uint32_t pages = choose_ring_pages(planned, data_pages);
+	if (pages <= file->shared->ring_pages)
+		return 0;
+	uint64_t own = plan_bytes(planned), bytes = TALLY_PLAN_RINGS * ring_stride(pages);
+	unmap_rings(file);
+	file->shared->ring_pages = 0;
 	if (ftruncate(file->fd, (off_t)(own + bytes)) < 0)
 		return -errno;
 	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd,
@@ -231,7 +262,7 @@ int planned_add_rings(struct planned *planned)
 	if (map == MAP_FAILED)
 		return -errno;
 	file->rings = map;
-	file->shared->ring_pages = planned->host->ring_pages;
+	file->shared->ring_pages = pages;
 	file->shared->size = own + bytes;
 	return 0;
 }
@@ -241,7 +272,7 @@ void planned_drop_ring(struct planned *planned, unsigned ring)
 	const struct planned_file *file = &planned->file;
 	uint64_t at = tally_plan_ring_offset(file->shared, ring);
 	if (fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
-		      (off_t)ring_stride(planned)) < 0)
+		      (off_t)ring_stride(file->shared->ring_pages)) < 0)
 		memset(file->rings + (at - file->shared->rings_offset), 0, TALLY_PLAN_PAGE);
 }
 
@@ -261,8 +292,7 @@ void planned_discard(struct planned *planned)
 {
 	struct planned_file *file = &planned->file;
 	planned_stop(planned);
-	if (file->rings)
-		munmap(file->rings, TALLY_PLAN_RINGS * ring_stride(planned));
+	unmap_rings(file);
 	if (file->shared)
 		munmap(file->shared, plan_bytes(planned));
 	if (file->fd >= 0 && file->path.path[0])

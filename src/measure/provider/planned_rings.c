@@ -40,7 +40,7 @@ struct tally_user_page *planned_map(struct tally_provider *provider, int handle,
 		errno = event ? EINVAL : EBADF;
 		return NULL;
 	}
-	int code = planned_add_rings(planned);
+	int code = planned_add_rings(planned, data_pages);
 	if (code < 0) {
 		errno = -code;
 		return NULL;

@@ -41,7 +41,8 @@ static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPL
 
 enum {
 	RING_PAGES = 256, /* of each thread: 64 samples with full stacks */
-	MAX_HZ = 10000    /* more would cost a program more time than it works */
+	MAX_RING_PAGES = 4096,
+	MAX_HZ = 10000 /* more would cost a program more time than it works */
 };
 
 struct process {
@@ -174,6 +175,7 @@ static const struct planned_host process_host = {
 	.prefix = "tally-process-",
 	.plan_bytes = sizeof(struct tally_plan),
 	.ring_pages = RING_PAGES,
+	.max_ring_pages = MAX_RING_PAGES,
 	.room_bytes = (uint64_t)TALLY_PLAN_RINGS * (1 + RING_PAGES) * TALLY_PLAN_PAGE,
 	.may_be_unnamed = true,
 	.sample_fields = SAMPLED,

@@ -95,6 +95,7 @@ static const struct planned_host simulated_host = {
 	.prefix = "tally-vsim-",
 	.plan_bytes = sizeof(struct vsim_plan),
 	.ring_pages = 128,
+	.max_ring_pages = 128,
 	.room_bytes = (uint64_t)48 << 20,
 	.sample_fields = SAMPLED,
 	.attr = attr_for_plan,
@@ -185,7 +186,7 @@ static void region_notes(const struct simulated *simulated, struct tally_arena *
 		ran = markers;
 	if (ran)
 		*counted = tally_arena_printf(arena, "counted only in regions: %s", ran);
-	if (not)
+	if (not )
 		*absent = tally_arena_printf(
 			arena,
 			"no function %s ran: use the symbol's name, as 'tally report' shows it; "

@@ -138,9 +138,11 @@ int tally_recorder_join_ring(struct tally_recorder_rings *rings, struct tally_ri
 	if (result < 0) {
 		tally_error_set(err, result, "mapping a ring of %zu KiB for CPU %d failed: %s",
 				*pages * page_bytes() / 1024, cpu, tally_errno_text(result));
-		tally_error_hint(err,
-				 "-m sets a smaller size; kernel.perf_event_mlock_kb and 'ulimit "
-				 "-l' limit it (tally doctor)");
+		const char *hint = "-m sets a smaller size; kernel.perf_event_mlock_kb and "
+				   "'ulimit -l' limit it (tally doctor)";
+		if (result == -EFBIG) /* memory that is shared with the command is a file */
+			hint = "raise 'ulimit -f'";
+		tally_error_hint(err, "%s", hint);
 	}
 	return result;
 }
