@@ -14,6 +14,7 @@
 #include "view/view.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,14 +169,20 @@ static int record_command(struct flamegraph *graph, char *path, struct tally_err
 	return stat(path, &recorded) < 0 || !recorded.st_size;
 }
 
-/* Makes up a name in the folder of temporary files. */
-static int name_temporary(struct tally_output_path *path, struct tally_error *err)
+/* Makes up a name in the folder of temporary files.  Without TMPDIR, and where /tmp can't be written
+ * (a read-only root), that is the picture's folder. */
+static int name_temporary(const char *picture, struct tally_output_path *path,
+			  struct tally_error *err)
 {
 	const char *folder = tally_environment("TMPDIR");
-	char text[PATH_MAX], name[NAME_MAX + 1];
+	char text[PATH_MAX], name[NAME_MAX + 1], beside[PATH_MAX];
 	tally_output_path_random("tally-", "", name);
-	if (!folder || !*folder)
+	if (!folder || !*folder) {
 		folder = "/tmp";
+		if (access(folder, W_OK | X_OK) < 0 &&
+		    snprintf(beside, sizeof(beside), "%s", picture) < (int)sizeof(beside))
+			folder = dirname(beside);
+	}
 	if (snprintf(text, sizeof(text), "%s/%s", folder, name) >= (int)sizeof(text))
 		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
 	int result = tally_output_path_open(path, text, err);
@@ -192,7 +199,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 	if (!graph->command)
 		return tally_load_stacks(command->name, &graph->input, stacks, err);
 	struct tally_output_path path;
-	int status = name_temporary(&path, err);
+	int status = name_temporary(graph->output, &path, err);
 	if (status < 0)
 		return status;
 	status = record_command(graph, path.path, err);
