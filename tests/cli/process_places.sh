@@ -105,9 +105,9 @@ mounts="unshare -m"
 # shellcheck disable=SC2016
 {
 	echo 'set -e; mount --make-rprivate /; mount --bind "$1" "$1"; mount -o remount,bind,ro /; touch /tmp/none 2>/dev/null && { echo "/ can still be written" >&2; exit 1; }; shift; exec "$@"' >read_only
-	echo 'set -e; mount --make-rprivate /; umount -l /proc; shift; exec "$@"' >no_proc
-	echo 'set -e; mount --make-rprivate /; umount -l /dev/shm || [ ! -d /dev/shm ]; mount -t tmpfs -o ro none /dev; shift; exec "$@"' >no_shm
-	echo 'set -e; mount --make-rprivate /; umount -l /dev/shm || [ ! -d /dev/shm ]; mount -t tmpfs -o ro none /dev; umount -l /proc; shift; exec "$@"' >neither
+	echo 'set -e; mount --make-rprivate /; umount -l /proc 2>/dev/null || mount -t tmpfs -o ro none /proc; shift; exec "$@"' >no_proc
+	echo 'set -e; mount --make-rprivate /; mount -t tmpfs -o ro none /dev; shift; exec "$@"' >no_shm
+	echo 'set -e; mount --make-rprivate /; mount -t tmpfs -o ro none /dev; umount -l /proc 2>/dev/null || mount -t tmpfs -o ro none /proc; shift; exec "$@"' >neither
 }
 if have unshare; then
 	place "a read-only root" $mounts sh "$PWD/read_only" "$scratch/made" "$REFUSE_PERF" EPERM
