@@ -55,11 +55,13 @@ bool process_restart_resume(struct process_restart *restart)
 	restart->resumes = true;
 	resuming = (uintptr_t)restart;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (restart->relayed == process_signals_relayed)
-		return true;
-	process_restart_end(restart);
-	errno = EINTR;
-	return false;
+	if (restart->relayed != process_signals_relayed) {
+		process_restart_end(restart);
+		return false;
+	}
+	/* a call that succeeds leaves errno as it is */
+	errno = restart->error;
+	return true;
 }
 
 void process_restart_end(struct process_restart *restart)
@@ -93,31 +95,41 @@ void process_restart_kicked(struct process_thread *thread)
 
 /* --- times ------------------------------------------------------------------------ */
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	struct timespec now = { 0, 0 };
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* The end of a wait, in ns of CLOCK_MONOTONIC; UINT64_MAX: none.  Calls with a timeout that libc
+/* Returns the end of a wait, in ns of the clock; UINT64_MAX: none.  Calls with a timeout that libc
  * refuses, or that don't wait, fail or end in the first try: their value doesn't matter. */
-static uint64_t end_of(const struct timespec *timeout)
+static uint64_t end_by(clockid_t clock, const struct timespec *timeout)
 {
 	const uint64_t far = 1ull << 33; /* seconds */
 	if (!timeout || !process_own || (uint64_t)timeout->tv_sec >= far)
 		return UINT64_MAX;
 	if (!timeout->tv_sec && !timeout->tv_nsec)
 		return 0;
-	return now_ns() + (uint64_t)timeout->tv_sec * NS_PER_S + (uint64_t)timeout->tv_nsec;
+	return now_ns(clock) + (uint64_t)timeout->tv_sec * NS_PER_S + (uint64_t)timeout->tv_nsec;
+}
+
+static uint64_t end_of(const struct timespec *timeout)
+{
+	return end_by(CLOCK_MONOTONIC, timeout);
+}
+
+static struct timespec until_by(clockid_t clock, uint64_t end)
+{
+	uint64_t now = now_ns(clock), left = 0;
+	if (end > now)
+		left = end - now;
+	return (struct timespec){ (time_t)(left / NS_PER_S), (long)(left % NS_PER_S) };
 }
 
 static struct timespec until(uint64_t end)
 {
-	uint64_t now = now_ns(), left = 0;
-	if (end > now)
-		left = end - now;
-	return (struct timespec){ (time_t)(left / NS_PER_S), (long)(left % NS_PER_S) };
+	return until_by(CLOCK_MONOTONIC, end);
 }
 
 /* Rounded up, so that a wait never ends early; less than 0: no limit. */
@@ -157,16 +169,16 @@ static int ms_until(uint64_t end)
 /* --- sleeping ------------------------------------------------------------------ */
 
 /* Sleeps on.  A relative sleep becomes an absolute one, so that many interruptions don't add up.
- * *left: what is left of it, and then what is left after EINTR. */
+ * After EINTR, *left is what is left. */
 static int sleep_on(clockid_t clock, uint64_t end, struct timespec *left)
 {
 	const struct timespec absolute = { (time_t)(end / NS_PER_S), (long)(end % NS_PER_S) };
 	int error;
 	if (end == UINT64_MAX)
 		return PROCESS_NEXT(clock_nanosleep)(clock, 0, left, left);
-	error = PROCESS_NEXT(clock_nanosleep)(CLOCK_MONOTONIC, TIMER_ABSTIME, &absolute, NULL);
+	error = PROCESS_NEXT(clock_nanosleep)(clock, TIMER_ABSTIME, &absolute, NULL);
 	if (error == EINTR)
-		*left = until(end);
+		*left = until_by(clock, end);
 	return error;
 }
 
@@ -175,20 +187,23 @@ PROCESS_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct time
 {
 	struct process_restart restart;
 	struct timespec own_left = { 0, 0 };
+	clockid_t even = clock;
 	uint64_t end = UINT64_MAX;
 	int error;
 	if (!process_own)
 		return PROCESS_NEXT(clock_nanosleep)(clock, flags, time, left);
-	/* these two pass evenly; of others, the kernel tells what is left */
-	if (!flags && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC))
-		end = end_of(time);
+	/* setting the time of day doesn't change relative sleeps */
+	if (clock == CLOCK_REALTIME)
+		even = CLOCK_MONOTONIC;
+	if (!flags)
+		end = end_by(even, time);
 	process_restart_begin(&restart);
 	error = PROCESS_NEXT(clock_nanosleep)(clock, flags, time, &own_left);
 	while (process_restart_again(&restart, error == EINTR)) {
 		if (flags & TIMER_ABSTIME)
 			error = PROCESS_NEXT(clock_nanosleep)(clock, flags, time, NULL);
 		else
-			error = sleep_on(clock, end, &own_left);
+			error = sleep_on(even, end, &own_left);
 	}
 	if (error == EINTR && left && !(flags & TIMER_ABSTIME))
 		*left = own_left;
@@ -605,7 +620,7 @@ bool process_restart_socket_again(struct process_restart_socket *socket)
 		timeout = socket_timeout(socket);
 		if (!timeout)
 			return true;
-		socket->deadline_ns = now_ns() + timeout;
+		socket->deadline_ns = now_ns(CLOCK_MONOTONIC) + timeout;
 	}
 	do {
 		ms = ms_until(socket->deadline_ns);

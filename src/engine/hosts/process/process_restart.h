@@ -21,6 +21,7 @@
 struct process_restart {
 	int interruptions;  /* by PROCESS_SIGNAL, at the last try */
 	unsigned relayed;   /* handlers of the program's, at the first one */
+	int error;          /* errno before the first one */
 	bool resumes;       /* this is not the first try */
 	uintptr_t outer;    /* the interrupted call in whose handler this one is made; 0: none */
 };
@@ -36,7 +37,7 @@ void process_restart_kicked(struct process_thread *thread);
 
 static inline void process_restart_begin(struct process_restart *restart)
 {
-	*restart = (struct process_restart){ .relayed = process_signals_relayed };
+	*restart = (struct process_restart){ .relayed = process_signals_relayed, .error = errno };
 	if (process_own)
 		restart->interruptions = process_own->interruptions;
 }

@@ -375,7 +375,11 @@ static void exchange_own_action(const struct sigaction *action, struct sigaction
 {
 	struct sigaction before = own_action, kernel;
 	if (action) {
+		/* what the kernel doesn't know it drops */
+		const unsigned known = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK |
+				       SA_RESTART | SA_NODEFER | SA_RESETHAND;
 		own_action = *action;
+		own_action.sa_flags &= (int)known;
 		set_word_to(&own_action.sa_mask, set_word(&action->sa_mask) & ~UNBLOCKABLE);
 		/* what libc adds */
 		if (!PROCESS_NEXT(sigaction)(PROCESS_SIGNAL, NULL, &kernel)) {
