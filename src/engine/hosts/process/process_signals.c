@@ -61,7 +61,7 @@ static bool is_aside;
 #define OWN __attribute__((tls_model("initial-exec")))
 /* the mask that the program set last */
 static __thread uint64_t own_mask OWN;
-/* where PROCESS_SIGNAL interrupted the thread last */
+/* where PROCESS_SIGNAL last interrupted the thread at a system call */
 static __thread uint64_t sampled_pc OWN, sampled_sp OWN;
 __thread unsigned process_signals_relayed OWN;
 
@@ -263,11 +263,6 @@ static bool is_restarted(long number, uint64_t second_argument)
 	}
 }
 
-static bool is_call(uint64_t pc, const void *instruction, size_t size)
-{
-	return !memcmp((const void *)(uintptr_t)pc, instruction, size);
-}
-
 #if defined(__x86_64__)
 #define CONTEXT_PC(c) ((c)->uc_mcontext.gregs[REG_RIP])
 #define CONTEXT_SP(c) ((c)->uc_mcontext.gregs[REG_RSP])
@@ -293,9 +288,24 @@ static const unsigned char call_instruction[] = { 0x73, 0x00, 0x00, 0x00 };
 #error "process_signals.c lacks this architecture"
 #endif
 
+/* Byte by byte: a shorter instruction may be the last thing in memory. */
+static bool is_call(uint64_t pc)
+{
+	const unsigned char *bytes = (const unsigned char *)(uintptr_t)pc;
+	for (size_t i = 0; i < sizeof(call_instruction); i++)
+		if (bytes[i] != call_instruction[i])
+			return false;
+	return true;
+}
+
+/* A second sample may come before a handler that is about to begin: it must not replace the note of
+ * the first. */
 void process_signals_sampled(const ucontext_t *context)
 {
-	sampled_pc = (uint64_t)CONTEXT_PC(context);
+	uint64_t pc = (uint64_t)CONTEXT_PC(context);
+	if (!is_call(pc))
+		return;
+	sampled_pc = pc;
 	sampled_sp = (uint64_t)CONTEXT_SP(context);
 }
 
@@ -310,12 +320,11 @@ static void relay(int signal, siginfo_t *info, void *context_data)
 	process_restart_handler();
 	if (!actions[signal].restarts && sampled_pc && sampled_pc == (uint64_t)CONTEXT_PC(context) &&
 	    sampled_sp == (uint64_t)CONTEXT_SP(context) &&
-	    is_restarted((long)CONTEXT_NUMBER(context), (uint64_t)CONTEXT_SECOND(context)) &&
-	    is_call(sampled_pc, call_instruction, sizeof(call_instruction))) {
+	    is_restarted((long)CONTEXT_NUMBER(context), (uint64_t)CONTEXT_SECOND(context))) {
 		CONTEXT_PC(context) += sizeof(call_instruction);
 		CONTEXT_RESULT(context) = -EINTR;
+		sampled_pc = 0;
 	}
-	sampled_pc = 0;
 	relayed(signal, info, context);
 }
 
