@@ -125,7 +125,7 @@ static void map_rings(int fd)
 static bool map_plan(int fd)
 {
 	struct stat about;
-	if (fstat(fd, &about) || (uint64_t)about.st_size < sizeof(struct tally_plan))
+	if (process_call(SYS_fstat, fd, &about) || (uint64_t)about.st_size < sizeof(struct tally_plan))
 		return false;
 	struct tally_plan *plan = map_file(fd, 0, sizeof(*plan));
 	if (!plan)
@@ -607,7 +607,7 @@ void process_exec_failed(void)
 void process_end(void)
 {
 	static int32_t by_pid; /* the process that has begun to end */
-	if (!process_agent.plan || process_agent.is_ending || process_agent.pid != getpid() ||
+	if (!process_agent.plan || process_agent.is_ending || process_agent.pid != process_call(SYS_getpid) ||
 	    __atomic_exchange_n(&by_pid, process_agent.pid, __ATOMIC_SEQ_CST) == process_agent.pid)
 		return;
 	struct process_thread *thread = process_self();
@@ -697,7 +697,8 @@ static void attach_program(const struct tally_plan_usage *now, char **arguments)
 	process_usage_add(&process_agent.told, &used);
 	thread->identity = (struct tally_engine_identity){
 		.pid = process_agent.pid, .tid = process_agent.pid,
-		.parent_pid = getppid(), .parent_tid = getppid(),
+		.parent_pid = (int32_t)process_call(SYS_getppid),
+		.parent_tid = (int32_t)process_call(SYS_getppid),
 	};
 	set_comm(&thread->identity);
 	thread->outermost = getauxval(AT_ENTRY);
@@ -713,8 +714,9 @@ static void attach_program(const struct tally_plan_usage *now, char **arguments)
 	process_leave(thread);
 }
 
-/* The first of all constructors, even of libc's (initfirst in meson.build): constructors of libraries
- * start threads, and look at the environment.  libc has no `environ` yet. */
+/* The first of all constructors, even of libc's (initfirst in meson.build), since constructors of
+ * libraries start threads and look at the environment.  No library is ready, so this calls no
+ * function that one may replace (fstat(), getpid()): it makes system calls. */
 __attribute__((constructor)) static void begins(int count, char **arguments, char **environment)
 {
 	struct tally_plan_usage now;

@@ -104,6 +104,9 @@ bool process_environment_take(char **environment)
 {
 	char **kept = environment, **entry;
 	bool has_plan = false;
+	/* libc sets it later to the same; until then a library may miss it (libfakeroot) */
+	if (!environ)
+		environ = environment;
 	for (entry = environment; entry && *entry; entry++)
 		has_plan |= is_variable(*entry, PLAN);
 	if (!has_plan)

@@ -12,6 +12,7 @@
  *   PROCESS_SIGNAL is sent by a timer, again and again, until the call has ended.  It interrupts the
  *   call, and the check finds that the handler has begun. */
 #include "process/process_restart.h"
+#include "process/process_call.h"
 #include "process/process_next.h"
 
 #include <aio.h>
@@ -98,7 +99,7 @@ void process_restart_kicked(struct process_thread *thread)
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec now = { 0, 0 };
-	clock_gettime(clock, &now);
+	process_call(SYS_clock_gettime, clock, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
