@@ -131,7 +131,8 @@ struct process_interface {
 	bool inherits;                     /* events are inherited or go on: no privilege is needed */
 	uint64_t tick_ns;                  /* CPU time of the last tick */
 	/* what the engine has been told of rusage and CPUs */
-	uint64_t minor_faults, major_faults, switches;
+	uint64_t minor_faults, major_faults, switches, migrations;
+	unsigned migration_events;         /* open events that count migrations */
 	/* the CPU that the engine takes the thread to be on, and the one that it runs for */
 	unsigned on_cpu, this_cpu;
 	unsigned cpus;

@@ -4,6 +4,7 @@
  * migrations are told when the thread makes a call on an event: what happened since the last call
  * counts then.  What happens during a call is this object's own, and is left out. */
 #include "process/process_interface.h"
+#include "process/process_usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -396,6 +397,8 @@ static void note_usage(struct process_interface *interface)
 	interface->minor_faults = (uint64_t)usage.ru_minflt;
 	interface->major_faults = (uint64_t)usage.ru_majflt;
 	interface->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+	if (interface->migration_events)
+		interface->migrations = process_usage_migrations(interface->migrations);
 }
 
 /* SIGTRAP's siginfo: si_perf_data and si_perf_type follow si_addr; not every libc has names for
@@ -479,10 +482,16 @@ static void tell_usage(struct process_interface *interface)
 	interface->minor_faults += minor;
 	interface->major_faults += major;
 	interface->switches = switches;
+	if (!interface->migration_events)
+		return;
+	uint64_t migrations = process_usage_migrations(interface->migrations);
+	if (migrations > interface->migrations)
+		tell(interface, TALLY_SW_CPU_MIGRATIONS, migrations - interface->migrations);
+	interface->migrations = migrations;
 }
 
-/* The engine follows the thread to another CPU.  Its switch counts itself: it is one of those that
- * rusage has counted. */
+/* The engine follows the thread to another CPU.  Its switch counts itself, and so does the migration:
+ * they are among those that the kernel has counted. */
 static void move(struct process_interface *interface)
 {
 	unsigned cpu = present_cpu(interface);
@@ -497,6 +506,7 @@ static void move(struct process_interface *interface)
 	interface->task = task;
 	tally_engine_switch_in(engine, NULL, task);
 	interface->switches++;
+	interface->migrations++;
 }
 
 static void tick(struct process_interface *interface)
@@ -575,8 +585,9 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	interface->mapping_events += (event->flags & MAPPINGS) != 0;
 	if (!counts_usage(&values.attr))
 		return;
-	if (!interface->usage_events++)
-		note_usage(interface);
+	interface->migration_events += values.attr.config == TALLY_SW_CPU_MIGRATIONS;
+	interface->usage_events++;
+	note_usage(interface);
 	interface->usage_samples += values.attr.sample_period != 0;
 }
 
@@ -602,6 +613,7 @@ static void close_event(struct process_interface *interface, struct interface_ca
 	const struct interface_event *event = entry_of(interface, call->descriptor);
 	if (event && counts_usage(&event->attr)) {
 		interface->usage_events--;
+		interface->migration_events -= event->attr.config == TALLY_SW_CPU_MIGRATIONS;
 		interface->usage_samples -= event->attr.sample_period != 0;
 	}
 	if (event) {
