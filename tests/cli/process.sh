@@ -233,6 +233,34 @@ check "an executed program has its own name"
 run 0 inside record -D 0 -e wall-clock -F 200 -o wall.data sleep 0.5 && sum=$(weight wall.data) && [ "$sum" -ge 450 ]
 check "wall-clock samples a thread that sleeps"
 
+# Rings of killed processes are used again: there are 1,024.
+cat >killed.c <<'C'
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 1100; i++) {
+		if (!fork())
+			kill(getpid(), SIGKILL);
+		wait(NULL);
+	}
+	return 0;
+}
+C
+${CC:-cc} -O1 -o killed killed.c && run 0 inside record -o killed.data ./killed && ! says unrecorded
+check "rings of killed processes are used again"
+run 0 inside stat -r 2 -j -e task-clock,page-faults ./killed && json err 'e["task-clock"] > 10e6' && ! says unrecorded
+check "… and their places, if nothing is recorded"
+
+echo 'int main(void) { for (volatile unsigned i = 0; i < 200000000; i++) ; return 0; }' >static.c
+if ${CC:-cc} -O1 -static -o static static.c 2>/dev/null; then
+	run 0 inside stat sh -c './static; :' && says '1 program ran uncounted' && says 'of the command'"'s CPU time was counted" && says '(wait4)'
+	check "time of programs that can't be entered is told of"
+else
+	skip "time of programs that can't be entered is told of" "no static programs can be linked"
+fi
+
 if have perf && perf report --stdio -g none -i shares.data >out 2>/dev/null; then
 	grep -q 'task-clock' out && grep -q 'half' out
 	check "perf reads the recording"
