@@ -263,6 +263,28 @@ static void more_mappings_than_there_is_room_for_do_no_harm(void **state)
 	assert_int_equal(count_untold(), 0);
 }
 
+static void mappings_that_are_gone_make_room(void **state)
+{
+	(void)state;
+	enum { MANY = 20000 };
+	char *all = map((size_t)MANY * 2 * PAGE, PROT_NONE);
+	for (unsigned i = 0; i < MANY; i++) {
+		char *memory = all + (size_t)i * 2 * PAGE;
+		mmap(memory, PAGE, CODE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		process_maps_changed(memory, PAGE, CODE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
+		mprotect(memory, PAGE, PROT_NONE);
+	}
+	char *last = map(PAGE, CODE);
+	sample(last);
+	assert_true(is_told(last));
+	unsigned before = told_count;
+	sample(last);
+	sample(last);
+	assert_int_equal(told_count, before);
+	munmap(last, PAGE);
+	munmap(all, (size_t)MANY * 2 * PAGE);
+}
+
 static void a_full_ring_gets_its_records_later(void **state)
 {
 	(void)state;
@@ -359,6 +381,7 @@ int main(void)
 		cmocka_unit_test_setup(code_that_no_call_announced_is_told_by_its_sample, begin),
 		cmocka_unit_test_setup(names_have_newlines_and_blanks, begin),
 		cmocka_unit_test_setup(more_mappings_than_there_is_room_for_do_no_harm, begin),
+		cmocka_unit_test_setup(mappings_that_are_gone_make_room, begin),
 		cmocka_unit_test_setup(a_full_ring_gets_its_records_later, begin),
 		cmocka_unit_test_setup(a_child_takes_over_the_lock_of_its_parent, begin),
 		cmocka_unit_test_setup(threads_do_not_wait_for_one_another, begin),

@@ -318,13 +318,15 @@ enum { QUERY = 0xc0686611, QUERY_SHARED = 8 };
 _Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in the request");
 
 /* Tells the mapping at an address, with the lock held.  Its cost does not depend on their number.
- * Returns false if the kernel can't say. */
+ * Returns false if the kernel can't say, or if there is no room. */
 static bool tell_at(struct process_thread *thread, uint64_t address)
 {
 	struct query query = { .size = sizeof(query),
 			       .address = address,
 			       .name = (uint64_t)(uintptr_t)line,
 			       .name_size = PATH_MAX };
+	if (places->count >= PLACES || !has_room(thread))
+		return false;
 	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
 				   O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -334,7 +336,7 @@ static bool tell_at(struct process_thread *thread, uint64_t address)
 	process_call(SYS_close, fd);
 	if (result == -ENOENT)
 		return true; /* unmapped meanwhile */
-	if (result || !has_room(thread))
+	if (result)
 		return false;
 	if (!query.name_size)
 		line[0] = '\0';
@@ -581,7 +583,10 @@ static bool tell_change(struct process_thread *thread, const struct place *place
 	if (!has_room(thread) || !try_lock())
 		return false;
 	bool is_told_now = true;
-	if ((flags & anonymous) == anonymous) {
+	/* A full table may list mappings that are gone: reading all drops them. */
+	if (places->count >= PLACES) {
+		is_told_now = false;
+	} else if ((flags & anonymous) == anonymous) {
 		tell(thread, place, (uint32_t)protection, MAP_PRIVATE, "//anon");
 		insert(place);
 	} else if (flags || !place->is_code || !is_known_code(place)) {
