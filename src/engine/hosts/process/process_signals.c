@@ -9,7 +9,7 @@
  *
  * Dispositions.  The program's own action for PROCESS_SIGNAL is remembered and told, but while the
  * program is sampled, that signal is not delivered to it.  The sa_mask of other actions is installed
- * without PROCESS_SIGNAL.
+ * without PROCESS_SIGNAL, except for handlers on alternate stacks: see let_samples_through().
  *
  * All handlers go through relay(), so that process_restart.c knows when one begins.  Besides, the
  * kernel decides by the first of several signals whether a system call is restarted.  If
@@ -43,6 +43,7 @@ struct action {
 	bool restarts;                             /* it has SA_RESTART */
 	bool lacks_siginfo;                        /* relay() has SA_SIGINFO, the program's has not */
 	bool masks;                                /* its sa_mask has PROCESS_SIGNAL */
+	bool is_on_stack;                          /* it has SA_ONSTACK */
 };
 
 /* PROCESS_SIGNAL is used in this program */
@@ -309,6 +310,19 @@ void process_signals_sampled(const ucontext_t *context)
 	sampled_sp = (uint64_t)CONTEXT_SP(context);
 }
 
+/* Handlers with SA_ONSTACK begin with PROCESS_SIGNAL blocked.  On a small alternate stack they stay so:
+ * a second signal's frame would not fit, and the kernel kills the program for that.  The time there
+ * counts for the next sample. */
+static void let_samples_through(const ucontext_t *context)
+{
+	enum { LARGE = 32 << 10 };
+	uintptr_t above = (uintptr_t)__builtin_frame_address(0) -
+			  (uintptr_t)context->uc_stack.ss_sp;
+	bool is_alternate = above < context->uc_stack.ss_size;
+	if (!process_agent.is_ending && (!is_alternate || context->uc_stack.ss_size >= LARGE))
+		kernel_let(true);
+}
+
 /* The handler that the kernel knows in place of the program's.  The program's is called last, by a
  * jump: it finds the stack as if the kernel had called it. */
 static void relay(int signal, siginfo_t *info, void *context_data)
@@ -325,6 +339,8 @@ static void relay(int signal, siginfo_t *info, void *context_data)
 		CONTEXT_RESULT(context) = -EINTR;
 		sampled_pc = 0;
 	}
+	if (actions[signal].is_on_stack)
+		let_samples_through(context);
 	relayed(signal, info, context);
 }
 
@@ -375,8 +391,10 @@ static void tell_action(const struct action *known, struct sigaction *action)
 		action->sa_sigaction = known->relayed;
 	if (known->lacks_siginfo)
 		action->sa_flags &= ~SA_SIGINFO;
+	uint64_t mask = set_word(&action->sa_mask) & ~PROCESS_SIGNAL_BIT;
 	if (known->masks)
-		set_word_to(&action->sa_mask, set_word(&action->sa_mask) | PROCESS_SIGNAL_BIT);
+		mask |= PROCESS_SIGNAL_BIT;
+	set_word_to(&action->sa_mask, mask);
 }
 
 /* sigaction(2) for PROCESS_SIGNAL, whose action the kernel isn't told. */
@@ -430,6 +448,10 @@ static int exchange_action(int signal, const struct sigaction *action, struct si
 			next.relayed = action->sa_sigaction;
 		next.restarts = action->sa_flags & SA_RESTART;
 		next.lacks_siginfo = !(action->sa_flags & SA_SIGINFO);
+		next.is_on_stack = action->sa_flags & SA_ONSTACK;
+		if (next.is_on_stack)
+			set_word_to(&installed.sa_mask,
+				    set_word(&installed.sa_mask) | PROCESS_SIGNAL_BIT);
 		installed.sa_sigaction = relay;
 		/* the context is not passed without it on some machines */
 		installed.sa_flags |= SA_SIGINFO;
@@ -444,6 +466,7 @@ static int exchange_action(int signal, const struct sigaction *action, struct si
 	known->restarts = next.restarts;
 	known->lacks_siginfo = next.lacks_siginfo;
 	known->masks = next.masks;
+	known->is_on_stack = next.is_on_stack;
 	tell_action(&before, old);
 	return 0;
 }
