@@ -166,6 +166,20 @@ int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *
  * of its events has listeners.  tally_engine_free() unregisters all groups. */
 int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group *group);
 
+/* For programs without an engine of their own: lets 'tally stat --provider process -e GROUP:NAME' count
+ * the events.  The function is libtally's, where it does nothing; the process provider's object, which
+ * tally preloads, puts its own in place of it.  So the program must be linked with the shared
+ * library.  Call it before the first hits that matter, or let TALLY_TRACE_PUBLISH(group), at file
+ * scope, call it when the program or library is loaded.  The group must live as long as the process.
+ * Returns 0. */
+int tally_trace_publish(struct tally_trace_group *group);
+
+#define TALLY_TRACE_PUBLISH(group) \
+	__attribute__((constructor)) static void tally_trace_publish_##group(void) \
+	{ \
+		tally_trace_publish(&tally_trace_group_##group); \
+	}
+
 /* [surface] Walks the registered events: NULL starts and ends the walk. */
 struct tally_trace_event *tally_trace_next(struct tally_engine *engine,
 					   const struct tally_trace_event *event);

@@ -12,13 +12,13 @@
 #include "provider/process.h"
 #include "provider/host_place.h"
 #include "provider/planned.h"
-#include "provider/process.h"
 
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/extremes.h"
 #include "base/text.h"
 #include "event/event.h"
+#include "machine/machine.h"
 #include "process/process_pmu.h"
 #include "process/process_usage.h"
 
@@ -68,8 +68,19 @@ static bool is_wall_clock(const struct tally_attr *attr)
 	return attr->type == TALLY_PROCESS_PMU_TYPE && attr->config == TALLY_PROCESS_WALL_CLOCK;
 }
 
+/* A program's own tracepoint, as find_tracepoint() numbers it: the kernel's have small numbers. */
+static bool is_own_tracepoint(const struct tally_attr *attr)
+{
+	enum { LARGEST_ID = 65535 };
+	if (attr->type == TALLY_PROCESS_PMU_TYPE)
+		return attr->config == TALLY_PROCESS_TRACEPOINT;
+	return attr->type == TALLY_TYPE_TRACEPOINT && attr->config > LARGEST_ID;
+}
+
 static bool is_counted(const struct tally_attr *attr)
 {
+	if (is_own_tracepoint(attr))
+		return true;
 	if (attr->type != TALLY_TYPE_SOFTWARE)
 		return is_wall_clock(attr);
 	switch (attr->config) {
@@ -121,6 +132,8 @@ static const char *process_refuses(const struct tally_attr *attr, const char **h
 			return "only the kernel counts this, not a program itself";
 		return refuses_mode(attr, hint);
 	case TALLY_TYPE_TRACEPOINT:
+		if (is_own_tracepoint(attr))
+			return refuses_mode(attr, hint);
 		return "the kernel's tracepoints can't be reached from inside a program";
 	case TALLY_TYPE_BREAKPOINT:
 		return "breakpoints can't be set from inside a program";
@@ -138,6 +151,11 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 	struct tally_attr attr = *asked;
 	attr.size = sizeof(attr);
 	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST);
+	if (attr.type == TALLY_TYPE_TRACEPOINT) {
+		attr.type = TALLY_PROCESS_PMU_TYPE;
+		attr.config1 = attr.config;
+		attr.config = TALLY_PROCESS_TRACEPOINT;
+	}
 	if (is_wall_clock(&attr) && attr.flags & TALLY_ATTR_FREQ && attr.sample_period) {
 		attr.sample_period = tally_max_u64(NS_PER_S / attr.sample_period, 1);
 		attr.flags &= ~TALLY_ATTR_FREQ;
@@ -152,6 +170,8 @@ static const char *refuses_samples(const struct tally_attr *attr, const char **h
 	if (!attr->sample_period || is_dummy)
 		return NULL;
 	*hint = "count it with 'tally stat', or sample task-clock";
+	if (is_own_tracepoint(attr))
+		return "a program's own tracepoints are counted, not sampled";
 	if (!tally_attr_is_clock(attr) && !is_wall_clock(attr))
 		return "only task-clock, cpu-clock and wall-clock can be sampled inside a program";
 	*hint = "leave out the modifier: time in the kernel is shown at the call that leads there";
@@ -204,6 +224,22 @@ static int add_pmu(struct tally_catalogue *catalogue)
 	return 0;
 }
 
+/* Any name that the kernel's tracepoints don't have may be one of the program's own, which shows only
+ * when the program publishes it. */
+static int64_t find_tracepoint(void *context, const char *system, const char *name)
+{
+	(void)context;
+	int tracefs = tally_tracefs_open(NULL);
+	int64_t kernels = -ENOENT;
+	if (tracefs >= 0) {
+		kernels = tally_tracefs_tracepoint_id(tracefs, system, name);
+		close(tracefs);
+	}
+	if (kernels >= 0)
+		return -ENOENT;
+	return (int64_t)tally_process_name(system, name);
+}
+
 static int process_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			     struct tally_error *err)
 {
@@ -217,6 +253,7 @@ static int process_catalogue(struct tally_provider *provider, struct tally_catal
 		named->unavailable = process_refuses(&attr, NULL);
 	}
 	catalogue->tracepoints_unavailable = process_refuses(&tracepoint, NULL);
+	catalogue->tracepoint_id = find_tracepoint;
 	return 0;
 }
 
@@ -354,12 +391,22 @@ static const char *process_uncounted(struct tally_provider *provider)
 	return NOT_LOADED;
 }
 
+static bool has_unpublished(const struct planned *planned)
+{
+	const struct tally_plan *shared = planned->file.shared;
+	for (unsigned i = 0; i < shared->event_count && i < TALLY_PLAN_EVENTS; i++)
+		if (planned->events[i].is_open && is_own_tracepoint(&planned->events[i].attr) &&
+		    !__atomic_load_n(&shared->events[i].published, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
 static size_t process_notes(struct tally_provider *provider, int signal, struct tally_arena *arena,
 			    const char **notes, size_t maximum)
 {
 	const struct planned *planned = planned_of(provider);
 	const struct tally_plan *shared = planned->file.shared;
-	enum { STARTLESS, UNCOUNTED, UNRECORDED, DAMAGED, LINES };
+	enum { STARTLESS, UNCOUNTED, UNRECORDED, UNPUBLISHED, DAMAGED, LINES };
 	const char *lines[LINES] = { NULL };
 	(void)signal;
 	if (!shared)
@@ -379,6 +426,10 @@ static size_t process_notes(struct tally_provider *provider, int signal, struct 
 			arena,
 			"%u thread%s ran unrecorded: at most %d are recorded at the same time",
 			unrecorded, tally_plural(unrecorded), TALLY_PLAN_RINGS);
+	if (has_unpublished(planned))
+		lines[UNPUBLISHED] = "no program published all of these tracepoints: they need "
+				     "tally_trace_publish() and the shared libtally "
+				     "(tally/tracepoint.h)";
 	if (planned->damaged)
 		lines[DAMAGED] = "the program overwrote a ring: some records are lost";
 	size_t count = 0;

@@ -58,6 +58,9 @@ struct tally_plan_event {
 	uint32_t enabled;
 	/* 1: enable_on_exec is set, and no program has been executed yet */
 	uint32_t waits_for_exec;
+	/* 1: some program has this tracepoint of its own.  Only the preloaded object uses it. */
+	uint32_t published;
+	uint32_t reserved;
 	struct tally_plan_total total;
 };
 

@@ -108,9 +108,10 @@ struct process_thread {
 	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
 
-	/* process_wall.c */
-	struct tally_engine_pmu wall_pmu;
+	/* process_pmu.c */
+	struct tally_engine_pmu pmu;
 	struct tally_pmu_event *wall_events; /* that sample */
+	struct tally_pmu_event *trace_events; /* that count */
 
 	/* what pthread_create(3) was asked for */
 	void *(*start)(void *);
@@ -229,12 +230,14 @@ void process_timer_kick(struct process_thread *thread, uint64_t ns);
 /* The thread ends: what is due has a sample of the thread's outermost function. */
 void process_timer_last(struct process_thread *thread);
 
-/* --- process_wall.c ------------------------------------------------------- */
+/* --- process_pmu.c -------------------------------------------------------- */
 
 /* Registers the PMU "process" with the slot's engine.  Returns 0 or -errno. */
-int process_wall_register(struct process_thread *thread);
+int process_pmu_register(struct process_thread *thread);
 /* Samples wall-clock.  For the handler. */
 void process_wall_sample(struct process_thread *thread, const struct tally_engine_regs *regs);
+/* A tracepoint was hit whose name has this hash. */
+void process_pmu_hit(struct process_thread *thread, uint64_t name, uint64_t count);
 
 /* --- process_sample.c: for the engine's table; called by the handler ------- */
 

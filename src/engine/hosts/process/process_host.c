@@ -323,7 +323,7 @@ static int new_engine(struct process_thread *thread)
 	 * length. */
 	int error = tally_engine_sysctl_set(thread->engine, "perf_event_max_sample_rate", INT32_MAX);
 	if (!error)
-		error = process_wall_register(thread);
+		error = process_pmu_register(thread);
 	return error;
 }
 

@@ -1,10 +1,12 @@
-/* The PMU "process" and its event wall-clock: time that passes for a thread, whether it runs or
- * sleeps.
+/* The PMU "process": wall-clock, and hits of a program's own tracepoints.
  *
- * It samples by a monotonic interval timer of its own, whose signal also comes to a thread that
+ * wall-clock is the time that passes for a thread, whether it runs or sleeps.  It samples by a monotonic interval timer of its own, whose signal also comes to a thread that
  * sleeps: that is what it is for.  System calls that the signal interrupts go on
  * (process_restart.c).  A sample weighs the time since the last one, so signals that the kernel
- * merged are not lost. */
+ * merged are not lost.
+ *
+ * Tracepoints (tally/tracepoint.h) are known by a hash of their names (process_trace.c).  They only
+ * count. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
 #include "process/process_pmu.h"
@@ -33,17 +35,28 @@ static int event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *even
 {
 	if (event->attr->type != pmu->type)
 		return -ENOENT;
-	if (event->attr->config != TALLY_PROCESS_WALL_CLOCK)
-		return -EINVAL;
 	event->index = -1;
-	return 0;
+	if (event->attr->config == TALLY_PROCESS_WALL_CLOCK)
+		return 0;
+	if (event->attr->config != TALLY_PROCESS_TRACEPOINT)
+		return -EINVAL;
+	return event->sample_period ? -EOPNOTSUPP : 0;
+}
+
+static struct tally_pmu_event *next_of(const struct tally_pmu_event *event)
+{
+	return (struct tally_pmu_event *)(uintptr_t)event->words[NEXT];
+}
+
+static bool is_wall_clock(const struct tally_pmu_event *event)
+{
+	return event->attr->config == TALLY_PROCESS_WALL_CLOCK;
 }
 
 static void set_timer(struct process_thread *thread)
 {
 	uint64_t least = 0;
-	for (const struct tally_pmu_event *at = thread->wall_events; at;
-	     at = (const struct tally_pmu_event *)(uintptr_t)at->words[NEXT])
+	for (const struct tally_pmu_event *at = thread->wall_events; at; at = next_of(at))
 		if (!least || at->sample_period < least)
 			least = at->sample_period;
 	if (least && least < SHORTEST_NS)
@@ -58,44 +71,58 @@ static void update(struct tally_pmu_event *event)
 	event->previous = now;
 }
 
-static void start(struct tally_pmu_event *event, unsigned flags)
+static void put(struct tally_pmu_event **list, struct tally_pmu_event *event)
 {
-	struct process_thread *thread = thread_of(event);
-	(void)flags;
-	event->previous = event->words[SAMPLED_AT] = monotonic_ns();
-	event->state = 0;
-	if (!event->sample_period)
-		return;
-	event->words[NEXT] = (uintptr_t)thread->wall_events;
-	thread->wall_events = event;
-	set_timer(thread);
+	event->words[NEXT] = (uintptr_t)*list;
+	*list = event;
 }
 
-static void remove_event(struct process_thread *thread, const struct tally_pmu_event *event)
+/* Returns false if it isn't there. */
+static bool take(struct tally_pmu_event **list, const struct tally_pmu_event *event)
 {
 	struct tally_pmu_event *before = NULL;
-	for (struct tally_pmu_event *at = thread->wall_events; at;
-	     before = at, at = (struct tally_pmu_event *)(uintptr_t)at->words[NEXT]) {
+	for (struct tally_pmu_event *at = *list; at; before = at, at = next_of(at)) {
 		if (at != event)
 			continue;
 		if (before)
 			before->words[NEXT] = event->words[NEXT];
 		else
-			thread->wall_events =
-				(struct tally_pmu_event *)(uintptr_t)event->words[NEXT];
-		set_timer(thread);
+			*list = next_of(event);
+		return true;
+	}
+	return false;
+}
+
+static void start(struct tally_pmu_event *event, unsigned flags)
+{
+	struct process_thread *thread = thread_of(event);
+	(void)flags;
+	event->state = 0;
+	if (!is_wall_clock(event)) {
+		put(&thread->trace_events, event);
 		return;
 	}
+	event->previous = event->words[SAMPLED_AT] = monotonic_ns();
+	if (!event->sample_period)
+		return;
+	put(&thread->wall_events, event);
+	set_timer(thread);
 }
 
 static void stop(struct tally_pmu_event *event, unsigned flags)
 {
+	struct process_thread *thread = thread_of(event);
 	if (event->state & TALLY_HES_STOPPED)
 		return;
+	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
+	if (!is_wall_clock(event)) {
+		take(&thread->trace_events, event);
+		return;
+	}
 	if (flags & TALLY_EF_UPDATE)
 		update(event);
-	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
-	remove_event(thread_of(event), event);
+	if (take(&thread->wall_events, event))
+		set_timer(thread);
 }
 
 static int add(struct tally_pmu_event *event, unsigned flags)
@@ -115,11 +142,11 @@ static void del(struct tally_pmu_event *event, unsigned flags)
 
 static void read_event(struct tally_pmu_event *event)
 {
-	if (!(event->state & TALLY_HES_STOPPED))
+	if (!(event->state & TALLY_HES_STOPPED) && is_wall_clock(event))
 		update(event);
 }
 
-int process_wall_register(struct process_thread *thread)
+int process_pmu_register(struct process_thread *thread)
 {
 	static const struct tally_engine_pmu_ops ops = {
 		.event_init = event_init,
@@ -129,8 +156,8 @@ int process_wall_register(struct process_thread *thread)
 		.stop = stop,
 		.read = read_event,
 	};
-	thread->wall_events = NULL;
-	thread->wall_pmu = (struct tally_engine_pmu){
+	thread->wall_events = thread->trace_events = NULL;
+	thread->pmu = (struct tally_engine_pmu){
 		.name = "process",
 		.type = TALLY_PROCESS_PMU_TYPE,
 		.scope = TALLY_SCOPE_SOFTWARE,
@@ -138,14 +165,14 @@ int process_wall_register(struct process_thread *thread)
 		.ops = &ops,
 		.driver = thread,
 	};
-	return tally_engine_pmu_register(thread->engine, &thread->wall_pmu);
+	return tally_engine_pmu_register(thread->engine, &thread->pmu);
 }
 
 void process_wall_sample(struct process_thread *thread, const struct tally_engine_regs *regs)
 {
 	struct tally_pmu_event *next;
 	for (struct tally_pmu_event *event = thread->wall_events; event; event = next) {
-		next = (struct tally_pmu_event *)(uintptr_t)event->words[NEXT];
+		next = next_of(event);
 		update(event);
 		if (event->previous - event->words[SAMPLED_AT] < event->sample_period / 2)
 			continue; /* the timer is another event's, which is faster */
@@ -157,4 +184,11 @@ void process_wall_sample(struct process_thread *thread, const struct tally_engin
 		if (tally_engine_overflow(event, &hit, regs))
 			stop(event, 0);
 	}
+}
+
+void process_pmu_hit(struct process_thread *thread, uint64_t name, uint64_t count)
+{
+	for (struct tally_pmu_event *event = thread->trace_events; event; event = next_of(event))
+		if (event->attr->config1 == name)
+			tally_engine_pmu_count(event, count);
 }
