@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *provider_refusal_name(int refusal)
+/* Returns the letters of an errno ("EPERM"), or what happens instead of an answer. */
+static const char *refusal_name(int refusal)
 {
 	if (refusal == TALLY_PROBE_KILLED)
 		return "a filter kills the caller";
@@ -75,7 +76,7 @@ bool provider_choice_note(const struct provider_choice *choice, const char *acti
 		return false;
 	snprintf(out, size,
 		 "the kernel refuses perf events here (%s): %s with the %s provider, inside the program",
-		 provider_refusal_name(choice->refusal), activity, choice->ops->name);
+		 refusal_name(choice->refusal), activity, choice->ops->name);
 	return true;
 }
 
@@ -85,7 +86,7 @@ int provider_choice_check(const struct provider_choice *choice, struct tally_err
 	if (!obstacle->code)
 		return 0;
 	tally_error_set(err, obstacle->code, "%s; the kernel refuses perf events here (%s)",
-			obstacle->message, provider_refusal_name(choice->refusal));
+			obstacle->message, refusal_name(choice->refusal));
 	tally_error_hint(err, "%s", obstacle->hint);
 	return err->code;
 }
@@ -102,5 +103,5 @@ void provider_choice_explain(const struct provider_choice *choice, struct tally_
 	tally_error_hint(err,
 			 "%s; the kernel refuses perf events here (%s), and 'tally doctor' tells how "
 			 "to open them",
-			 hint, provider_refusal_name(choice->refusal));
+			 hint, refusal_name(choice->refusal));
 }

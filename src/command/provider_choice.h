@@ -21,9 +21,6 @@ struct provider_choice {
 	struct tally_error obstacle;
 };
 
-/* The letters of an errno ("EPERM"), or what the kernel does instead of answering. */
-const char *provider_refusal_name(int refusal);
-
 /* Chooses a provider that has the capabilities in `needs`.  `name`: --provider's argument, or NULL.
  * `target`: whose events are asked for.  `kernel_option`: an option that the user gave and that only
  * the kernel's perf events can satisfy ("--off-cpu"), or NULL.  Never fails: a name that no provider

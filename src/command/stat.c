@@ -396,8 +396,10 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 	stat->provider_ops = stat->choice.ops;
 	if (!stat->provider_ops) /* open_provider() refuses it */
 		stat->provider_ops = tally_provider_kernel()->ops;
-	if (stat->choice.is_instead) /* it counts all events all the time */
+	if (stat->choice.is_instead && stat->is_unscaled) { /* it counts all events all the time */
 		stat->is_unscaled = false;
+		stat->max_difference = 0;
+	}
 	const char *message = conflict(stat);
 	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
 	    !tally_target_has_tasks(&stat->target)) {
