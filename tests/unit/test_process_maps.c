@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = TALLY_PLAN_PAGE, TOLD = 65536, CODE = PROT_READ | PROT_EXEC };
+enum { PAGE = TALLY_PLAN_PAGE, TOLD = 65536, RECORD = 1000, CODE = PROT_READ | PROT_EXEC };
 
 /* --- what process_maps.c uses -------------------------------------------------- */
 
@@ -299,6 +299,28 @@ static void a_full_ring_gets_its_records_later(void **state)
 	munmap(memory, PAGE);
 }
 
+static void fill_ring(void)
+{
+	ring.data_head += RECORD;
+}
+
+static void a_small_ring_gets_all_records_in_several_rounds(void **state)
+{
+	(void)state;
+	plan.ring_pages = 1;
+	on_record = fill_ring;
+	told_count = 0;
+	process_maps_tell(process_own, true);
+	assert_in_range(told_count, 1, PAGE / 2 / RECORD + 1);
+	for (unsigned i = 0; i < 20 && count_untold(); i++) {
+		ring.data_tail = ring.data_head;
+		unsigned before = told_count;
+		sample((const void *)(uintptr_t)begin);
+		assert_in_range(told_count, before + 1, before + PAGE / 2 / RECORD + 1);
+	}
+	assert_int_equal(count_untold(), 0);
+}
+
 static void fork_here(void)
 {
 	on_record = NULL;
@@ -383,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup(more_mappings_than_there_is_room_for_do_no_harm, begin),
 		cmocka_unit_test_setup(mappings_that_are_gone_make_room, begin),
 		cmocka_unit_test_setup(a_full_ring_gets_its_records_later, begin),
+		cmocka_unit_test_setup(a_small_ring_gets_all_records_in_several_rounds, begin),
 		cmocka_unit_test_setup(a_child_takes_over_the_lock_of_its_parent, begin),
 		cmocka_unit_test_setup(threads_do_not_wait_for_one_another, begin),
 		cmocka_unit_test_setup(nothing_is_told_where_nothing_asks, begin),

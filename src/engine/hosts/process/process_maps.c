@@ -61,6 +61,8 @@ static struct places {
 static int32_t lock;
 /* Changes that wrappers have noted, and how many of them have records.  Atomic. */
 static uint32_t changes, told_changes;
+/* The ring was too full for some records of the last reading. */
+static bool is_incomplete;
 /* How long reading may take now, and when that was computed. */
 static int64_t credit_ns;
 static uint64_t last_ns;
@@ -257,8 +259,13 @@ static void take_line(struct process_thread *thread, char *text, struct places *
 	char *name = parse(text, &place, &protection, &flags);
 	if (!name || (!place.is_code && !process_agent.wants_data_maps) || new->count >= PLACES)
 		return;
+	bool is_new = !is_told(&place);
+	if (is_new && !has_room(thread)) {
+		is_incomplete = true;
+		return;
+	}
 	new->at[new->count++] = place;
-	if (!is_told(&place))
+	if (is_new)
 		tell(thread, &place, protection, flags, record_name(name));
 }
 
@@ -463,6 +470,10 @@ static void tell_segment(struct process_thread *thread, uint64_t base, const Elf
 	if (place.end <= place.start || is_told(&place) ||
 	    (!place.is_code && !process_agent.wants_data_maps))
 		return;
+	if (!has_room(thread)) {
+		is_incomplete = true;
+		return;
+	}
 	insert(&place);
 	tell(thread, &place, protection, MAP_PRIVATE, line);
 }
@@ -528,6 +539,7 @@ static void tell_news(struct process_thread *thread)
 		return;
 	/* before reading, so that the next look finds objects that come meanwhile */
 	find_last_object();
+	is_incomplete = false;
 	if (!read_maps(thread))
 		tell_objects(thread);
 	told_changes = seen;
@@ -536,7 +548,8 @@ static void tell_news(struct process_thread *thread)
 
 static bool has_changed(void)
 {
-	return __atomic_load_n(&changes, __ATOMIC_RELAXED) != told_changes || has_new_object();
+	return is_incomplete || __atomic_load_n(&changes, __ATOMIC_RELAXED) != told_changes ||
+	       has_new_object();
 }
 
 void process_maps_tell(struct process_thread *thread, bool all)
