@@ -31,7 +31,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SWEEP_AGE_S = 60, WAKEUP_BYTES = 512 << 10 };
+enum {
+	SWEEP_AGE_S = 60,
+	WAKEUP_BYTES = 512 << 10,
+	ROOM_MS = 32,        /* how long a ring holds samples without being read */
+	SAMPLE_BYTES = 1024, /* of a sample, beside its stack */
+	RING_PAGES_MIN = 32, /* room for one sample with the largest stack, and a half */
+	NS_PER_S = 1000000000
+};
 
 static uint64_t plan_bytes(const struct planned *planned)
 {
@@ -226,12 +233,33 @@ static bool has_space(const struct planned_file *file, uint64_t bytes)
 	       (!fstatvfs(file->fd, &there) && (uint64_t)there.f_bavail * there.f_frsize >= bytes);
 }
 
-/* Returns the size of writers' rings, in data pages, that suits rings of `wanted` pages here. */
-static uint32_t choose_ring_pages(const struct planned *planned, size_t wanted)
+/* Returns how many bytes the samples of one writer take in ROOM_MS, if it runs all the while.  Of the
+ * events that sample, one at a time has stacks: their sizes differ. */
+static uint64_t bytes_needed(const struct planned *planned)
+{
+	uint64_t most = 0;
+	for (int i = 0; i < TALLY_PLAN_EVENTS; i++) {
+		const struct tally_attr *attr = &planned->events[i].attr;
+		uint64_t rate = attr->sample_period;
+		if (!planned->events[i].is_open || !rate ||
+		    !(attr->sample_type & TALLY_SAMPLE_STACK_USER))
+			continue;
+		if (!(attr->flags & TALLY_ATTR_FREQ))
+			rate = NS_PER_S / rate; /* of a clock */
+		uint64_t size = SAMPLE_BYTES + (uint64_t)attr->sample_stack_user;
+		most = tally_max_u64(most, rate * size * ROOM_MS / 1000);
+	}
+	return most;
+}
+
+/* Returns the size of writers' rings, in data pages: as large as the samples need, and at most as
+ * large as tally's rings of `limit` pages.  Each writer has one, and in time touches all of it. */
+static uint32_t choose_ring_pages(const struct planned *planned, size_t limit)
 {
 	const struct planned_host *host = planned->host;
+	uint64_t needed = bytes_needed(planned) / TALLY_PLAN_PAGE;
 	uint32_t pages = host->ring_pages;
-	while (pages < wanted && pages < host->max_ring_pages &&
+	while (pages < limit && pages < needed && pages < host->max_ring_pages &&
 	       has_space(&planned->file, TALLY_PLAN_RINGS * ring_stride(2 * pages)))
 		pages *= 2;
 	return pages;
@@ -244,6 +272,22 @@ static void unmap_rings(struct planned_file *file)
 	file->rings = NULL;
 }
 
+static int map_rings(struct planned_file *file, uint64_t offset, uint32_t pages)
+{
+	uint64_t bytes = TALLY_PLAN_RINGS * ring_stride(pages);
+	if (ftruncate(file->fd, (off_t)(offset + bytes)) < 0)
+		return -errno;
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd,
+			 (off_t)offset);
+	if (map == MAP_FAILED)
+		return -errno;
+	file->rings = map;
+	file->shared->ring_pages = pages;
+	file->shared->size = offset + bytes;
+	return 0;
+}
+
+/* Under a limit of memory (ulimit -v), rings are smaller. */
 int planned_add_rings(struct planned *planned, size_t data_pages)
 {
 	struct planned_file *file = &planned->file;
@@ -252,19 +296,13 @@ int planned_add_rings(struct planned *planned, size_t data_pages)
 	uint32_t pages = choose_ring_pages(planned, data_pages);
 	if (pages <= file->shared->ring_pages)
 		return 0;
-	uint64_t own = plan_bytes(planned), bytes = TALLY_PLAN_RINGS * ring_stride(pages);
 	unmap_rings(file);
 	file->shared->ring_pages = 0;
-	if (ftruncate(file->fd, (off_t)(own + bytes)) < 0)
-		return -errno;
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd,
-			 (off_t)own);
-	if (map == MAP_FAILED)
-		return -errno;
-	file->rings = map;
-	file->shared->ring_pages = pages;
-	file->shared->size = own + bytes;
-	return 0;
+	int result;
+	while ((result = map_rings(file, plan_bytes(planned), pages)) == -ENOMEM &&
+	       pages > RING_PAGES_MIN)
+		pages /= 2;
+	return result;
 }
 
 void planned_drop_ring(struct planned *planned, unsigned ring)
