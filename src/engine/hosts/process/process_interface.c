@@ -829,6 +829,8 @@ bool process_interface_mmap(void *address, size_t size, int protection, int flag
 	if (event && turn.interface)
 		*result = map(&turn, event, address, size, protection, flags, fd, offset, mapped);
 	interface_end(&turn);
+	if (!*result)
+		interface_mapped(*mapped, size, protection, flags, fd, offset);
 	return true;
 }
 
@@ -956,7 +958,7 @@ void process_interface_renamed(struct process_thread *thread, const char *comm)
 	interface_end(&turn);
 }
 
-/* --- mappings of files ---------------------------------------------------- */
+/* --- records of mappings --------------------------------------------------- */
 
 static size_t path_of(int fd, char *path, size_t size)
 {
@@ -972,14 +974,43 @@ static size_t path_of(int fd, char *path, size_t size)
 	return length > 0 ? (size_t)length : 0;
 }
 
+/* What the kernel backs by memory files: anonymous memory that is shared, also /dev/zero's. */
+static bool is_shared_memory(int flags, const struct stat *about)
+{
+	enum { MEMORY_DEVICES = 1, ZERO = 5 };
+	if ((flags & MAP_TYPE) == MAP_PRIVATE)
+		return false;
+	return flags & MAP_ANONYMOUS ||
+	       (S_ISCHR(about->st_mode) && about->st_rdev == makedev(MEMORY_DEVICES, ZERO));
+}
+
+/* Names the mapping's file, as the kernel does. */
+static void name_mapping(struct tally_engine_mapping *mapping, int fd, char *path, size_t size)
+{
+	struct stat about = { 0 };
+	int flags = (int)mapping->flags;
+	mapping->path = "//anon";
+	if (!(flags & MAP_ANONYMOUS) && process_call(SYS_fstat, fd, &about))
+		return;
+	if (is_shared_memory(flags, &about)) {
+		mapping->path = "/dev/zero (deleted)";
+		return;
+	}
+	if (flags & MAP_ANONYMOUS || !path_of(fd, path, size))
+		return;
+	mapping->path = path;
+	mapping->major = major(about.st_dev);
+	mapping->minor = minor(about.st_dev);
+	mapping->inode = about.st_ino;
+}
+
 void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
 		      uint64_t offset)
 {
 	struct interface_turn turn;
 	struct process_thread *thread = process_self();
 	struct process_interface *interface = thread ? thread->interface : NULL;
-	struct stat about;
-	char path[PAGE] = "//anon";
+	char path[PAGE];
 	if (!interface || !interface->mapping_events)
 		return;
 	struct tally_engine_mapping mapping = {
@@ -988,15 +1019,11 @@ void interface_mapped(void *address, size_t size, int protection, int flags, int
 		.file_offset = offset,
 		.protection = (uint32_t)protection,
 		.flags = (uint32_t)flags,
-		.path = path,
+		.path = "anon_inode:[perf_event]",
 	};
 	interface_begin(&turn);
-	if (!(flags & MAP_ANONYMOUS) && !process_call(SYS_fstat, fd, &about) &&
-	    path_of(fd, path, sizeof(path))) {
-		mapping.major = major(about.st_dev);
-		mapping.minor = minor(about.st_dev);
-		mapping.inode = about.st_ino;
-	}
+	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
+		name_mapping(&mapping, fd, path, sizeof(path));
 	tally_engine_mmap_record(interface->task, &mapping);
 	interface_end(&turn);
 }

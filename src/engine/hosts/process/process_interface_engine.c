@@ -551,15 +551,32 @@ static struct interface_event *entry_of(struct process_interface *interface, int
 	return &interface_pool->events[interface->events[descriptor] - 1];
 }
 
+/* A whole CPU is refused as the kernel refuses it to users without privilege.  The kernel looks at the
+ * user's privilege for other things, too, and earlier: level 1 permits those. */
+static int open_in_engine(struct process_interface *interface, const struct interface_call *call)
+{
+	static const char paranoid[] = "perf_event_paranoid";
+	struct tally_engine *engine = interface->engine;
+	const struct tally_attr *attr = (const struct tally_attr *)(const void *)call->text;
+	int cpu = (int)call->arguments[0], leader = (int)call->arguments[1];
+	unsigned long flags = (unsigned long)call->arguments[2];
+	long level = 0;
+	if (call->arguments[3] != -1)
+		return tally_engine_open(engine, attr, 0, cpu, leader, flags);
+	tally_engine_sysctl_get(engine, paranoid, &level);
+	if (capable(interface->thread, TALLY_CAPABLE_PERFMON))
+		tally_engine_sysctl_set(engine, paranoid, 1);
+	interface->cpu_event = true;
+	int result = tally_engine_open(engine, attr, -1, cpu, leader, flags);
+	interface->cpu_event = false;
+	tally_engine_sysctl_set(engine, paranoid, level);
+	return result;
+}
+
 static void open_event(struct process_interface *interface, struct interface_call *call)
 {
 	struct tally_engine *engine = interface->engine;
-	const struct tally_attr *attr = (const struct tally_attr *)(void *)call->text;
-	bool whole_cpu = call->arguments[3] == -1;
-	interface->cpu_event = whole_cpu;
-	int fd = tally_engine_open(engine, attr, whole_cpu ? -1 : 0, (int)call->arguments[0],
-				   (int)call->arguments[1], (unsigned long)call->arguments[2]);
-	interface->cpu_event = false;
+	int fd = open_in_engine(interface, call);
 	call->result = fd;
 	if (fd < 0)
 		return;
