@@ -71,7 +71,7 @@ check "without a command, tally shows the help and exits with the status of wron
 commands=$("$tally" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 for command in $commands; do
 	run 0 "$tally" "$command" --help && [ "$(head -1 out | cut -d' ' -f1-3)" = "usage: tally $command" ] &&
-		{ [ "$command" = help ] || [ "$command" = completion ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
+		{ [ "$command" = help ] || [ "$command" = completion ] || [ "$command" = run ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
 	check "$command --help shows its use and options"
 	cp out long
 	run 0 "$tally" help "$command" && { [ "$command" = help ] || cmp -s out long; }
@@ -199,8 +199,10 @@ else
 	skip "a C++ program links and runs" "no C++ compiler"
 fi
 
-declared=$(for header in counter data group record region ring; do sed '/^ \*\|^\/\*/d' "$(here tally/$header.h)"; done |
-	grep -vE '^(static inline|typedef)' | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+# Of tracepoint.h: what the code of its macros calls, and what publishes it.
+traced() { sed -n '/--- for the code that the macros/,/^#ifdef __cplusplus/p; /^int tally_trace_publish/p' "$(here tally/tracepoint.h)"; }
+declared=$({ for header in counter data group record region ring; do cat "$(here tally/$header.h)"; done; traced; } |
+	sed '/^ \*\|^\/\*/d' | grep -vE '^(static inline|typedef)' | grep -oE '\<tally_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 nm -D --defined-only "$library" | awk '$2 ~ /[TDBRVWi]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >out
 [ "$declared" = "$(cat out)" ]
 check "the library exports exactly what its headers declare"
