@@ -291,12 +291,12 @@ static bool wait_for_entry(int32_t tid, int32_t *pid)
 	return false;
 }
 
-static int find_target(struct opening *opening, int32_t pid)
+static int find_target(struct opening *opening, int32_t pid, unsigned long flags)
 {
 	const struct process_thread *thread = opening->turn.interface->thread;
 	opening->pid = thread->pid;
 	opening->tid = thread->tid;
-	if (pid == 0 || pid == -1 || pid == thread->tid)
+	if (pid == 0 || pid == -1 || pid == thread->tid || flags & TALLY_FLAG_PID_CGROUP)
 		return 0;
 	if (pid < 0 || process_call(SYS_kill, pid, 0) == -ESRCH)
 		return -ESRCH;
@@ -380,7 +380,7 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 		return error;
 	error = find_group(opening, call, group);
 	if (!error)
-		error = find_target(opening, pid);
+		error = find_target(opening, pid, flags);
 	if (error) {
 		/* errors of the attributes come first: the engine tells, with no such group */
 		call->arguments[0] = -1;
@@ -389,7 +389,9 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 		interface_execute(opening->turn.interface, call);
 		return call->result != -EBADF ? (int)call->result : error;
 	}
-	call->arguments[3] = pid == -1 && !(flags & TALLY_FLAG_PID_CGROUP) ? -1 : 0;
+	if (pid == -1 || flags & TALLY_FLAG_PID_CGROUP)
+		call->arguments[3] = -1;
+	call->arguments[4] = pid;
 	call->arguments[0] = cpu;
 	bool is_foreign = opening->group && opening->group->tid != opening->tid;
 	if (is_foreign)

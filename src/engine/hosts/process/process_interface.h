@@ -33,7 +33,8 @@ enum {
 };
 
 enum interface_operation {
-	INTERFACE_OPEN_EVENT,  /* arguments: cpu, leader's descriptor or -1, flags; text: attr */
+	/* arguments: cpu, leader's descriptor or -1, flags, -1 for a whole CPU, and then pid; text: attr */
+	INTERFACE_OPEN_EVENT,
 	INTERFACE_READ,        /* arguments: size */
 	INTERFACE_IOCTL,       /* arguments: request, argument unless it is a pointer */
 	INTERFACE_POLL,

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,7 +105,6 @@ static int run_on(void *host, unsigned cpu, void (*function)(void *), void *argu
 	return 0;
 }
 
-/* Whole CPUs can't be counted from a program: even privileged users may not. */
 static bool capable(void *host, enum tally_engine_capability capability)
 {
 	enum { IPC_LOCK = 14, SYS_ADMIN = 21, PERFMON = 38 };
@@ -121,6 +122,26 @@ static bool capable(void *host, enum tally_engine_capability capability)
 	if (capability == TALLY_CAPABLE_PERFMON && effective >> PERFMON & 1)
 		return true;
 	return effective >> SYS_ADMIN & 1;
+}
+
+/* The kernel answers EBADF for descriptors of anything but a directory of a control group's. */
+static int cgroup_of_fd(void *host, int fd, uint64_t *id)
+{
+	enum { CGROUP2 = 0x63677270 };
+	struct statfs about;
+	struct stat file;
+	(void)host;
+	if (process_call(SYS_fstatfs, fd, &about) || about.f_type != CGROUP2 ||
+	    process_call(SYS_fstat, fd, &file))
+		return -EBADF;
+	*id = file.st_ino;
+	return 0;
+}
+
+static bool in_cgroup(void *host, struct tally_engine_task *task, uint64_t id)
+{
+	(void)host, (void)task, (void)id;
+	return false;
 }
 
 static void pend(void *host)
@@ -348,6 +369,8 @@ static int engine_make(struct process_interface *interface)
 		.charge_locked = charge_locked,
 		.uncharge_locked = uncharge_locked,
 		.capable = capable,
+		.cgroup_of_fd = cgroup_of_fd,
+		.in_cgroup = in_cgroup,
 		.pend = pend,
 		.wake = wake,
 		.signal = queue_signal,
@@ -567,7 +590,8 @@ static int open_in_engine(struct process_interface *interface, const struct inte
 	if (capable(interface->thread, TALLY_CAPABLE_PERFMON))
 		tally_engine_sysctl_set(engine, paranoid, 1);
 	interface->cpu_event = true;
-	int result = tally_engine_open(engine, attr, -1, cpu, leader, flags);
+	int result = tally_engine_open(engine, attr, (int32_t)call->arguments[4], cpu, leader,
+				       flags);
 	interface->cpu_event = false;
 	tally_engine_sysctl_set(engine, paranoid, level);
 	return result;
