@@ -625,6 +625,10 @@ static const char *conflict(const struct record_request *request)
 				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
 	if (request->provider_ops->no_kernel_samples && sample_option(request))
 		return request->provider_ops->no_kernel_samples;
+	if (record->exclude_chain & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER &&
+	    !(request->provider_ops->capabilities & TALLY_PROVIDER_KERNEL_MODE))
+		return "--kernel-callchains needs the kernel's perf events: other providers see no "
+		       "kernel";
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
 		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the "
 		       "kernel";

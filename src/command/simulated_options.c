@@ -59,7 +59,9 @@ int provider_check_events(const struct tally_provider_ops *provider,
 	if (!provider->refuses)
 		return 0;
 	for (size_t i = 0; i < events->count; i++) {
-		const char *hint, *reason = provider->refuses(&events->items[i].attr, &hint);
+		const char *hint, *reason = NULL;
+		if (events->items[i].kind != TALLY_EVENT_TOOL)
+			reason = provider->refuses(&events->items[i].attr, &hint);
 		if (!reason)
 			continue;
 		tally_error_set(err, -EINVAL, "'%s': %s", events->items[i].name, reason);

@@ -197,7 +197,8 @@ static bool rows_tell_refusals(const struct stat_command *stat)
 	if (!stat->choice.is_instead)
 		return false;
 	for (size_t i = 0; i < stat->events.count && provider->refuses; i++)
-		if (!provider->refuses(&stat->events.items[i].attr, NULL))
+		if (stat->events.items[i].kind == TALLY_EVENT_TOOL ||
+		    !provider->refuses(&stat->events.items[i].attr, NULL))
 			return true;
 	return stat->metric_names;
 }

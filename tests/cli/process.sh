@@ -147,6 +147,8 @@ fi
 run 0 inside stat -j -e '{task-clock,page-faults},dummy' ./moves &&
 	json err '[x["group"] for x in d["events"]][:2] == [0, 0] and len({x["enabled_ns"] for x in d["events"]}) == 1 and e["dummy"] == 0'
 check "groups are counted together"
+run 7 inside stat -j -e duration_time,user_time,task-clock ./family && json err 'e["duration_time"] > 2e8 and e["user_time"] < e["task-clock"] + 20e6'
+check "tally's own events are counted, too"
 run 7 inside stat -r 3 -j -e task-clock ./family && json err 'd["runs"] == 3 and 790e6 < e["task-clock"] < 840e6'
 check "-r counts each run anew"
 run 7 inside stat -I 100 -j -e task-clock ./family && json err 'len(docs) >= 5 and 790e6 < sum(x["events"][0]["value"] or 0 for x in docs) < 840e6'
@@ -173,7 +175,8 @@ refuses "can't be reached" inside stat -e cycles ./family && says '--provider si
 	refuses "can't be measured from inside" inside stat -p $$ &&
 	refuses "can't be measured from inside" inside record -o none -a
 check "what a program can't measure itself is refused with a way out"
-run 1 inside record -o none -e page-faults ./family && says 'only task-clock' && says hint
+run 1 inside record -o none -e page-faults ./family && says 'only task-clock' && says hint &&
+	run 2 inside record -o none --kernel-callchains ./family && says 'needs the kernel'
 check "what can't be sampled is refused, too"
 
 # --- record --------------------------------------------------------------------------------------------------------
