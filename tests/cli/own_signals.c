@@ -459,7 +459,7 @@ static const char *left_text(struct timespec left)
 	int ms = (int)(left.tv_sec * 1000 + left.tv_nsec / NS_PER_MS);
 	if (ms == 0)
 		return "nothing";
-	if (ms <= LONG_MS - SHORT_MS && ms > LONG_MS / 2)
+	if (ms <= LONG_MS - SHORT_MS / 2 && ms > LONG_MS / 2)
 		return "most";
 	return "something else";
 }

@@ -350,7 +350,7 @@ static void relay(int signal, siginfo_t *info, void *context_data)
  * lock with the parent's pid. */
 static uint64_t lock_actions(int32_t pid)
 {
-	const uint64_t all = ~LIBC_SIGNALS;
+	const uint64_t all = ~0ull; /* a thread that is cancelled would keep the lock */
 	uint64_t mask = 0;
 	int32_t holder = 0;
 	kernel_mask(SIG_BLOCK, &all, &mask);
@@ -649,8 +649,13 @@ void process_signals_exec_begins(bool entered)
 	bool blocks;
 	if (!hides)
 		return;
-	blocks = process_signals_mask() & PROCESS_SIGNAL_BIT;
-	kernel_let(!blocks && !(entered && is_counted()));
+	/* after the end, a filter of the program's may be in force: no call that isn't needed */
+	if (process_agent.is_ending)
+		blocks = own_mask & PROCESS_SIGNAL_BIT;
+	else
+		blocks = process_signals_mask() & PROCESS_SIGNAL_BIT;
+	if (blocks || !process_agent.is_ending)
+		kernel_let(!blocks && !(entered && is_counted()));
 	if (own_action.sa_handler != SIG_IGN ||
 	    PROCESS_NEXT(sigaction)(PROCESS_SIGNAL, NULL, &kernel) || !is_sampling(&kernel))
 		return;
