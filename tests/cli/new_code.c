@@ -1,5 +1,5 @@
 /* new_code LIBRARY WAY…: makes code in each WAY and spends 100 ms of CPU in it.  LIBRARY has the function
- * spin_in_library(), and a constructor that spends 100 ms.
+ * spin_in_library(), and a constructor that spends 100 ms.  "other:FILE" sets LIBRARY for later ways.
  *
  * Prints for each way, in which address range it was: "WAY FROM TO", in hexadecimal digits. */
 #include <dlfcn.h>
@@ -66,6 +66,9 @@ int main(int argc, char **argv)
 			if (!function)
 				return 1;
 			function();
+			dlclose(library);
+		} else if (!strncmp(way, "other:", 6)) {
+			argv[1] = argv[i] + 6;
 		} else if (!strcmp(way, "again")) {
 			/* loaded, unloaded, and loaded again */
 			for (int k = 0; k < 3; k++) {

@@ -28,6 +28,9 @@ record -- "$NEW_CODE" "$SPINNING" again again library && places >places && known
 check "dlclose: a library that is loaded again is known"
 [ "$("$TALLY" script --show-mmap-events -i recording 2>err | grep -c "MMAP2.*$(basename "$SPINNING")")" -ge 1 ]
 check "it has a record"
+cp "$SPINNING" one.so && cp "$SPINNING" two.so
+record -- "$NEW_CODE" ./one.so library other:./two.so library && places >places && known && at_least "$(share one.so)" 45 && at_least "$(share two.so)" 45
+check "a library in the place of another one is told apart"
 for way in mmap mprotect mremap file fork; do
 	record -- "$NEW_CODE" "$SPINNING" $way && places >places && known
 	check "$way: samples of new code are in a mapping"

@@ -205,6 +205,29 @@ static void new_code_is_told_when_it_is_made(void **state)
 	munmap(data, 4 * PAGE);
 }
 
+static void new_code_in_the_place_of_a_file_is_told(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/test_process_maps.XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0 && !ftruncate(fd, PAGE));
+	char *memory = mmap(NULL, PAGE, CODE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	sample(memory);
+	assert_string_equal(told[told_count - 1].path, path);
+	/* as dlclose(3) and a compiler do, the first unseen */
+	munmap(memory, PAGE);
+	assert_ptr_equal(mmap(memory, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), memory);
+	mprotect(memory, PAGE, CODE);
+	process_maps_changed(memory, PAGE, CODE, 0);
+	assert_string_equal(told[told_count - 1].path, "//anon");
+	assert_true(told[told_count - 1].mapping.address <= (uintptr_t)memory);
+	munmap(memory, PAGE);
+	close(fd);
+	unlink(path);
+}
+
 static void code_that_no_call_announced_is_told_by_its_sample(void **state)
 {
 	(void)state;
@@ -400,6 +423,7 @@ int main(void)
 		cmocka_unit_test_setup(a_program_tells_all_its_code_once, begin),
 		cmocka_unit_test_setup(a_loaded_library_is_told_by_the_next_sample, begin),
 		cmocka_unit_test_setup(new_code_is_told_when_it_is_made, begin),
+		cmocka_unit_test_setup(new_code_in_the_place_of_a_file_is_told, begin),
 		cmocka_unit_test_setup(code_that_no_call_announced_is_told_by_its_sample, begin),
 		cmocka_unit_test_setup(names_have_newlines_and_blanks, begin),
 		cmocka_unit_test_setup(more_mappings_than_there_is_room_for_do_no_harm, begin),

@@ -67,12 +67,16 @@ static bool is_incomplete;
 static int64_t credit_ns;
 static uint64_t last_ns;
 
-/* ld.so's list of objects grows at its end.  The last object, as it was at the last reading. */
+/* An object in ld.so's list: how its struct link_map begins, and how its name begins.  A new object
+ * may get the memory of one that ld.so has unloaded, so the name counts. */
+struct object {
+	uint64_t base, name, dynamic, next;
+	char text[256];
+};
+/* The list grows at its end.  The last object, as it was at the last reading. */
 static struct {
-	uint64_t address;
-	struct object {
-		uint64_t base, name, dynamic, next;
-	} link; /* as struct link_map begins */
+	uint64_t address; /* 0: unknown */
+	struct object link;
 } last_object;
 
 static char line[LINE];
@@ -372,13 +376,29 @@ static bool copy(uint64_t from, void *to, size_t size)
 	       (long)size;
 }
 
+/* Copies an object.  `name`: the address of its name; 0: without its name. */
+static bool copy_object(uint64_t from, uint64_t name, struct object *link)
+{
+	const size_t size = offsetof(struct object, text);
+	const struct iovec local = { link, sizeof(*link) },
+			   remote[] = { { (void *)(uintptr_t)from, size },
+					{ (void *)(uintptr_t)name, sizeof(link->text) } };
+	*link = (struct object){ 0 };
+	/* behind a short name the memory may end: then less is copied */
+	long copied = process_call(SYS_process_vm_readv, process_agent.pid, &local, 1, remote,
+				   name ? 2 : 1, 0);
+	size_t length = strnlen(link->text, sizeof(link->text));
+	memset(link->text + length, 0, sizeof(link->text) - length);
+	return copied >= (long)size;
+}
+
 /* True if an object was added to ld.so's list, or the last one was removed. */
 static bool has_new_object(void)
 {
 	struct object link;
 	if (!last_object.address)
 		return false;
-	return !copy(last_object.address, &link, sizeof(link)) ||
+	return !copy_object(last_object.address, last_object.link.name, &link) ||
 	       memcmp(&link, &last_object.link, sizeof(link));
 }
 
@@ -387,19 +407,20 @@ static void find_last_object(void)
 	uint64_t address = (uint64_t)(uintptr_t)_r_debug.r_map;
 	struct object link;
 	/* from the last one on, if it is still there */
-	if (last_object.address && copy(last_object.address, &link, sizeof(link)) &&
+	if (last_object.address && copy_object(last_object.address, 0, &link) &&
 	    link.base == last_object.link.base && link.dynamic == last_object.link.dynamic)
 		address = last_object.address;
 	last_object.address = 0;
 	for (unsigned i = 0; i < OBJECTS_MOST && address; i++) {
 		/* If a filter forbids the call, only samples at unknown addresses find objects. */
-		if (!copy(address, &link, sizeof(link)))
+		if (!copy_object(address, 0, &link))
 			return;
-		if (!link.next) {
+		uint64_t next = link.next;
+		if (!next && copy_object(address, link.name, &link)) {
 			last_object.address = address;
 			last_object.link = link;
 		}
-		address = link.next;
+		address = next;
 	}
 }
 
@@ -501,7 +522,7 @@ static void tell_objects(struct process_thread *thread)
 	bool is_program = true;
 	for (unsigned i = 0; i < OBJECTS_MOST && address; i++, is_program = false) {
 		ElfW(Ehdr) header;
-		if (!copy(address, &link, sizeof(link)))
+		if (!copy_object(address, 0, &link))
 			return;
 		address = link.next;
 		if (is_program) {
@@ -576,12 +597,13 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip)
 	unlock();
 }
 
-/* True if all of it is known to be code, of whichever file. */
+/* True if all of it is known as anonymous code.  What is known of files may be old: ld.so unmaps
+ * them unseen. */
 static bool is_known_code(const struct place *place)
 {
 	uint64_t at = place->start;
 	for (unsigned i = find(at); at < place->end && i < places->count; i++) {
-		if (places->at[i].start > at || !places->at[i].is_code)
+		if (places->at[i].start > at || !places->at[i].is_code || places->at[i].inode)
 			break;
 		at = places->at[i].end;
 	}
