@@ -13,8 +13,8 @@
  *   call these.
  *
  * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the
- * time.  A single mapping costs one PROCMAP_QUERY.  Kernels before 6.11 lack it, so there a JIT
- * compiler with thousands of mappings may have samples in mappings without a record.
+ * time.  A new object, or a single mapping, costs one PROCMAP_QUERY.  Kernels before 6.11 lack it, so
+ * there a JIT compiler with thousands of mappings may have samples in mappings without a record.
  *
  * Without /proc, the segments of the objects in ld.so's list become records.  The list may change
  * meanwhile, so process_vm_readv(2) reads it: it fails if memory is missing.
@@ -325,45 +325,82 @@ struct query {
 	uint32_t name_size, build_id_size; /* in and out */
 	uint64_t name, build_id;           /* in */
 };
-enum { QUERY = 0xc0686611, QUERY_SHARED = 8 };
+enum {
+	QUERY = 0xc0686611,
+	QUERY_SHARED = 8,
+	/* flags: executable, or the next one, of a file */
+	QUERY_NEXT_CODE = 0x04 | 0x10 | 0x20
+};
 _Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in the request");
+
+/* Asks the kernel for a mapping; its name goes to `line`.  Returns 0; -ENOENT if there is none; another
+ * error if the kernel can't say. */
+static int ask(uint64_t address, uint64_t flags, struct query *query)
+{
+	*query = (struct query){ .size = sizeof(*query),
+				 .flags = flags,
+				 .address = address,
+				 .name = (uint64_t)(uintptr_t)line,
+				 .name_size = PATH_MAX };
+	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
+				   O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	line[0] = '\0';
+	long result = process_call(SYS_ioctl, fd, QUERY, query);
+	process_call(SYS_close, fd);
+	if (!query->name_size)
+		line[0] = '\0';
+	return (int)result;
+}
+
+static void tell_answer(struct process_thread *thread, const struct query *answer)
+{
+	const struct place place = { .start = answer->start,
+				     .end = answer->end,
+				     .offset = answer->offset,
+				     .inode = answer->inode,
+				     .major = answer->major,
+				     .minor = answer->minor,
+				     .is_code = answer->protection & PROT_EXEC };
+	if ((!place.is_code && !process_agent.wants_data_maps) || is_told(&place))
+		return;
+	tell(thread, &place, answer->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
+	     answer->protection & QUERY_SHARED ? MAP_SHARED : MAP_PRIVATE, record_name(line));
+	insert(&place);
+}
 
 /* Tells the mapping at an address, with the lock held.  Its cost does not depend on their number.
  * Returns false if the kernel can't say, or if there is no room. */
 static bool tell_at(struct process_thread *thread, uint64_t address)
 {
-	struct query query = { .size = sizeof(query),
-			       .address = address,
-			       .name = (uint64_t)(uintptr_t)line,
-			       .name_size = PATH_MAX };
+	struct query query;
 	if (places->count >= PLACES || !has_room(thread))
 		return false;
-	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
-				   O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	line[0] = '\0';
-	long result = process_call(SYS_ioctl, fd, QUERY, &query);
-	process_call(SYS_close, fd);
-	if (result == -ENOENT)
-		return true; /* unmapped meanwhile */
-	if (result)
-		return false;
-	if (!query.name_size)
-		line[0] = '\0';
-	const struct place place = { .start = query.start,
-				     .end = query.end,
-				     .offset = query.offset,
-				     .inode = query.inode,
-				     .major = query.major,
-				     .minor = query.minor,
-				     .is_code = query.protection & PROT_EXEC };
-	if ((!place.is_code && !process_agent.wants_data_maps) || is_told(&place))
-		return true;
-	tell(thread, &place, query.protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
-	     query.protection & QUERY_SHARED ? MAP_SHARED : MAP_PRIVATE, record_name(line));
-	insert(&place);
-	return true;
+	int error = ask(address, 0, &query);
+	if (!error)
+		tell_answer(thread, &query);
+	return !error || error == -ENOENT; /* unmapped meanwhile */
+}
+
+/* Tells a file's code between two addresses in the same way.  Returns false also if there is none. */
+static bool tell_code(struct process_thread *thread, uint64_t from, uint64_t to)
+{
+	bool found = false;
+	while (from < to) {
+		struct query query;
+		if (places->count >= PLACES || !has_room(thread))
+			return false;
+		int error = ask(from, QUERY_NEXT_CODE, &query);
+		if (error && error != -ENOENT)
+			return false;
+		if (error || query.start >= to)
+			break;
+		tell_answer(thread, &query);
+		found = true;
+		from = query.end;
+	}
+	return found;
 }
 
 /* --- ld.so's list ----------------------------------------------------------- */
@@ -422,6 +459,30 @@ static void find_last_object(void)
 		}
 		address = next;
 	}
+}
+
+/* Tells only what was added to the list.  Returns false if that isn't all that changed, or if it can't
+ * be done. */
+static bool tell_new_objects(struct process_thread *thread)
+{
+	struct object link, before = last_object.link;
+	if (!last_object.address || !places->count || process_agent.wants_data_maps ||
+	    !copy_object(last_object.address, before.name, &link))
+		return false;
+	before.next = link.next;
+	if (memcmp(&link, &before, sizeof(link)))
+		return false;
+	for (unsigned i = 0; i < OBJECTS_MOST && link.next; i++) {
+		uint64_t address = link.next;
+		/* the dynamic section is behind the code, as linkers arrange them */
+		if (!copy_object(address, 0, &link) ||
+		    !tell_code(thread, link.base, link.dynamic) ||
+		    !copy_object(address, link.name, &link))
+			return false;
+		last_object.address = address;
+		last_object.link = link;
+	}
+	return true;
 }
 
 /* --- without /proc ---------------------------------------------------------- */
@@ -554,9 +615,13 @@ static bool may_read(uint64_t ns)
 /* With the lock held. */
 static void tell_news(struct process_thread *thread)
 {
-	uint64_t from_ns = now_ns();
 	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-	if (!has_room(thread) || !may_read(from_ns))
+	if (!has_room(thread))
+		return;
+	if (!is_incomplete && seen == told_changes && tell_new_objects(thread))
+		return;
+	uint64_t from_ns = now_ns();
+	if (!may_read(from_ns))
 		return;
 	/* before reading, so that the next look finds objects that come meanwhile */
 	find_last_object();
