@@ -206,6 +206,12 @@ static int round_of(uint64_t random)
 	struct worker workers[THREADS_MOST];
 	unsigned count = 1 + (unsigned)(torture_random(&random) % THREADS_MOST);
 	bool is_well = true;
+	sigset_t ended;
+	/* Otherwise a child's end may interrupt another thread's call, though SIGCHLD is ignored: if
+	 * the thread that forked blocks it at that moment, the kernel doesn't drop it. */
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ended, NULL);
 	torture_own_timers(&random);
 	for (unsigned i = 0; i < count; i++) {
 		workers[i].random = torture_random(&random) | 1;
