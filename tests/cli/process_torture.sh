@@ -19,6 +19,7 @@ sed -n 's/.* rounds.*/# &/p' out
 tally record --provider process -F 999 -o torture.data -- "$TORTURE" "$part" $((seed + 100000)) >out 2>err
 check "a program that is sampled" ended $?
 sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
+check "no ring has two writers" eval '! grep "overwrote a ring" err'
 "$TALLY" report --stdio -i torture.data >out 2>err
 check "its recording is readable, and names what it did" grep -q torture_sum out
 # Many signals, and rings that are soon full.

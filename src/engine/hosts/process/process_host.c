@@ -225,7 +225,8 @@ uint32_t process_host_finished_state(void)
 
 void process_host_finish_ring(struct process_thread *thread)
 {
-	if (thread->ring < 0)
+	/* without an engine the slot was never used, and `ring` says nothing */
+	if (!__atomic_load_n(&thread->engine, __ATOMIC_ACQUIRE) || thread->ring < 0)
 		return;
 	__atomic_store_n(&process_agent.plan->rings[thread->ring].state,
 			 process_host_finished_state(), __ATOMIC_SEQ_CST);
@@ -239,7 +240,7 @@ void process_host_leave_rings(void)
 	const struct process_thread *own = process_own;
 	size_t size = process_agent.ring_count * (1 + (size_t)process_agent.plan->ring_pages) *
 		      TALLY_PLAN_PAGE;
-	bool is_left = false;
+	bool is_left = !process_agent.rings;
 	if (process_agent.rings) {
 		long map = process_call(SYS_mmap, process_agent.rings, size, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
