@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/output_file.h"
 #include "command/provider_choice.h"
+#include "command/simulated_options.h"
 #include "diff/diff.h"
 #include "flamegraph/flamegraph.h"
 #include "perfdata/perfdata.h"
@@ -28,6 +29,7 @@ struct flamegraph {
 	const char *output; /* NULL: not chosen yet */
 	bool is_html, has_format;
 	bool off_cpu;
+	const char *provider; /* of a command; NULL: chosen */
 	char **command; /* command to record, or NULL */
 	int status;     /* exit status of `record` */
 };
@@ -74,6 +76,7 @@ static const struct tally_option options[] = {
 	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
 	  "recorded that way",
 	  TALLY_TAKE(take_off_cpu) },
+	TALLY_PROVIDER_OPTION(struct flamegraph, provider),
 	{ TALLY_INCLUDE(tally_view_task_options, struct flamegraph, input.view) },
 	{ TALLY_INCLUDE(tally_view_filter_options, struct flamegraph, input.view) },
 	{ TALLY_INCLUDE(tally_view_max_stack_option, struct flamegraph, input.view) },
@@ -135,7 +138,7 @@ static void say_choice(const struct flamegraph *graph)
 	const struct tally_target target = { .command = graph->command };
 	struct provider_choice choice;
 	char note[256];
-	provider_choose(&choice, NULL, TALLY_PROVIDER_SAMPLES, &target,
+	provider_choose(&choice, graph->provider, TALLY_PROVIDER_SAMPLES, &target,
 			graph->off_cpu ? "--off-cpu" : NULL);
 	if (provider_choice_note(&choice, "sampling", note, sizeof(note)))
 		tally_say("tally: %s", note);
@@ -144,14 +147,15 @@ static void say_choice(const struct flamegraph *graph)
 /* Records the command into the file at `path`; graph->status is what `record` returns. */
 static int record_command(struct flamegraph *graph, char *path, struct tally_error *err)
 {
-	char *cpu[] = { "record", "-q", "-o", path, "--" },
-	     *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
-	char **head = cpu;
-	int head_count = sizeof(cpu) / sizeof(*cpu), count = 0;
-	if (graph->off_cpu) {
-		head = off_cpu;
-		head_count = sizeof(off_cpu) / sizeof(*off_cpu);
+	char *head[] = { "record", "-q", "-o", path, NULL, NULL, NULL, NULL };
+	int head_count = 4, count = 0;
+	if (graph->off_cpu)
+		head[head_count++] = "--off-cpu";
+	if (graph->provider) {
+		head[head_count++] = "--provider";
+		head[head_count++] = (char *)(uintptr_t)graph->provider;
 	}
+	head[head_count++] = "--";
 	say_choice(graph);
 	while (graph->command[count])
 		count++;

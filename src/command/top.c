@@ -7,6 +7,7 @@
 #include "browse/browse.h"
 #include "command/record_request.h"
 #include "command/report_sort.h"
+#include "command/simulated_options.h"
 #include "machine/machine.h"
 #include "output/output.h"
 #include "output/output_text.h"
@@ -163,6 +164,7 @@ static const struct tally_option options[] = {
 	  TALLY_CONSTANT(struct top_request, interface, INTERFACE_TEXT) },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
 	  TALLY_CONSTANT(struct top_request, interface, INTERFACE_BROWSER) },
+	TALLY_PROVIDER_OPTION(struct record_request, provider_name),
 	/* perf's names */
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_CLEAR(struct top_request, no_totals) },
@@ -202,8 +204,11 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 					    "--tui needs a terminal, for input and output");
 	if (request->record.exclude & TALLY_ATTR_EXCLUDE_USER)
 		kernel_option = "-U";
-	provider_choose(&request->choice, NULL, TALLY_PROVIDER_SAMPLES, target, kernel_option);
+	provider_choose(&request->choice, request->provider_name, TALLY_PROVIDER_SAMPLES, target,
+			kernel_option);
 	request->provider_ops = request->choice.ops;
+	if (!request->provider_ops) /* record_parse_events() refuses it */
+		request->provider_ops = tally_provider_kernel()->ops;
 	if (provider_choice_check(&request->choice, &err) < 0)
 		return tally_command_fail(command, &err);
 	return record_parse_events(command, &top->request);
