@@ -325,8 +325,12 @@ struct query {
 	uint32_t name_size, build_id_size; /* in and out */
 	uint64_t name, build_id;           /* in */
 };
+/* A test defines another request, which the kernel does not know. */
+#ifndef PROCESS_MAPS_QUERY
+#define PROCESS_MAPS_QUERY 0xc0686611
+#endif
 enum {
-	QUERY = 0xc0686611,
+	QUERY = PROCESS_MAPS_QUERY,
 	QUERY_SHARED = 8,
 	/* flags: executable, or the next one, of a file */
 	QUERY_NEXT_CODE = 0x04 | 0x10 | 0x20
@@ -612,16 +616,12 @@ static bool may_read(uint64_t ns)
 	return credit_ns > 0;
 }
 
-/* With the lock held. */
-static void tell_news(struct process_thread *thread)
+/* Tells all mappings that are new, with the lock held. */
+static void tell_all(struct process_thread *thread)
 {
 	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-	if (!has_room(thread))
-		return;
-	if (!is_incomplete && seen == told_changes && tell_new_objects(thread))
-		return;
 	uint64_t from_ns = now_ns();
-	if (!may_read(from_ns))
+	if (!has_room(thread) || !may_read(from_ns))
 		return;
 	/* before reading, so that the next look finds objects that come meanwhile */
 	find_last_object();
@@ -630,6 +630,16 @@ static void tell_news(struct process_thread *thread)
 		tell_objects(thread);
 	told_changes = seen;
 	credit_ns -= (int64_t)(now_ns() - from_ns);
+}
+
+/* Tells what has changed, with the lock held. */
+static void tell_news(struct process_thread *thread)
+{
+	bool only_objects = !is_incomplete &&
+			    __atomic_load_n(&changes, __ATOMIC_RELAXED) == told_changes;
+	if (!has_room(thread) || (only_objects && tell_new_objects(thread)))
+		return;
+	tell_all(thread);
 }
 
 static bool has_changed(void)
@@ -646,7 +656,9 @@ void process_maps_tell(struct process_thread *thread, bool all)
 		places->count = 0;
 		last_ns = 0;
 	}
-	if (all || has_changed())
+	if (all)
+		tell_all(thread);
+	else if (has_changed())
 		tell_news(thread);
 	unlock();
 }
@@ -658,7 +670,7 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip)
 	if (has_changed())
 		tell_news(thread);
 	if (!is_code(ip) && !tell_at(thread, ip))
-		tell_news(thread);
+		tell_all(thread);
 	unlock();
 }
 
