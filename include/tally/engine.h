@@ -147,7 +147,8 @@ struct tally_engine_host {
 	void *(*allocate)(void *host, size_t size);
 	void (*release)(void *host, void *memory, size_t size);
 	/* Page-aligned memory in one piece, which can be shared with the task that maps it
-	 * (docs/porting.md discusses aliasing caches).  NULL: nothing can be mapped (-ENOMEM). */
+	 * (docs/porting.md discusses aliasing caches).  It may be a ring that another engine wrote:
+	 * it goes on at the page's data_head.  NULL: nothing can be mapped (-ENOMEM). */
 	void *(*allocate_pages)(void *host, size_t pages);
 	void (*release_pages)(void *host, void *memory, size_t pages);
 	/* Charges pages to the locked memory of the current task's user.  Returns 0, or -EPERM
@@ -359,6 +360,8 @@ struct tally_engine_mapping {
 void tally_engine_mmap_record(struct tally_engine_task *task,
 			      const struct tally_engine_mapping *mapping);
 void tally_engine_comm(struct tally_engine_task *task, const char *comm); /* prctl(PR_SET_NAME) */
+/* COMM with COMM_EXEC: for a host whose engine begins with the program that was executed. */
+void tally_engine_comm_exec(struct tally_engine_task *task, const char *comm);
 struct tally_engine_namespace { uint64_t device, inode; };
 /* net, uts, ipc, pid, user, mnt, cgroup in this order. */
 void tally_engine_namespaces(struct tally_engine_task *task,

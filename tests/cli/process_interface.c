@@ -159,7 +159,7 @@ static void signals_after_exec(void)
 static void ring_of_child(void)
 {
 	enum { PERIOD = 1000000 };
-	struct perf_event_attr attr = task_clock();
+	struct perf_event_attr attr = task_clock(), names = task_clock();
 	char record[512], byte = 0;
 	unsigned samples = 0, renamed = 0, mapped = 0, ended = 0;
 	int go[2], status;
@@ -175,10 +175,12 @@ static void ring_of_child(void)
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.enable_on_exec = attr.disabled = 1;
-	attr.comm = attr.mmap = attr.task = 1;
-	int fd = open_event(&attr, child, -1, -1);
+	attr.mmap = attr.task = 1;
+	names.enable_on_exec = names.disabled = names.comm = 1;
+	int fd = open_event(&attr, child, -1, -1), name_fd = open_event(&names, child, -1, -1);
 	struct perf_event_mmap_page *page = fd < 0 ? NULL : ring_of(fd);
 	check(page, "a ring of a child that waits in read(2)");
+	check(!ioctl(name_fd, PERF_EVENT_IOC_SET_OUTPUT, fd), "another event writes there, too");
 	check(write(go[1], &byte, 1) == 1 && waitpid(child, &status, 0) == child && !status,
 	      "the child executes a program and ends");
 	if (!page)
@@ -192,12 +194,13 @@ static void ring_of_child(void)
 	}
 	check(samples > 5, "samples of the program that the child executed");
 	check(renamed == 1 && mapped > 1, "records of its name and of its mappings");
-	check(ended == 1, "record of its end");
+	check(ended == 2, "record of its end, for each event");
 	check(page->data_tail == head, "the ring is whole");
 	check(read(fd, &count, sizeof(count)) == sizeof(count) && count > 5 * PERIOD, "its count");
 	printf("# %u samples, %u mappings, count %llu\n", samples, mapped,
 	       (unsigned long long)count);
 	munmap(page, PAGE + DATA);
+	close(name_fd);
 	close(fd);
 }
 
@@ -216,8 +219,8 @@ int main(int argc, char **argv)
 	close(fd);
 	errors_of_groups();
 	names_of_mappings();
-	(void)signals_after_exec;
-	(void)ring_of_child;
+	signals_after_exec();
+	ring_of_child();
 	printf("1..%d\n", tests);
 	return 0;
 }

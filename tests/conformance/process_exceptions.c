@@ -38,7 +38,6 @@ const char *surface_process_exception(const char *clause)
 		{ "C4.read", OWN_RINGS },
 		{ "D3.set_output_tasks_of_one_cpu", OWN_RINGS },
 		{ "D3.heirs_write_to_the_parents_ring", OWN_RINGS },
-		{ "C4.comm_exec", "a ring that another process has mapped ends with an exec" },
 	};
 	for (unsigned i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++)
 		if (!strcmp(exceptions[i].clause, clause))

@@ -108,6 +108,7 @@ static struct engine_ring *ring_new(struct engine_event *event, size_t pages, bo
 		ring->watermark = ring->size / 2;
 	if (ring->watermark > ring->size)
 		ring->watermark = ring->size;
+	ring->head = (uintptr_t)ring->page->data_head; /* another engine may have begun the ring */
 	engine_list_init(&ring->events);
 	ring->event = event;
 	engine_user_page_init(event, ring->page, ring->size);

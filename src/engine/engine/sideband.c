@@ -250,6 +250,11 @@ void tally_engine_comm(struct tally_engine_task *task, const char *comm)
 	engine_output_comm(task, comm, false);
 }
 
+void tally_engine_comm_exec(struct tally_engine_task *task, const char *comm)
+{
+	engine_output_comm(task, comm, true);
+}
+
 void engine_output_read(struct engine_event *event, struct tally_engine_task *task)
 {
 	struct tally_engine *engine = event->engine;

@@ -283,6 +283,9 @@ void process_signals_start(void);
  * told yet.  With `all`, of every one: at the start of a program.  Called between process_enter() and
  * process_leave(). */
 void process_maps_tell(struct process_thread *thread, bool all);
+/* Calls the function for each mapping of code, if there is /proc and no other thread reads it. */
+typedef void process_maps_taker(void *data, const struct tally_engine_mapping *mapping);
+void process_maps_list(process_maps_taker *taker, void *data);
 /* For the handler, before it samples: the same, if the code at `ip` is not known yet, or ld.so or the
  * program has made mappings since. */
 void process_maps_sampled(struct process_thread *thread, uint64_t ip);

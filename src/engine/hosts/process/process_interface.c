@@ -194,6 +194,8 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 			continue;
 		if (other->leader == own_number)
 			other->leader = i + 1;
+		if (other->output == own_number)
+			other->output = 0;
 		if (other->parent != own_number)
 			continue;
 		if (turn->interface)
@@ -782,6 +784,7 @@ static void unmap(struct interface_turn *turn, struct interface_event *event, ui
 	struct interface_call *call = call_of(turn, INTERFACE_UNMAP);
 	call->arguments[0] = (int64_t)engine;
 	call->arguments[1] = (int64_t)size;
+	call->arguments[2] = process_agent.pid;
 	ask(event, turn->interface, call);
 }
 

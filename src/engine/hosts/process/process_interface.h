@@ -40,7 +40,7 @@ enum interface_operation {
 	INTERFACE_POLL,
 	INTERFACE_FCNTL,       /* arguments: command, argument, the program's descriptor */
 	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, pid and descriptor of the memfd */
-	INTERFACE_UNMAP,       /* arguments: address from MAP, size */
+	INTERFACE_UNMAP,       /* arguments: address from MAP, size, pid of the process that maps */
 	INTERFACE_CLOSE,
 	INTERFACE_FORKED,      /* arguments: pid and tid of a task that this thread has made */
 	INTERFACE_PUBLISH      /* brings the entry in the pool up to date */
@@ -105,6 +105,21 @@ struct interface_event {
 	/* what it counted in earlier programs of its thread */
 	struct interface_values before;
 	bool goes_on;              /* `before` counts */
+	/* What the event has again in its thread's next program: the mappings that other processes
+	 * have of its ring, with a memfd of theirs; settings of its file; index + 1 of the event
+	 * whose ring it writes to. */
+	struct {
+		uint32_t mappings;
+		int32_t pid, fd;
+		uint64_t size;     /* bytes */
+		uint64_t address;  /* in the thread's engine */
+		bool writable;
+	} ring;
+	struct {
+		bool set;
+		int32_t flags, signal, owner_type, owner, signal_fd;
+	} file;
+	uint32_t output;
 	struct tally_attr attr;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
 	int32_t waiters[4];        /* tids */
@@ -146,6 +161,7 @@ struct process_interface {
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
 	int signal_fds[INTERFACE_OPEN];    /* the program's descriptor of F_SETFL with O_ASYNC */
 	int ring_fd;                       /* the memfd of the MAP in progress */
+	bool ring_goes_on;                 /* it has records already */
 	struct {
 		int32_t pid, tid;
 		int type, owner, number, code, fd;
@@ -179,6 +195,10 @@ void interface_task_end(int32_t tid);
 
 /* Returns the thread's part, made if it is not there yet; NULL: no memory. */
 struct process_interface *interface_of(struct process_thread *thread);
+/* Gives an event that goes on its ring and its file's settings; then the ring of another event. */
+void interface_restore(struct process_interface *interface, struct interface_event *event);
+void interface_restore_output(struct process_interface *interface,
+			      const struct interface_event *event);
 /* Brings the thread's entries up to date. */
 void interface_publish(struct process_interface *interface);
 /* Carries out a call on this thread's engine. */

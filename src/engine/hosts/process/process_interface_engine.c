@@ -14,11 +14,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096, CPUS_MAX = 1024 };
+enum { SET_SIGNAL = 10, GET_SIGNAL, SET_OWNER_EX = 15, GET_OWNER_EX }; /* fcntl's, for GNU only */
 
 #define MAPPINGS (TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA)
 
@@ -226,12 +228,14 @@ static void release(void *host, void *memory, size_t size)
 	interface->heap_free[class] = memory;
 }
 
-/* The pages of a ring are those of the event's memfd, emptied. */
+/* The pages of a ring are those of the event's memfd, emptied unless its records go on. */
 static void *allocate_pages(void *host, size_t pages)
 {
 	int fd = part_of(host)->ring_fd;
-	if (fd < 0 || process_call(SYS_ftruncate, fd, 0) ||
-	    process_call(SYS_ftruncate, fd, pages * PAGE))
+	if (fd < 0)
+		return NULL;
+	if (!part_of(host)->ring_goes_on && (process_call(SYS_ftruncate, fd, 0) ||
+					     process_call(SYS_ftruncate, fd, pages * PAGE)))
 		return NULL;
 	long map = process_call(SYS_mmap, NULL, pages * PAGE, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -621,6 +625,8 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	event->pid = interface->thread->pid;
 	event->tid = interface->thread->tid;
 	event->enabled = !(values.attr.flags & TALLY_ATTR_DISABLED);
+	if (call->arguments[2] & TALLY_FLAG_FD_OUTPUT && call->arguments[1] >= 0)
+		event->output = interface->events[call->arguments[1]];
 	interface->events[fd] = call->event + 1;
 	interface->open_events++;
 	interface->mapping_events += (event->flags & MAPPINGS) != 0;
@@ -640,6 +646,8 @@ static void publish(struct process_interface *interface, int descriptor)
 		return;
 	event->own = (struct interface_values){ values.count, values.enabled_ns, values.running_ns,
 						values.lost };
+	event->attr = values.attr;
+	event->enabled = values.enabled;
 }
 
 void interface_publish(struct process_interface *interface)
@@ -676,6 +684,39 @@ static void control(struct process_interface *interface, struct interface_call *
 		 request == TALLY_IOC_MODIFY_ATTRIBUTES || request == TALLY_IOC_QUERY_BPF)
 		argument = (uintptr_t)call->text;
 	call->result = tally_engine_ioctl(interface->engine, call->descriptor, request, argument);
+	struct interface_event *event = entry_of(interface, call->descriptor);
+	if (request == TALLY_IOC_SET_OUTPUT && !call->result && event)
+		event->output = (int)argument < 0 ? 0 : interface->events[(int)argument];
+}
+
+/* Notes the settings of the file, for the thread's next program. */
+static void note_file(struct process_interface *interface, int descriptor)
+{
+	struct interface_event *event = entry_of(interface, descriptor);
+	struct tally_engine *engine = interface->engine;
+	int32_t owner[2] = { 0 };
+	if (!event)
+		return;
+	tally_engine_fcntl(engine, descriptor, GET_OWNER_EX, (uintptr_t)owner);
+	event->file.set = true;
+	event->file.flags = tally_engine_fcntl(engine, descriptor, F_GETFL, 0);
+	event->file.signal = tally_engine_fcntl(engine, descriptor, GET_SIGNAL, 0);
+	event->file.owner_type = owner[0];
+	event->file.owner = owner[1];
+	event->file.signal_fd = interface->signal_fds[descriptor];
+}
+
+static void restore_file(struct process_interface *interface, const struct interface_event *event)
+{
+	struct tally_engine *engine = interface->engine;
+	int fd = event->descriptor;
+	const int32_t owner[2] = { event->file.owner_type, event->file.owner };
+	if (!event->file.set)
+		return;
+	interface->signal_fds[fd] = event->file.signal_fd;
+	tally_engine_fcntl(engine, fd, SET_OWNER_EX, (uintptr_t)owner);
+	tally_engine_fcntl(engine, fd, SET_SIGNAL, (uintptr_t)event->file.signal);
+	tally_engine_fcntl(engine, fd, F_SETFL, (uintptr_t)event->file.flags);
 }
 
 static void control_file(struct process_interface *interface, struct interface_call *call)
@@ -684,25 +725,26 @@ static void control_file(struct process_interface *interface, struct interface_c
 	uintptr_t argument = (uintptr_t)call->arguments[1];
 	if (command == F_SETFL && argument & O_ASYNC)
 		interface->signal_fds[call->descriptor] = (int)call->arguments[2];
-	if (command == 15 /* F_SETOWN_EX */)
+	if (command == SET_OWNER_EX)
 		argument = (uintptr_t)call->text;
-	if (command == 16 /* F_GETOWN_EX */)
+	if (command == GET_OWNER_EX)
 		argument = (uintptr_t)call->answer;
 	call->result = tally_engine_fcntl(interface->engine, call->descriptor, command, argument);
+	if (call->result >= 0)
+		note_file(interface, call->descriptor);
 }
 
-static int open_ring(const struct interface_call *call, int32_t pid)
+/* Opens a memfd of another process. */
+static int open_ring(int32_t pid, int fd)
 {
 	static const char prefix[] = "/proc/";
 	char path[64], *end = path + sizeof(prefix) - 1;
-	if (call->arguments[4] == pid)
-		return (int)call->arguments[5];
 	memcpy(path, prefix, sizeof(prefix));
-	const int64_t numbers[2] = { call->arguments[4], call->arguments[5] };
+	const int numbers[2] = { pid, fd };
 	for (unsigned i = 0; i < 2; i++) {
 		char digits[20];
 		unsigned count = 0;
-		for (int64_t left = numbers[i]; left || !count; left /= 10)
+		for (int left = numbers[i]; left || !count; left /= 10)
 			digits[count++] = (char)('0' + left % 10);
 		while (count)
 			*end++ = digits[--count];
@@ -716,15 +758,90 @@ static int open_ring(const struct interface_call *call, int32_t pid)
 static void map_ring(struct process_interface *interface, struct interface_call *call)
 {
 	void *address = NULL;
-	int fd = open_ring(call, interface->thread->pid);
+	int32_t pid = (int32_t)call->arguments[4];
+	int fd = (int)call->arguments[5];
+	bool is_foreign = pid != interface->thread->pid;
+	if (is_foreign)
+		fd = open_ring(pid, fd);
 	interface->ring_fd = fd;
 	call->result = tally_engine_mmap(interface->engine, call->descriptor,
 					 (size_t)call->arguments[0], call->arguments[1] & 1,
 					 call->arguments[2], (uint64_t)call->arguments[3], &address);
 	call->address = (uintptr_t)address;
 	interface->ring_fd = -1;
-	if (fd >= 0 && call->arguments[4] != interface->thread->pid)
+	if (fd >= 0 && is_foreign)
 		process_call(SYS_close, fd);
+	struct interface_event *event = entry_of(interface, call->descriptor);
+	if (call->result || !event)
+		return;
+	event->ring.address = (uintptr_t)address;
+	if (!is_foreign)
+		return;
+	event->ring.mappings++;
+	event->ring.pid = pid;
+	event->ring.fd = (int32_t)call->arguments[5];
+	event->ring.size = (uint64_t)call->arguments[0];
+	event->ring.writable = call->arguments[1];
+}
+
+/* The process that mapped the ring may have done so when the thread ran another program. */
+static void unmap_ring(struct process_interface *interface, struct interface_call *call)
+{
+	struct interface_event *event = entry_of(interface, call->descriptor);
+	uint64_t address = (uint64_t)call->arguments[0];
+	bool is_foreign = call->arguments[2] != interface->thread->pid;
+	if (event && is_foreign)
+		address = event->ring.address;
+	call->result = tally_engine_munmap(interface->engine, (void *)(uintptr_t)address,
+					   (size_t)call->arguments[1]);
+	if (!call->result && event && is_foreign)
+		event->ring.mappings--;
+}
+
+static bool is_ring_of(const struct interface_event *event, int fd)
+{
+	struct stat about;
+	return !process_call(SYS_fstat, fd, &about) && about.st_ino == event->inode;
+}
+
+/* Mappings of the thread's own process ended with its program. */
+static void restore_ring(struct process_interface *interface, struct interface_event *event)
+{
+	unsigned mappings = event->ring.mappings;
+	void *address = NULL;
+	event->ring.mappings = 0;
+	if (!mappings)
+		return;
+	int fd = open_ring(event->ring.pid, event->ring.fd);
+	if (fd < 0)
+		return;
+	interface->ring_fd = fd;
+	interface->ring_goes_on = true;
+	while (is_ring_of(event, fd) && event->ring.mappings < mappings &&
+	       !tally_engine_mmap(interface->engine, event->descriptor, event->ring.size,
+				  event->ring.writable, true, 0, &address))
+		event->ring.mappings++;
+	event->ring.address = (uintptr_t)address;
+	interface->ring_goes_on = false;
+	interface->ring_fd = -1;
+	process_call(SYS_close, fd);
+}
+
+void interface_restore(struct process_interface *interface, struct interface_event *event)
+{
+	restore_ring(interface, event);
+	restore_file(interface, event);
+}
+
+void interface_restore_output(struct process_interface *interface,
+			      const struct interface_event *event)
+{
+	if (!event->output)
+		return;
+	const struct interface_event *target = &interface_pool->events[event->output - 1];
+	if (target->used && target->tid == event->tid && !target->gone)
+		tally_engine_ioctl(interface->engine, event->descriptor, TALLY_IOC_SET_OUTPUT,
+				   (uintptr_t)target->descriptor);
 }
 
 /* FORK records.  The engine's own task for the child lives only for that: the child has an engine of
@@ -768,8 +885,7 @@ static void carry_out(struct process_interface *interface, struct interface_call
 		map_ring(interface, call);
 		break;
 	case INTERFACE_UNMAP:
-		call->result = tally_engine_munmap(engine, (void *)(uintptr_t)call->arguments[0],
-						   (size_t)call->arguments[1]);
+		unmap_ring(interface, call);
 		break;
 	case INTERFACE_CLOSE:
 		close_event(interface, call);

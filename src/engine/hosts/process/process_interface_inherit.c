@@ -152,6 +152,34 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 	event->descriptor = -1;
 	if (open_here(interface, event, event, group, enabled))
 		__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+	else
+		interface_restore(interface, event);
+}
+
+static void tell_mapping(void *data, const struct tally_engine_mapping *mapping)
+{
+	const struct process_interface *interface = data;
+	tally_engine_mmap_record(interface->task, mapping);
+}
+
+/* The records of an execution: the program's name and what is mapped. */
+static void tell_program(struct process_interface *interface)
+{
+	enum { GET_NAME = 16 };
+	char comm[16] = { 0 };
+	process_call(SYS_prctl, GET_NAME, comm);
+	tally_engine_comm_exec(interface->task, comm);
+	if (interface->mapping_events)
+		process_maps_list(tell_mapping, interface);
+}
+
+static void restore_outputs(struct process_interface *interface)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		const struct interface_event *event = &interface_pool->events[i];
+		if (event->used && !event->gone && event->tid == interface->thread->tid)
+			interface_restore_output(interface, event);
+	}
 }
 
 void interface_go_on(struct process_interface *interface)
@@ -167,11 +195,15 @@ void interface_go_on(struct process_interface *interface)
 				next = event;
 		}
 		if (!next)
-			return;
+			break;
 		last = next->order + 1;
 		if (next->tid != thread->tid || next->attr.flags & TALLY_ATTR_REMOVE_ON_EXEC)
 			end_at_exec(next);
 		else
 			go_on(interface, next);
 	}
+	if (!interface->open_events)
+		return;
+	restore_outputs(interface);
+	tell_program(interface);
 }

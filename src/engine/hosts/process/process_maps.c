@@ -255,9 +255,20 @@ static char *parse(char *text, struct place *place, uint32_t *protection, uint32
 	return text + (at - text);
 }
 
+/* Who takes the lines of a reading. */
+struct reader {
+	void (*take)(const struct reader *reader, char *text);
+	struct process_thread *thread;
+	struct places *new;
+	process_maps_taker *taker;
+	void *data;
+};
+
 /* Adds a line's mapping to the new table, and writes its record if it is new. */
-static void take_line(struct process_thread *thread, char *text, struct places *new)
+static void take_line(const struct reader *reader, char *text)
 {
+	struct process_thread *thread = reader->thread;
+	struct places *new = reader->new;
 	struct place place;
 	uint32_t protection, flags;
 	char *name = parse(text, &place, &protection, &flags);
@@ -273,8 +284,25 @@ static void take_line(struct process_thread *thread, char *text, struct places *
 		tell(thread, &place, protection, flags, record_name(name));
 }
 
+static void list_line(const struct reader *reader, char *text)
+{
+	struct tally_engine_mapping mapping = { 0 };
+	struct place place;
+	char *name = parse(text, &place, &mapping.protection, &mapping.flags);
+	if (!name || !place.is_code)
+		return;
+	mapping.address = place.start;
+	mapping.length = place.end - place.start;
+	mapping.file_offset = place.offset;
+	mapping.major = place.major;
+	mapping.minor = place.minor;
+	mapping.inode = place.inode;
+	mapping.path = record_name(name);
+	reader->taker(reader->data, &mapping);
+}
+
 /* Reads the lines of an open file.  `line` has the one that is not complete yet. */
-static void read_lines(struct process_thread *thread, int fd, struct places *new)
+static void read_lines(const struct reader *reader, int fd)
 {
 	size_t length = 0;
 	for (;;) {
@@ -288,7 +316,7 @@ static void read_lines(struct process_thread *thread, int fd, struct places *new
 		line[length] = '\0';
 		while ((end = memchr(from, '\n', length - (size_t)(from - line)))) {
 			*end = '\0';
-			take_line(thread, from, new);
+			reader->take(reader, from);
 			from = end + 1;
 		}
 		length -= (size_t)(from - line);
@@ -303,16 +331,31 @@ static void read_lines(struct process_thread *thread, int fd, struct places *new
 static bool read_maps(struct process_thread *thread)
 {
 	struct places *new = places == &tables[0] ? &tables[1] : &tables[0];
+	const struct reader reader = { .take = take_line, .thread = thread, .new = new };
 	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
 				   O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
 	new->count = 0;
-	read_lines(thread, fd, new);
+	read_lines(&reader, fd);
 	process_call(SYS_close, fd);
 	if (new->count)
 		places = new;
 	return new->count > 0;
+}
+
+void process_maps_list(process_maps_taker *taker, void *data)
+{
+	const struct reader reader = { .take = list_line, .taker = taker, .data = data };
+	if (!try_lock())
+		return;
+	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
+				   O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		read_lines(&reader, fd);
+		process_call(SYS_close, fd);
+	}
+	unlock();
 }
 
 /* --- one mapping ------------------------------------------------------------ */
