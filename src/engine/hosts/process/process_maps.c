@@ -6,15 +6,16 @@
  * $ORIGIN).  So the object looks for new mappings when a sample needs them:
  *
  * - Before each sample, the handler looks whether the sample's address is in a known mapping, and
- *   whether ld.so's list of objects has grown (process_maps_sampled()).  If there is news, it reads
- *   /proc/thread-self/maps by system calls and writes records of new mappings.  So the record
- *   precedes the sample, also in a constructor that dlopen() runs.
+ *   whether ld.so's list of objects has grown (process_maps_sampled()).  If there is news, it asks
+ *   the kernel and writes records of new mappings.  So the record precedes the sample, also in a
+ *   constructor that dlopen() runs.
  * - Wrappers of mmap(2), mprotect(2) and mremap(2) tell executable memory at once.  JIT compilers
  *   call these.
  *
- * Reading costs time in proportion to the number of mappings, so it is limited to 2 % of the
- * time.  A new object, or a single mapping, costs one PROCMAP_QUERY.  Kernels before 6.11 lack it, so
- * there a JIT compiler with thousands of mappings may have samples in mappings without a record.
+ * Where it can, it asks for single mappings (PROCMAP_QUERY): a new object's, or that at an address.
+ * Otherwise it reads all of /proc/thread-self/maps.  That takes about 1 us for each mapping, so it
+ * is limited to 2 % of the time.  Kernels before 6.11 lack PROCMAP_QUERY, so there a JIT compiler
+ * with thousands of mappings may have samples in mappings without a record.
  *
  * Without /proc, the segments of the objects in ld.so's list become records.  The list may change
  * meanwhile, so process_vm_readv(2) reads it: it fails if memory is missing.
@@ -717,8 +718,8 @@ void process_maps_sampled(struct process_thread *thread, uint64_t ip)
 	unlock();
 }
 
-/* True if all of it is known as anonymous code.  What is known of files may be old: ld.so unmaps
- * them unseen. */
+/* True if all of it is known as anonymous code.  Files don't count: ld.so may have unmapped them
+ * since. */
 static bool is_known_code(const struct place *place)
 {
 	uint64_t at = place->start;
@@ -738,7 +739,7 @@ static bool tell_change(struct process_thread *thread, const struct place *place
 	if (!has_room(thread) || !try_lock())
 		return false;
 	bool is_told_now = true;
-	/* A full table may list mappings that are gone: reading all drops them. */
+	/* reading all drops unmapped places from a full table */
 	if (places->count >= PLACES) {
 		is_told_now = false;
 	} else if ((flags & anonymous) == anonymous) {
