@@ -381,8 +381,8 @@ enum {
 };
 _Static_assert(sizeof(struct query) == (QUERY >> 16 & 0x3fff), "the size is in the request");
 
-/* Asks the kernel for a mapping; its name goes to `line`.  Returns 0; -ENOENT if there is none; another
- * error if the kernel can't say. */
+/* Asks the kernel for a mapping; its name goes to `line`.  Returns 0, -ENOENT if there is none, or
+ * another error if the kernel can't say. */
 static int ask(uint64_t address, uint64_t flags, struct query *query)
 {
 	*query = (struct query){ .size = sizeof(*query),
@@ -431,7 +431,8 @@ static bool tell_at(struct process_thread *thread, uint64_t address)
 	return !error || error == -ENOENT; /* unmapped meanwhile */
 }
 
-/* Tells a file's code between two addresses in the same way.  Returns false also if there is none. */
+/* Tells a file's code between two addresses in the same way.  Returns false also if there is
+ * none. */
 static bool tell_code(struct process_thread *thread, uint64_t from, uint64_t to)
 {
 	bool found = false;
@@ -509,8 +510,8 @@ static void find_last_object(void)
 	}
 }
 
-/* Tells only what was added to the list.  Returns false if that isn't all that changed, or if it can't
- * be done. */
+/* Tells only objects that were added to the list.  Returns false if more has changed, or if the
+ * kernel can't say. */
 static bool tell_new_objects(struct process_thread *thread)
 {
 	struct object link, before = last_object.link;
