@@ -120,6 +120,7 @@ struct process_thread {
 	struct tally_engine_identity identity;
 
 	void *interface;                    /* process_interface.c; NULL: never used */
+	unsigned forks_told;                /* of its interface, when it last made a child */
 	uint64_t inherits_before;           /* process_interface_moment() when it was made */
 
 	/* the engine's memory */
@@ -327,7 +328,9 @@ void process_interface_renamed(struct process_thread *thread, const char *comm);
 void process_interface_prctl(int option);
 /* Returns the moment, for the thread or process that is about to be made: it inherits the events that
  * exist now. */
-uint64_t process_interface_moment(void);
+uint64_t process_interface_moment(struct process_thread *thread);
+/* The thread has made a thread or a process. */
+void process_interface_made_child(struct process_thread *thread);
 /* The process ends, before its thread's last counts are told. */
 void process_interface_end(void);
 /* A thread begins: after it was attached, in the thread.  `is_program`: with a new program. */

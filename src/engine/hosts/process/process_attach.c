@@ -421,8 +421,7 @@ static size_t stack_size_of(const pthread_attr_t *attr)
 static struct process_thread *prepare_thread(const pthread_attr_t *attr, void *(*start)(void *),
 					     void *argument)
 {
-	const struct process_thread *self = process_self();
-	struct process_thread *slot;
+	struct process_thread *self = process_self(), *slot;
 	if (!self || process_agent.is_ending || !(slot = reserve_slot()))
 		return NULL;
 	slot->start = start;
@@ -430,7 +429,7 @@ static struct process_thread *prepare_thread(const pthread_attr_t *attr, void *(
 	slot->stack_size = stack_size_of(attr);
 	slot->signal_mask = process_signals_mask();
 	slot->identity = *tally_engine_task_identity(self->task);
-	slot->inherits_before = process_interface_moment();
+	slot->inherits_before = process_interface_moment(self);
 	return slot;
 }
 
@@ -443,6 +442,8 @@ PROCESS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	int error = PROCESS_NEXT(pthread_create)(thread, attr, thread_start, slot);
 	if (error)
 		free_slot(slot);
+	else
+		process_interface_made_child(process_own);
 	return error;
 }
 
@@ -455,6 +456,8 @@ PROCESS_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argumen
 	int error = PROCESS_NEXT(thrd_create)(thread, c11_thread_start, slot);
 	if (error != thrd_success)
 		free_slot(slot);
+	else
+		process_interface_made_child(process_own);
 	return error;
 }
 
@@ -505,14 +508,16 @@ static void before_fork(void)
 	if (!thread)
 		return;
 	process_enter(thread);
-	thread->inherits_before = process_interface_moment();
+	thread->inherits_before = process_interface_moment(thread);
 }
 
 static void after_fork_in_parent(void)
 {
 	struct process_thread *thread = process_self();
-	if (thread)
-		process_leave(thread);
+	if (!thread)
+		return;
+	process_leave(thread);
+	process_interface_made_child(thread);
 }
 
 /* The timers and the rings are the parent's.  Other slots are of threads that don't exist here. */

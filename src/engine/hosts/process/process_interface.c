@@ -18,7 +18,6 @@ struct mapping {
 	uintptr_t address;
 	size_t size;
 	uint32_t event;     /* index + 1 */
-	uint64_t engine;    /* where the owner's engine has it */
 };
 
 /* The process's part. */
@@ -157,6 +156,8 @@ static int ask(struct interface_event *event, struct process_interface *interfac
 		call->descriptor = event->descriptor;
 		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
 			return -ESRCH;
+		if (__atomic_load_n(&event->deferred, __ATOMIC_SEQ_CST) & INTERFACE_DEFERS_OPEN)
+			return -EBUSY;
 		error = interface_ask(interface, event->pid, event->tid, call);
 	}
 	return error;
@@ -349,6 +350,28 @@ static int install(struct opening *opening, unsigned long flags)
 	return (int)fd;
 }
 
+/* The thread is stopped: it opens the event when it goes on, or executes another program.  This
+ * thread's engine tells whether the attributes are right. */
+static int defer_open(struct opening *opening, struct interface_call *call)
+{
+	struct interface_event *event = opening->event;
+	struct process_interface *interface = opening->turn.interface;
+	int64_t leader = call->arguments[1];
+	if (leader != INTERFACE_OPEN)
+		call->arguments[1] = -1;
+	interface_execute(interface, call);
+	if (call->result < 0)
+		return 0;
+	struct interface_call *closing = call_of(&opening->turn, INTERFACE_CLOSE);
+	closing->descriptor = event->descriptor;
+	interface_execute(interface, closing);
+	event->pid = opening->pid;
+	event->tid = opening->tid;
+	event->descriptor = -1;
+	interface_defer(event, INTERFACE_DEFERS_OPEN);
+	return 0;
+}
+
 static int open_event(struct opening *opening, struct interface_call *call, unsigned long flags)
 {
 	int error = 0;
@@ -359,8 +382,10 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 	call->event_id = opening->event->id;
 	call->arguments[2] = (int64_t)flags;
 	error = interface_ask(opening->turn.interface, opening->pid, opening->tid, call);
-	if (!error)
-		error = call->result < 0 ? (int)call->result : 0;
+	if (error == -EBUSY)
+		error = defer_open(opening, call);
+	if (!error && call->result < 0)
+		error = (int)call->result;
 	if (!error) {
 		error = install(opening, flags);
 		if (error >= 0)
@@ -660,6 +685,24 @@ static void forget(struct interface_event *event, bool group)
 		at->before.count = 0;
 }
 
+/* The event's thread is stopped. */
+static long defer_change(struct interface_event *event, unsigned long request, bool group)
+{
+	enum interface_deferral what = INTERFACE_DEFERS_STATE;
+	struct interface_event *at = event;
+	if (request == TALLY_IOC_RESET)
+		what = INTERFACE_DEFERS_RESET;
+	if (group)
+		at = &interface_pool->events[event->leader - 1];
+	for (; at; at = group ? next_member(at) : NULL) {
+		note_enabled(at, request, false);
+		interface_defer(at, what);
+		if (request == TALLY_IOC_RESET)
+			forget(at, false);
+	}
+	return 0;
+}
+
 static long control(struct interface_turn *turn, struct interface_event *event,
 		    unsigned long request, uintptr_t argument)
 {
@@ -684,10 +727,14 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 	else if (request == TALLY_IOC_SET_BPF)
 		call->arguments[1] = INTERFACE_OPEN; /* no event, so no descriptor that it knows */
 	error = ask(event, turn->interface, call);
-	if (error == -ESRCH && request == TALLY_IOC_ID)
+	if (error && request == TALLY_IOC_ID)
 		return interface_copy_out((void *)argument, &event->id, sizeof(event->id));
+	if (error == -EBUSY && plain)
+		return defer_change(event, request, argument & 1);
+	if (error && plain)
+		return 0;
 	if (error)
-		return plain ? 0 : error;
+		return error;
 	if (call->result)
 		return call->result;
 	note_enabled(event, request, plain && argument & 1);
@@ -714,6 +761,35 @@ long interface_ioctl(int fd, unsigned long request, uintptr_t argument)
 
 /* --- fcntl, prctl --------------------------------------------------------- */
 
+/* The event's thread is stopped: the settings wait for it. */
+static long defer_fcntl(struct interface_event *event, int command, uintptr_t argument,
+			const int32_t *owner_ex, int fd)
+{
+	enum { READ_WRITE = 2, SET_SIGNAL = 10, SET_OWNER_EX = 15, PID = 1 };
+	event->file.set = true;
+	switch (command) {
+	case F_GETFL:
+		return event->file.flags | READ_WRITE;
+	case F_SETFL:
+		event->file.flags = (int32_t)argument;
+		event->file.signal_fd = fd;
+		return 0;
+	case SET_SIGNAL:
+		event->file.signal = (int32_t)argument;
+		return 0;
+	case F_SETOWN:
+		event->file.owner_type = PID;
+		event->file.owner = (int32_t)argument;
+		return 0;
+	case SET_OWNER_EX:
+		event->file.owner_type = owner_ex[0];
+		event->file.owner = owner_ex[1];
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 long interface_fcntl(int fd, int command, uintptr_t argument)
 {
 	struct interface_turn turn;
@@ -734,6 +810,9 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 			result = ask(event, turn.interface, call);
 		if (!result)
 			result = call->result;
+		else if (result == -EBUSY)
+			result = defer_fcntl(event, command, argument,
+					     (const int32_t *)(void *)call->text, fd);
 		if (!result && command == GET_OWNER_EX)
 			result = interface_copy_out((void *)argument, call->answer, SIZE_OF_OWNER);
 	}
@@ -762,15 +841,14 @@ void process_interface_prctl(int option)
 
 /* --- mmap ----------------------------------------------------------------- */
 
-static int note_mapping(struct interface_event *event, uintptr_t address, size_t size,
-			uint64_t engine)
+static int note_mapping(struct interface_event *event, uintptr_t address, size_t size)
 {
 	int error = -ENOMEM;
 	lock();
 	for (unsigned i = 0; i < MAPPINGS && error; i++) {
 		if (own.mappings[i].address)
 			continue;
-		own.mappings[i] = (struct mapping){ address, size, index_of(event) + 1, engine };
+		own.mappings[i] = (struct mapping){ address, size, index_of(event) + 1 };
 		own.mapping_count++;
 		error = 0;
 	}
@@ -778,14 +856,48 @@ static int note_mapping(struct interface_event *event, uintptr_t address, size_t
 	return error;
 }
 
-static void unmap(struct interface_turn *turn, struct interface_event *event, uint64_t engine,
-		  size_t size)
+static void unmap(struct interface_turn *turn, struct interface_event *event, size_t size)
 {
 	struct interface_call *call = call_of(turn, INTERFACE_UNMAP);
-	call->arguments[0] = (int64_t)engine;
+	call->arguments[0] = (int64_t)event->ring.address;
 	call->arguments[1] = (int64_t)size;
 	call->arguments[2] = process_agent.pid;
-	ask(event, turn->interface, call);
+	if (ask(event, turn->interface, call) == -EBUSY && event->ring.mappings)
+		event->ring.mappings--;
+}
+
+/* The event's thread is stopped, and makes the ring later.  Readers need to know now where the data
+ * will be. */
+static int defer_ring(struct interface_event *event, const struct interface_call *call, int fd)
+{
+	struct tally_user_page page = { .data_offset = PAGE };
+	uint64_t size = (uint64_t)call->arguments[0], data = size - PAGE;
+	if (!call->arguments[2] || call->arguments[3] || size < PAGE || size % PAGE || data & (data - 1) ||
+	    (event->cpu == -1 && inherits(event)) || event->ring.mappings)
+		return -EINVAL;
+	page.data_size = data;
+	if (process_call(SYS_ftruncate, fd, size))
+		return -ENOMEM;
+	process_call(SYS_pwrite64, fd, &page, sizeof(page), 0);
+	event->ring.mappings = 1;
+	event->ring.pid = process_agent.pid;
+	event->ring.fd = fd;
+	event->ring.size = size;
+	event->ring.writable = call->arguments[1];
+	return 0;
+}
+
+static int make_ring(struct interface_turn *turn, struct interface_event *event,
+		     struct interface_call *call, int fd)
+{
+	int error = ask(event, turn->interface, call);
+	if (error == -EBUSY && event->deferred & INTERFACE_DEFERS_OPEN)
+		error = defer_ring(event, call, fd);
+	else if (error == -ESRCH || error == -EBUSY)
+		error = -EINVAL;
+	else if (!error)
+		error = (int)call->result;
+	return error;
 }
 
 static int map(struct interface_turn *turn, struct interface_event *event, void *address,
@@ -800,19 +912,16 @@ static int map(struct interface_turn *turn, struct interface_event *event, void 
 	call->arguments[3] = (int64_t)offset;
 	call->arguments[4] = process_agent.pid;
 	call->arguments[5] = fd;
-	int error = ask(event, turn->interface, call);
-	if (!error)
-		error = (int)call->result;
+	int error = make_ring(turn, event, call, fd);
 	if (error)
-		return error == -ESRCH ? -EINVAL : error;
-	uint64_t engine = call->address;
+		return error;
 	long map = process_call(SYS_mmap, address, size, protection, flags, fd, offset);
 	if (map < 0 && map > -4096)
 		error = (int)map;
 	if (!error)
-		error = note_mapping(event, (uintptr_t)map, size, engine);
+		error = note_mapping(event, (uintptr_t)map, size);
 	if (error) {
-		unmap(turn, event, engine, size);
+		unmap(turn, event, size);
 		return error;
 	}
 	/* as the kernel's mappings: a child of fork(2) has none */
@@ -861,7 +970,7 @@ bool process_interface_munmap(void *address, size_t size, int *result)
 	if (mapping.address && turn.interface) {
 		struct interface_event *event = &interface_pool->events[mapping.event - 1];
 		*result = (int)process_call(SYS_munmap, address, size);
-		unmap(&turn, event, mapping.engine, mapping.size);
+		unmap(&turn, event, mapping.size);
 		let_go(&turn, event);
 	}
 	interface_end(&turn);
@@ -888,23 +997,41 @@ int interface_poll(struct interface_event *event)
 	int result = HANG_UP;
 	if (turn.interface) {
 		struct interface_call *call = call_of(&turn, INTERFACE_POLL);
-		if (!ask(event, turn.interface, call))
+		int error = ask(event, turn.interface, call);
+		if (!error)
 			result = (int)call->result;
-		else if (has_heirs(event))
+		else if (has_heirs(event) || (error == -EBUSY && event->ring.mappings))
 			result = 0;
 	}
 	interface_end(&turn);
 	return result < 0 ? HANG_UP : result;
 }
 
+/* True if others have left something for this thread. */
+static bool has_deferred(const struct process_thread *thread)
+{
+	if (!interface_pool || !__atomic_load_n(&interface_pool->deferrals, __ATOMIC_RELAXED))
+		return false;
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (interface_pool->events[i].tid == thread->tid &&
+		    interface_pool->events[i].deferred && interface_pool->events[i].used)
+			return true;
+	return false;
+}
+
 void process_interface_safe_point(void)
 {
 	struct interface_turn turn;
 	struct process_thread *thread = process_self();
-	struct process_interface *interface = thread ? thread->interface : NULL;
-	if (!interface || !interface->open_events)
+	if (!thread)
+		return;
+	const struct process_interface *interface = thread->interface;
+	bool deferred = has_deferred(thread);
+	if (!deferred && (!interface || !interface->open_events))
 		return;
 	interface_begin(&turn);
+	if (deferred && turn.interface)
+		interface_take_deferred(turn.interface);
 	interface_end(&turn);
 }
 
@@ -927,19 +1054,44 @@ void process_interface_serve(struct process_thread *thread)
 	interface_end(&turn);
 }
 
-/* The events of the thread that made this one may want a FORK record. */
-static void tell_parent(const struct process_thread *thread)
+static bool wants_forks(int32_t tid)
 {
 	const uint64_t wanting = TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP |
 				 TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA;
-	struct interface_turn turn;
-	bool wanted = false;
-	for (unsigned i = 0; i < interface_pool->events_used && !wanted; i++) {
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		wanted = __atomic_load_n(&event->used, __ATOMIC_SEQ_CST) &&
-			 event->tid == thread->identity.parent_tid && event->flags & wanting;
+		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && event->tid == tid &&
+		    event->flags & wanting)
+			return true;
 	}
-	if (!wanted)
+	return false;
+}
+
+/* The kernel writes a FORK record before the call that makes the child returns.  So this waits until the
+ * child has told, a moment at most. */
+void process_interface_made_child(struct process_thread *thread)
+{
+	enum { TRIES = 200, PAUSE_NS = 100000 };
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct process_interface *interface = thread->interface;
+	struct interface_turn turn;
+	if (!interface || !interface->engine || !wants_forks(thread->tid))
+		return;
+	unsigned before = thread->forks_told;
+	for (unsigned i = 0; i < TRIES && interface->forks_told == before; i++) {
+		interface_begin(&turn);
+		interface_serve(interface);
+		interface_end(&turn);
+		if (interface->forks_told == before)
+			process_call(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+/* The events of the thread that made this one may want a FORK record. */
+static void tell_parent(const struct process_thread *thread)
+{
+	struct interface_turn turn;
+	if (!wants_forks(thread->identity.parent_tid))
 		return;
 	interface_begin(&turn);
 	if (turn.interface) {
@@ -955,11 +1107,15 @@ static void tell_parent(const struct process_thread *thread)
 void process_interface_renamed(struct process_thread *thread, const char *comm)
 {
 	struct interface_turn turn;
+	process_interface_safe_point();
 	struct process_interface *interface = thread->interface;
 	if (!interface || !interface->engine)
 		return;
 	interface_begin(&turn);
-	tally_engine_comm(interface->task, comm);
+	/* catching up has told of another name already */
+	if (interface->renames == interface->renames_told)
+		tally_engine_comm(interface->task, comm);
+	interface->renames_told = interface->renames;
 	interface_end(&turn);
 }
 
@@ -1143,10 +1299,12 @@ void process_interface_exec_failed(void)
 		note_execution(process_agent.pid, 0);
 }
 
-uint64_t process_interface_moment(void)
+uint64_t process_interface_moment(struct process_thread *thread)
 {
+	const struct process_interface *interface = thread->interface;
 	if (!interface_pool)
 		return 0;
+	thread->forks_told = interface ? interface->forks_told : 0;
 	return 1 + __atomic_load_n(&interface_pool->next_order, __ATOMIC_SEQ_CST);
 }
 

@@ -73,6 +73,12 @@ struct interface_task {
 	struct interface_call call;
 };
 
+enum interface_deferral {
+	INTERFACE_DEFERS_OPEN = 1,
+	INTERFACE_DEFERS_STATE = 2, /* interface_event.enabled tells which */
+	INTERFACE_DEFERS_RESET = 4
+};
+
 struct interface_name {
 	int32_t tid;               /* 0: the entry is free */
 	int32_t pid;
@@ -121,6 +127,9 @@ struct interface_event {
 	} file;
 	uint32_t output;
 	struct tally_attr attr;
+	/* Its thread was stopped when it was opened or changed: it opens and changes the event when it
+	 * goes on.  enum interface_deferral. */
+	uint32_t deferred;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
 	int32_t waiters[4];        /* tids */
 	int32_t waiter_pids[4];
@@ -129,6 +138,7 @@ struct interface_event {
 struct interface_pool {
 	uint64_t next_id;          /* atomic, like all of this */
 	uint64_t next_order;
+	uint32_t deferrals;        /* events with `deferred` */
 	uint32_t events_used;      /* entries from here on were never used */
 	struct interface_event events[INTERFACE_EVENTS];
 	struct interface_name names[INTERFACE_TASKS];
@@ -155,7 +165,9 @@ struct process_interface {
 	unsigned usage_events;             /* open events that count those */
 	unsigned usage_samples;            /* … that sample them */
 	unsigned open_events;
-	unsigned mapping_events;           /* open events that want MMAP records */
+	unsigned mapping_events, comm_events; /* open events that want MMAP or COMM records */
+	unsigned forks_told;               /* FORK records of children */
+	unsigned renames, renames_told;    /* other names that were seen; at the last prctl(2) */
 	bool starts_timer;                 /* a timer was started in this turn */
 	bool was_frozen;
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
@@ -240,14 +252,18 @@ bool interface_inherits_any(int32_t parent, uint64_t limit);
 void interface_inherit(struct process_interface *interface, uint64_t limit);
 /* The thread has executed another program: opens the events that it had before. */
 void interface_go_on(struct process_interface *interface);
+/* Does what others have left while the thread was stopped. */
+void interface_take_deferred(struct process_interface *interface);
+/* Leaves something for the event's thread. */
+void interface_defer(struct interface_event *event, enum interface_deferral what);
 /* The thread of an inherited event has ended: adds its values to the original's. */
 void interface_fold(struct interface_event *event);
 
 /* --- process_interface_ask.c: calls to other threads ---------------------- */
 
 /* Carries out the call in the thread that has the event: `interface` is the caller's own part, or
- * NULL.  `call` has the answer afterwards.  Returns 0; -ESRCH: that thread has ended; -ETIMEDOUT: it
- * doesn't answer. */
+ * NULL.  `call` has the answer afterwards.  Returns 0; -ESRCH: that thread has ended; -EBUSY: it is
+ * stopped; -ETIMEDOUT: it doesn't answer. */
 int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 		  struct interface_call *call);
 /* Serves a call that another thread has left. */

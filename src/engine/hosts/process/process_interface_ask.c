@@ -2,12 +2,13 @@
 #include "process/process_interface.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <time.h>
 
 /* How long to sleep between looks, and how long a thread that lives may take: it may be stopped. */
-enum { SLICE_NS = 300000, PATIENCE_NS = 2000000000 };
+enum { SLICE_NS = 300000, LOOK_NS = 20000000, PATIENCE_NS = 2000000000 };
 
 static uint64_t now_ns(void)
 {
@@ -38,15 +39,40 @@ static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 
+/* A stopped thread does not answer, and a tracer would see our signal.  Reads /proc/TID/stat: "TID
+ * (name) T …". */
+static bool is_stopped(int32_t tid)
+{
+	char path[32] = "/proc/", digits[12], text[512];
+	unsigned count = 0, at = sizeof("/proc/") - 1;
+	for (int32_t left = tid; left || !count; left /= 10)
+		digits[count++] = (char)('0' + left % 10);
+	while (count)
+		path[at++] = digits[--count];
+	memcpy(path + at, "/stat", sizeof("/stat"));
+	long fd = process_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), length = 0;
+	if (fd < 0)
+		return false;
+	length = process_call(SYS_read, fd, text, sizeof(text) - 1);
+	process_call(SYS_close, fd);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	const char *end = strrchr(text, ')');
+	return end && (end[2] == 'T' || end[2] == 't');
+}
+
 /* Waits until *word leaves `value`.  Meanwhile others may ask this thread: two threads that ask each
  * other go on. */
 static int wait_for(struct process_interface *interface, const struct interface_task *task,
 		    uint32_t *word, uint32_t value, int32_t pid, int32_t tid)
 {
-	uint64_t start = now_ns();
+	uint64_t start = now_ns(), looked = start;
 	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == value) {
 		if (is_gone(task, pid, tid))
 			return -ESRCH;
+		if (now_ns() - looked > LOOK_NS && is_stopped(tid))
+			return -EBUSY;
 		if (now_ns() - start > PATIENCE_NS)
 			return -ETIMEDOUT;
 		if (interface)
@@ -82,7 +108,7 @@ static int wait_for_answer(struct process_interface *interface, struct interface
 		return error;
 	do
 		error = wait_for(interface, task, &task->state, INTERFACE_SERVING, pid, tid);
-	while (error == -ETIMEDOUT);
+	while (error == -ETIMEDOUT || error == -EBUSY);
 	/* the thread has begun another program, and its entry anew */
 	if (!error && __atomic_load_n(&task->state, __ATOMIC_SEQ_CST) != INTERFACE_ANSWERED)
 		return -EAGAIN;
@@ -99,6 +125,8 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 	struct interface_task *task = interface_task_find(tid, NULL);
 	if (!task)
 		return -ESRCH;
+	if (pid != process_agent.pid && is_stopped(tid))
+		return -EBUSY;
 	int error = claim(interface, task, pid, tid);
 	if (error)
 		return error;
@@ -121,6 +149,7 @@ void interface_serve(struct process_interface *interface)
 {
 	struct interface_task *self = interface->self;
 	uint32_t asked = INTERFACE_ASKED;
+	interface_take_deferred(interface);
 	if (!self || !__atomic_compare_exchange_n(&self->state, &asked, INTERFACE_SERVING, false,
 						  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <linux/seccomp.h>
 #include <sys/epoll.h>
@@ -367,6 +368,21 @@ PROCESS_EXPORT int sched_setaffinity(pid_t task, size_t size, const cpu_set_t *s
 {
 	process_interface_safe_point();
 	int result = (int)answer(process_call(SYS_sched_setaffinity, task, size, set));
+	process_interface_safe_point();
+	return result;
+}
+
+/* A child stops itself like this until its parent has opened events on it: it finds them here. */
+PROCESS_EXPORT int kill(pid_t process, int signal)
+{
+	int result = (int)answer(process_call(SYS_kill, process, signal));
+	process_interface_safe_point();
+	return result;
+}
+
+PROCESS_EXPORT int raise(int signal)
+{
+	int result = PROCESS_NEXT(raise)(signal);
 	process_interface_safe_point();
 	return result;
 }

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -388,7 +388,7 @@ static int engine_make(struct process_interface *interface)
 		.user_stack_pointer = process_sample_stack_pointer,
 	};
 	struct tally_engine_identity identity = thread->identity;
-	process_call(SYS_prctl, 16 /* PR_GET_NAME */, identity.comm);
+	process_call(SYS_prctl, PR_GET_NAME, identity.comm);
 	interface->engine = tally_engine_new(&table);
 	if (interface->engine)
 		interface->process = tally_engine_process_new(interface->engine, thread->pid);
@@ -549,6 +549,17 @@ static void tick(struct process_interface *interface)
 	interface->thread->level = level;
 }
 
+/* The name may have been changed by another thread, or through /proc. */
+static void look_at_name(struct process_interface *interface)
+{
+	char comm[16] = { 0 };
+	process_call(SYS_prctl, PR_GET_NAME, comm);
+	if (!memcmp(comm, tally_engine_task_identity(interface->task)->comm, sizeof(comm)))
+		return;
+	tally_engine_comm(interface->task, comm);
+	interface->renames++;
+}
+
 void interface_catch_up(struct process_interface *interface)
 {
 	if (!interface->open_events)
@@ -557,6 +568,8 @@ void interface_catch_up(struct process_interface *interface)
 	move(interface);
 	if (interface->usage_events)
 		tell_usage(interface);
+	if (interface->comm_events)
+		look_at_name(interface);
 	interface_run_pending(interface);
 }
 
@@ -630,6 +643,7 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	interface->events[fd] = call->event + 1;
 	interface->open_events++;
 	interface->mapping_events += (event->flags & MAPPINGS) != 0;
+	interface->comm_events += (event->flags & TALLY_ATTR_COMM) != 0;
 	if (!counts_usage(&values.attr))
 		return;
 	interface->migration_events += values.attr.config == TALLY_SW_CPU_MIGRATIONS;
@@ -668,6 +682,7 @@ static void close_event(struct process_interface *interface, struct interface_ca
 	if (event) {
 		interface->open_events--;
 		interface->mapping_events -= (event->flags & MAPPINGS) != 0;
+		interface->comm_events -= (event->flags & TALLY_ATTR_COMM) != 0;
 		interface->events[call->descriptor] = 0;
 	}
 	call->result = tally_engine_close(interface->engine, call->descriptor);
@@ -858,6 +873,7 @@ static void tell_fork(struct process_interface *interface, const struct interfac
 	if (!task)
 		return;
 	tally_engine_task_fork(interface->task, task, is_thread);
+	interface->forks_told++;
 	tally_engine_task_free(task);
 }
 

@@ -150,6 +150,8 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 	bool enabled = event->enabled || event->attr.flags & TALLY_ATTR_ENABLE_ON_EXEC;
 	event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
 	event->descriptor = -1;
+	if (__atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST))
+		__atomic_fetch_sub(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
 	if (open_here(interface, event, event, group, enabled))
 		__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
 	else
@@ -179,6 +181,57 @@ static void restore_outputs(struct process_interface *interface)
 		const struct interface_event *event = &interface_pool->events[i];
 		if (event->used && !event->gone && event->tid == interface->thread->tid)
 			interface_restore_output(interface, event);
+	}
+}
+
+void interface_defer(struct interface_event *event, enum interface_deferral what)
+{
+	if (!__atomic_fetch_or(&event->deferred, what, __ATOMIC_SEQ_CST))
+		__atomic_fetch_add(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
+}
+
+static void open_deferred(struct process_interface *interface, struct interface_event *event)
+{
+	uint32_t number = (uint32_t)(event - interface_pool->events) + 1;
+	int leader = -1;
+	if (event->leader != number)
+		leader = interface_pool->events[event->leader - 1].descriptor;
+	if (open_here(interface, event, event, leader, event->enabled))
+		__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
+	else
+		interface_restore(interface, event);
+}
+
+static void change_deferred(struct process_interface *interface, const struct interface_event *event,
+			    unsigned long request)
+{
+	struct interface_call *call = &interface->call;
+	memset(call, 0, offsetof(struct interface_call, text));
+	call->operation = INTERFACE_IOCTL;
+	call->descriptor = event->descriptor;
+	call->arguments[0] = (int64_t)request;
+	interface_execute(interface, call);
+}
+
+void interface_take_deferred(struct process_interface *interface)
+{
+	if (!__atomic_load_n(&interface_pool->deferrals, __ATOMIC_SEQ_CST))
+		return;
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		struct interface_event *event = &interface_pool->events[i];
+		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) ||
+		    event->tid != interface->thread->tid || !event->deferred)
+			continue;
+		uint32_t what = __atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST);
+		__atomic_fetch_sub(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
+		if (what & INTERFACE_DEFERS_OPEN)
+			open_deferred(interface, event);
+		if (what & INTERFACE_DEFERS_RESET)
+			change_deferred(interface, event, TALLY_IOC_RESET);
+		if (what & INTERFACE_DEFERS_STATE && event->enabled)
+			change_deferred(interface, event, TALLY_IOC_ENABLE);
+		else if (what & INTERFACE_DEFERS_STATE)
+			change_deferred(interface, event, TALLY_IOC_DISABLE);
 	}
 }
 

@@ -91,6 +91,8 @@ struct interface_event *interface_event_new(void)
 
 void interface_event_free(struct interface_event *event)
 {
+	if (__atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST))
+		__atomic_fetch_sub(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&event->used, 0, __ATOMIC_SEQ_CST);
 }
 

@@ -35,7 +35,7 @@
 	F(execve) F(fexecve) F(posix_spawn) F(posix_spawnp) PROCESS_NEXT_NEWER_FUNCTIONS(F) \
 	F(system) F(popen) F(pclose) F(fclose) \
 	F(read) F(__read_chk) F(readv) F(pread) F(pread64) F(write) F(ioctl) F(fcntl) F(fcntl64) \
-	F(close) F(dup) F(dup2) F(dup3) F(epoll_ctl) \
+	F(close) F(dup) F(dup2) F(dup3) F(raise) F(epoll_ctl) \
 	PROCESS_NEXT_WAITING_FUNCTIONS(F)
 
 enum process_next_index {
