@@ -204,6 +204,28 @@ static void ring_of_child(void)
 	close(fd);
 }
 
+/* A child inherits the event, and executes a program. */
+static void heirs_after_exec(bool is_group)
+{
+	struct perf_event_attr attr = task_clock(), leader = task_clock();
+	uint64_t before = 0, after = 0;
+	int status;
+	attr.inherit = leader.inherit = 1;
+	int group = is_group ? open_event(&leader, 0, -1, -1) : -1;
+	int fd = open_event(&attr, 0, -1, group);
+	if (read(fd, &before, sizeof(before)) != sizeof(before))
+		return;
+	pid_t child = fork();
+	if (!child)
+		execute_spin();
+	waitpid(child, &status, 0);
+	check(read(fd, &after, sizeof(after)) == sizeof(after) && after - before > 15000000,
+	      is_group ? "… also if the event is a member of a group" :
+			 "an inherited event counts in the program that a child executes");
+	close(fd);
+	close(group);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "spin")) {
@@ -221,6 +243,8 @@ int main(int argc, char **argv)
 	names_of_mappings();
 	signals_after_exec();
 	ring_of_child();
+	heirs_after_exec(false);
+	heirs_after_exec(true);
 	printf("1..%d\n", tests);
 	return 0;
 }

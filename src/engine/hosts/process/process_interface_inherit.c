@@ -138,7 +138,7 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 	int group = -1;
 	if (event->leader != number && leader->tid == event->tid)
 		group = leader->descriptor;
-	if (event->parent)
+	if (event->parent && interface_pool->events[event->parent - 1].leader != event->parent)
 		group = leader_here(interface,
 				    interface_pool->events[event->parent - 1].leader);
 	event->before.count += event->own.count;
