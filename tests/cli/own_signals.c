@@ -1,5 +1,5 @@
-/* Says what signals do to a program: actions, masks, what ends calls that wait, and what time is left
- * then.  Each line is the same in each run, so a profiler in the program that uses a signal of its own
+/* Prints a program's signals: actions, masks, which calls an alarm ends, and the time that is left
+ * then.  Each run prints the same lines, so a profiler in the program that uses a signal of its own
  * must not change any.
  *
  *	own_signals                all that follows, but for the last
@@ -176,9 +176,8 @@ static void print_action(int signal)
 	if (sigaction(signal, NULL, &action))
 		printf("action %d: %s\n", signal, strerror(errno));
 	else
-		printf("action %d: %s, flags %x, mask%s\n", signal,
-		       handler_text(action.sa_handler), (unsigned)action.sa_flags,
-		       mask_text(&action.sa_mask));
+		printf("action %d: %s, flags %x, mask%s\n", signal, handler_text(action.sa_handler),
+		       (unsigned)action.sa_flags, mask_text(&action.sa_mask));
 }
 
 /* --- actions --------------------------------------------------------------------- */
@@ -453,7 +452,7 @@ static int in_error(int error)
 	return error ? -1 : 0;
 }
 
-/* What is left of LONG_MS after an alarm, or of SHORT_MS after it has passed. */
+/* `left`: of LONG_MS after an alarm, or of SHORT_MS after it has passed. */
 static const char *left_text(struct timespec left)
 {
 	int ms = (int)(left.tv_sec * 1000 + left.tv_nsec / NS_PER_MS);
@@ -465,22 +464,81 @@ static const char *left_text(struct timespec left)
 }
 
 enum wait {
-	NANOSLEEP, NANOSLEEP_IN_PLACE, CLOCK_NANOSLEEP, CLOCK_NANOSLEEP_TAI, CLOCK_NANOSLEEP_UNTIL,
-	REALTIME_UNTIL, USLEEP, SLEEP, THRD_SLEEP,
-	POLL, PPOLL, PPOLL_MASK, SELECT, PSELECT, PSELECT_MASK, EPOLL_WAIT, EPOLL_PWAIT, EPOLL_PWAIT2,
-	SIGTIMEDWAIT, SEM_TIMEDWAIT, SEM_CLOCKWAIT, SEMTIMEDOP, RECV, READ, RECVMSG, ACCEPT,
+	NANOSLEEP,
+	NANOSLEEP_IN_PLACE,
+	CLOCK_NANOSLEEP,
+	CLOCK_NANOSLEEP_TAI,
+	CLOCK_NANOSLEEP_UNTIL,
+	REALTIME_UNTIL,
+	USLEEP,
+	SLEEP,
+	THRD_SLEEP,
+	POLL,
+	PPOLL,
+	PPOLL_MASK,
+	SELECT,
+	PSELECT,
+	PSELECT_MASK,
+	EPOLL_WAIT,
+	EPOLL_PWAIT,
+	EPOLL_PWAIT2,
+	SIGTIMEDWAIT,
+	SEM_TIMEDWAIT,
+	SEM_CLOCKWAIT,
+	SEMTIMEDOP,
+	RECV,
+	READ,
+	RECVMSG,
+	ACCEPT,
 	TIMED_WAITS,
-	PAUSE = TIMED_WAITS, SIGSUSPEND, SIGPAUSE, SIGWAITINFO, SEMOP, MSGRCV, SEM_WAIT, READ_PIPE, WAITPID,
+	PAUSE = TIMED_WAITS,
+	SIGSUSPEND,
+	SIGPAUSE,
+	SIGWAITINFO,
+	SEMOP,
+	MSGRCV,
+	SEM_WAIT,
+	READ_PIPE,
+	WAITPID,
 	WAITS
 };
 
 static const char *const names[] = {
-	"nanosleep", "nanosleep in place", "clock_nanosleep", "clock_nanosleep TAI", "clock_nanosleep until",
-	"clock_nanosleep until REALTIME", "usleep", "sleep", "thrd_sleep",
-	"poll", "ppoll", "ppoll with a mask", "select", "pselect", "pselect with a mask", "epoll_wait",
-	"epoll_pwait with a mask", "epoll_pwait2",
-	"sigtimedwait", "sem_timedwait", "sem_clockwait", "semtimedop", "recv", "read", "recvmsg", "accept",
-	"pause", "sigsuspend", "sigpause", "sigwaitinfo", "semop", "msgrcv", "sem_wait", "read of a pipe", "waitpid",
+	"nanosleep",
+	"nanosleep in place",
+	"clock_nanosleep",
+	"clock_nanosleep TAI",
+	"clock_nanosleep until",
+	"clock_nanosleep until REALTIME",
+	"usleep",
+	"sleep",
+	"thrd_sleep",
+	"poll",
+	"ppoll",
+	"ppoll with a mask",
+	"select",
+	"pselect",
+	"pselect with a mask",
+	"epoll_wait",
+	"epoll_pwait with a mask",
+	"epoll_pwait2",
+	"sigtimedwait",
+	"sem_timedwait",
+	"sem_clockwait",
+	"semtimedop",
+	"recv",
+	"read",
+	"recvmsg",
+	"accept",
+	"pause",
+	"sigsuspend",
+	"sigpause",
+	"sigwaitinfo",
+	"semop",
+	"msgrcv",
+	"sem_wait",
+	"read of a pipe",
+	"waitpid",
 };
 
 static int wait_for(enum wait wait, int ms, struct timespec *left)
@@ -488,7 +546,10 @@ static int wait_for(enum wait wait, int ms, struct timespec *left)
 	struct timespec time = from_ms(ms), end;
 	struct timeval short_time = { ms / 1000, ms % 1000 * 1000 };
 	struct sembuf take = { 0, -1, 0 };
-	struct { long type; char text[8]; } message;
+	struct {
+		long type;
+		char text[8];
+	} message;
 	char byte;
 	struct iovec piece = { &byte, 1 };
 	struct msghdr header = { .msg_iov = &piece, .msg_iovlen = 1 };
@@ -499,54 +560,81 @@ static int wait_for(enum wait wait, int ms, struct timespec *left)
 	sigdelset(&most, SIGALRM);
 	*left = from_ms(0);
 	switch (wait) {
-	case NANOSLEEP: return nanosleep(&time, left);
+	case NANOSLEEP:
+		return nanosleep(&time, left);
 	case NANOSLEEP_IN_PLACE:
 		result = nanosleep(&time, &time);
 		if (result)
 			*left = time;
 		return result;
-	case CLOCK_NANOSLEEP: return in_error(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, left));
-	case CLOCK_NANOSLEEP_TAI: return in_error(clock_nanosleep(CLOCK_TAI, 0, &time, left));
+	case CLOCK_NANOSLEEP:
+		return in_error(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, left));
+	case CLOCK_NANOSLEEP_TAI:
+		return in_error(clock_nanosleep(CLOCK_TAI, 0, &time, left));
 	case CLOCK_NANOSLEEP_UNTIL:
 		end = after_ms(CLOCK_MONOTONIC, ms);
 		return in_error(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, left));
 	case REALTIME_UNTIL:
 		end = after_ms(CLOCK_REALTIME, ms);
 		return in_error(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &end, left));
-	case USLEEP: return usleep((useconds_t)ms * 1000);
-	case SLEEP: return (int)sleep((unsigned)(ms + 999) / 1000);
-	case THRD_SLEEP: return thrd_sleep(&time, left);
-	case POLL: return poll(NULL, 0, ms);
-	case PPOLL: return ppoll(NULL, 0, &time, NULL);
-	case PPOLL_MASK: return ppoll(NULL, 0, &time, &most);
+	case USLEEP:
+		return usleep((useconds_t)ms * 1000);
+	case SLEEP:
+		return (int)sleep((unsigned)(ms + 999) / 1000);
+	case THRD_SLEEP:
+		return thrd_sleep(&time, left);
+	case POLL:
+		return poll(NULL, 0, ms);
+	case PPOLL:
+		return ppoll(NULL, 0, &time, NULL);
+	case PPOLL_MASK:
+		return ppoll(NULL, 0, &time, &most);
 	case SELECT:
 		result = select(0, NULL, NULL, NULL, &short_time);
 		*left = (struct timespec){ short_time.tv_sec, short_time.tv_usec * 1000 };
 		return result;
-	case PSELECT: return pselect(0, NULL, NULL, NULL, &time, NULL);
-	case PSELECT_MASK: return pselect(0, NULL, NULL, NULL, &time, &most);
-	case EPOLL_WAIT: return epoll_wait(epoll, &event, 1, ms);
-	case EPOLL_PWAIT: return epoll_pwait(epoll, &event, 1, ms, &most);
-	case EPOLL_PWAIT2: return epoll_pwait2(epoll, &event, 1, &time, NULL);
-	case SIGTIMEDWAIT: return sigtimedwait(&other, NULL, &time);
+	case PSELECT:
+		return pselect(0, NULL, NULL, NULL, &time, NULL);
+	case PSELECT_MASK:
+		return pselect(0, NULL, NULL, NULL, &time, &most);
+	case EPOLL_WAIT:
+		return epoll_wait(epoll, &event, 1, ms);
+	case EPOLL_PWAIT:
+		return epoll_pwait(epoll, &event, 1, ms, &most);
+	case EPOLL_PWAIT2:
+		return epoll_pwait2(epoll, &event, 1, &time, NULL);
+	case SIGTIMEDWAIT:
+		return sigtimedwait(&other, NULL, &time);
 	case SEM_TIMEDWAIT:
 		end = after_ms(CLOCK_REALTIME, ms);
 		return sem_timedwait(&semaphore, &end);
 	case SEM_CLOCKWAIT:
 		end = after_ms(CLOCK_MONOTONIC, ms);
 		return sem_clockwait(&semaphore, CLOCK_MONOTONIC, &end);
-	case SEMTIMEDOP: return semtimedop(semaphores, &take, 1, &time);
-	case RECV: return (int)recv(sockets[0], &byte, 1, 0);
-	case READ: return (int)read(sockets[0], &byte, 1);
-	case RECVMSG: return (int)recvmsg(sockets[0], &header, 0);
-	case ACCEPT: return accept(listener, NULL, NULL);
-	case PAUSE: return pause();
-	case SIGSUSPEND: return sigsuspend(&empty);
-	case SIGPAUSE: return sigpause(REAL_TIME);
-	case SIGWAITINFO: return sigwaitinfo(&other, NULL);
-	case SEMOP: return semop(semaphores, &take, 1);
-	case MSGRCV: return (int)msgrcv(queue, &message, sizeof(message.text), 0, 0);
-	case SEM_WAIT: return sem_wait(&semaphore);
+	case SEMTIMEDOP:
+		return semtimedop(semaphores, &take, 1, &time);
+	case RECV:
+		return (int)recv(sockets[0], &byte, 1, 0);
+	case READ:
+		return (int)read(sockets[0], &byte, 1);
+	case RECVMSG:
+		return (int)recvmsg(sockets[0], &header, 0);
+	case ACCEPT:
+		return accept(listener, NULL, NULL);
+	case PAUSE:
+		return pause();
+	case SIGSUSPEND:
+		return sigsuspend(&empty);
+	case SIGPAUSE:
+		return sigpause(REAL_TIME);
+	case SIGWAITINFO:
+		return sigwaitinfo(&other, NULL);
+	case SEMOP:
+		return semop(semaphores, &take, 1);
+	case MSGRCV:
+		return (int)msgrcv(queue, &message, sizeof(message.text), 0, 0);
+	case SEM_WAIT:
+		return sem_wait(&semaphore);
 	case READ_PIPE:
 		if (pipe(pipes))
 			return -2;
@@ -566,7 +654,8 @@ static int wait_for(enum wait wait, int ms, struct timespec *left)
 		waitpid(child, NULL, 0);
 		return in_error(ms);
 	}
-	default: return -2;
+	default:
+		return -2;
 	}
 }
 
@@ -583,8 +672,10 @@ static void waits(void)
 		start = now(CLOCK_MONOTONIC);
 		errno = 0;
 		result = wait_for(wait, ms, &left);
-		printf("%s: %d, %s, left %s, %s\n", names[wait], result, strerror(errno), left_text(left),
-		       now(CLOCK_MONOTONIC) - start >= (uint64_t)ms * NS_PER_MS ? "passed" : "too early");
+		printf("%s: %d, %s, left %s, %s\n", names[wait], result, strerror(errno),
+		       left_text(left),
+		       now(CLOCK_MONOTONIC) - start >= (uint64_t)ms * NS_PER_MS ? "passed"
+										: "too early");
 	}
 }
 
@@ -596,7 +687,7 @@ static void ends(int flags)
 	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	install(SIGALRM, handle, flags, set_of(0, 0));
 	for (int wait = 0; wait < WAITS; wait++) {
-		/* the second one is for a machine so busy that the first one comes before the wait */
+		/* on a busy machine, the first one may come before the wait */
 		const struct itimerval alarm = { { 3, 0 }, { 0, SHORT_MS * 1000 } }, none = { 0 };
 		struct timespec left;
 		int result, error;
@@ -660,9 +751,13 @@ static bool wait_for_alarm(unsigned way, const sigset_t *open)
 	const struct timespec long_time = { 60, 0 };
 	struct timespec left = { 0, 0 };
 	switch (way % 3) {
-	case 0: return sigsuspend(open) < 0 && errno == EINTR;
-	case 1: return ppoll(NULL, 0, &long_time, open) < 0 && errno == EINTR;
-	default: return pselect(0, NULL, NULL, NULL, &long_time, open) < 0 && errno == EINTR && !left.tv_sec;
+	case 0:
+		return sigsuspend(open) < 0 && errno == EINTR;
+	case 1:
+		return ppoll(NULL, 0, &long_time, open) < 0 && errno == EINTR;
+	default:
+		return pselect(0, NULL, NULL, NULL, &long_time, open) < 0 && errno == EINTR &&
+		       !left.tv_sec;
 	}
 }
 

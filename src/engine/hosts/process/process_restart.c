@@ -1,16 +1,14 @@
 /* Calls that a signal's handler interrupts even with SA_RESTART (signal(7)) go on if only
  * PROCESS_SIGNAL interrupted them.  Each try is libc's own function, which keeps its cancellation
  * points, with the time that is left.
- *
  * The difficulty is a handler of the program's that runs after PROCESS_SIGNAL has interrupted the
- * call and before the call is made again.  Without the sample, it would have interrupted the call.  A
- * program that waits in pause(2) for its alarm would wait forever if that was missed.  So
+ * call and before the call is made again.  Without the sample, it would have interrupted the call.
+ * A program that waits in pause(2) for its alarm would wait forever if that was missed.  So
  * process_signals.c tells of each handler of the program's that begins:
- *
  * - A handler that has begun since the first try: the call ends with EINTR.
  * - A handler that begins after that check and before the kernel has begun the next try: then
- *   PROCESS_SIGNAL is sent by a timer, again and again, until the call has ended.  It interrupts the
- *   call, and the check finds that the handler has begun. */
+ *   PROCESS_SIGNAL is sent by a timer, again and again, until the call has ended.  It interrupts
+ *   the call, and the check finds that the handler has begun. */
 #include "process/process_restart.h"
 #include "process/process_call.h"
 #include "process/process_next.h"
@@ -147,24 +145,25 @@ static int ms_until(uint64_t end)
 	return (int)ms;
 }
 
-/* Makes `call` until it is not only PROCESS_SIGNAL that interrupts it.  `call` takes its timeout from
- * `limit`, a pointer to a struct timespec, or NULL. */
-#define RESTART_UNTIL(result, timeout, limit, call)                                             \
-	do {                                                                                    \
-		struct process_restart restart_;                                                \
-		struct timespec left_;                                                          \
-		const struct timespec *limit = (timeout);                                       \
-		uint64_t end_ = end_of(limit);                                                  \
-		process_restart_begin(&restart_);                                               \
-		for (;;) {                                                                      \
-			(result) = (call);                                                      \
-			if (!process_restart_again(&restart_, (result) < 0 && errno == EINTR))   \
-				break;                                                          \
-			if (end_ == UINT64_MAX)                                                 \
-				continue;                                                       \
-			left_ = until(end_);                                                    \
-			limit = &left_;                                                         \
-		}                                                                               \
+/* Makes `call` until it is not only PROCESS_SIGNAL that interrupts it.  `call` takes its timeout
+ * from `limit`, a pointer to a struct timespec, or NULL. */
+#define RESTART_UNTIL(result, timeout, limit, call) \
+	do { \
+		struct process_restart restart_; \
+		struct timespec left_; \
+		const struct timespec *limit = (timeout); \
+		uint64_t end_; \
+		process_restart_begin(&restart_); \
+		end_ = end_of(limit); \
+		for (;;) { \
+			(result) = (call); \
+			if (!process_restart_again(&restart_, (result) < 0 && errno == EINTR)) \
+				break; \
+			if (end_ == UINT64_MAX) \
+				continue; \
+			left_ = until(end_); \
+			limit = &left_; \
+		} \
 	} while (0)
 
 /* --- sleeping ------------------------------------------------------------------ */
@@ -223,9 +222,12 @@ PROCESS_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 PROCESS_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 {
 	switch (clock_nanosleep(CLOCK_REALTIME, 0, time, left)) {
-	case 0: return 0;
-	case EINTR: return -1;
-	default: return -2;
+	case 0:
+		return 0;
+	case EINTR:
+		return -1;
+	default:
+		return -2;
 	}
 }
 
@@ -351,10 +353,10 @@ PROCESS_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
 	const struct timespec *first = in_ms(timeout, &time);
 	uint64_t end;
 	int result;
+	process_restart_begin(&restart);
 	if (process_interface_poll(fds, count, first, NULL, &result))
 		return interface_answer(result);
 	end = end_of(first);
-	process_restart_begin(&restart);
 	for (;;) {
 		result = PROCESS_NEXT(poll)(fds, count, timeout);
 		if (!process_restart_again(&restart, result < 0 && errno == EINTR))
@@ -380,7 +382,8 @@ int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask, size_t size);
 
-/* For programs built with _FORTIFY_SOURCE: libc's functions end the program if `count` is too large. */
+/* For programs built with _FORTIFY_SOURCE: libc's functions end the program if `count` is too
+ * large. */
 PROCESS_EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
 {
 	if (size / sizeof(*fds) < count)
@@ -405,6 +408,7 @@ PROCESS_EXPORT int select(int count, fd_set *restrict in, fd_set *restrict out,
 	const struct timespec *first = NULL;
 	uint64_t end;
 	int result;
+	process_restart_begin(&restart);
 	if (timeout) {
 		time = (struct timespec){ timeout->tv_sec, timeout->tv_usec * NS_PER_US };
 		first = &time;
@@ -412,16 +416,17 @@ PROCESS_EXPORT int select(int count, fd_set *restrict in, fd_set *restrict out,
 	if (process_interface_select(count, in, out, except, first, NULL, &result))
 		return interface_answer(result);
 	end = end_of(first);
-	process_restart_begin(&restart);
 	for (;;) {
 		result = PROCESS_NEXT(select)(count, in, out, except, timeout);
 		if (!process_restart_again(&restart, result < 0 && errno == EINTR))
 			return result;
 		if (end == UINT64_MAX)
 			continue;
+		/* rounded up */
 		time = until(end);
-		*timeout = (struct timeval){ time.tv_sec,
-					     (time.tv_nsec + NS_PER_US - 1) / NS_PER_US };
+		*timeout = (struct timeval){ time.tv_sec, time.tv_nsec / NS_PER_US + 1 };
+		if (timeout->tv_usec == 1000000)
+			*timeout = (struct timeval){ time.tv_sec + 1, 0 };
 	}
 }
 
@@ -449,10 +454,10 @@ PROCESS_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int
 	const struct timespec *first = in_ms(timeout, &time);
 	uint64_t end;
 	int result;
+	process_restart_begin(&restart);
 	if (process_interface_epoll(fd, events, count, first, NULL, &result))
 		return interface_answer(result);
 	end = end_of(first);
-	process_restart_begin(&restart);
 	for (;;) {
 		result = PROCESS_NEXT(epoll_wait)(fd, events, count, timeout);
 		if (!process_restart_again(&restart, result < 0 && errno == EINTR))
@@ -470,11 +475,11 @@ PROCESS_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, in
 	uint64_t end;
 	sigset_t copy;
 	int result;
+	process_restart_begin(&restart);
 	if (process_interface_epoll(fd, events, count, first, mask, &result))
 		return interface_answer(result);
 	end = end_of(first);
 	mask = process_signals_without(mask, &copy);
-	process_restart_begin(&restart);
 	for (;;) {
 		result = PROCESS_NEXT(epoll_pwait)(fd, events, count, timeout, mask);
 		if (!process_restart_again(&restart, result < 0 && errno == EINTR))
@@ -552,8 +557,8 @@ PROCESS_EXPORT int aio_suspend(const struct aiocb *const list[], int count,
 }
 
 /* aio_suspend() above is libc's aio_suspend64() if off_t is made to have 64 bits. */
-int process_aio_suspend(const struct aiocb *const *, int, const struct timespec *)
-	__asm__("aio_suspend") PROCESS_EXPORT;
+int process_aio_suspend(const struct aiocb *const *, int,
+			const struct timespec *) __asm__("aio_suspend") PROCESS_EXPORT;
 
 int process_aio_suspend(const struct aiocb *const *list, int count, const struct timespec *timeout)
 {
@@ -570,9 +575,10 @@ PROCESS_EXPORT int io_getevents(void *context, long least, long most, struct io_
 {
 	struct process_restart restart;
 	struct timespec left, *limit = timeout;
-	uint64_t end = end_of(timeout);
+	uint64_t end;
 	int result;
 	process_restart_begin(&restart);
+	end = end_of(timeout);
 	for (;;) {
 		result = PROCESS_NEXT(io_getevents)(context, least, most, events, limit);
 		if (!process_restart_again(&restart, result == -EINTR))
@@ -591,8 +597,8 @@ static uint64_t socket_timeout(const struct process_restart_socket *socket)
 {
 	struct timeval time = { 0, 0 };
 	socklen_t size = sizeof(time);
-	if (getsockopt(socket->fd, SOL_SOCKET, socket->use != SOCKET_RECEIVES ? SO_SNDTIMEO : SO_RCVTIMEO, &time,
-		       &size))
+	if (getsockopt(socket->fd, SOL_SOCKET,
+		       socket->use != SOCKET_RECEIVES ? SO_SNDTIMEO : SO_RCVTIMEO, &time, &size))
 		return 0;
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * NS_PER_US;
 }
@@ -608,11 +614,12 @@ static int socket_error(const struct process_restart_socket *socket)
 	return EINPROGRESS;
 }
 
-/* The call itself would wait for its whole timeout again.  So this waits until there is something to
- * do, or until the time is over, counted from the first interruption. */
+/* The call itself would wait for its whole timeout again.  So this waits until there is something
+ * to do, or until the time is over, counted from the first interruption. */
 bool process_restart_socket_again(struct process_restart_socket *socket)
 {
-	struct pollfd fd = { .fd = socket->fd, .events = socket->use != SOCKET_RECEIVES ? POLLOUT : POLLIN };
+	struct pollfd fd = { .fd = socket->fd,
+			     .events = socket->use != SOCKET_RECEIVES ? POLLOUT : POLLIN };
 	uint64_t timeout;
 	int ms, result;
 	if (!process_restart_resume(&socket->restart))
@@ -639,14 +646,16 @@ bool process_restart_socket_again(struct process_restart_socket *socket)
 PROCESS_EXPORT int accept(int fd, __SOCKADDR_ARG address, socklen_t *restrict length)
 {
 	int result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(accept)(fd, address, length));
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
+			       PROCESS_NEXT(accept)(fd, address, length));
 	return result;
 }
 
 PROCESS_EXPORT int accept4(int fd, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
 {
 	int result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(accept4)(fd, address, length, flags));
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
+			       PROCESS_NEXT(accept4)(fd, address, length, flags));
 	return result;
 }
 
@@ -661,7 +670,8 @@ PROCESS_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t lengt
 PROCESS_EXPORT ssize_t recv(int fd, void *to, size_t size, int flags)
 {
 	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(recv)(fd, to, size, flags));
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
+			       PROCESS_NEXT(recv)(fd, to, size, flags));
 	return result;
 }
 
@@ -677,7 +687,8 @@ PROCESS_EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t size, int flag
 PROCESS_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
 	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(recvmsg)(fd, message, flags));
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
+			       PROCESS_NEXT(recvmsg)(fd, message, flags));
 	return result;
 }
 
@@ -716,7 +727,8 @@ PROCESS_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 PROCESS_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
 	int result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS, PROCESS_NEXT(sendmmsg)(fd, messages, count, flags));
+	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS,
+			       PROCESS_NEXT(sendmmsg)(fd, messages, count, flags));
 	return result;
 }
 
@@ -742,8 +754,8 @@ PROCESS_EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, in
 	return recv(fd, to, size, flags);
 }
 
-PROCESS_EXPORT ssize_t __recvfrom_chk(int fd, void *restrict to, size_t size, size_t room, int flags,
-				      __SOCKADDR_ARG address, socklen_t *restrict length)
+PROCESS_EXPORT ssize_t __recvfrom_chk(int fd, void *restrict to, size_t size, size_t room,
+				      int flags, __SOCKADDR_ARG address, socklen_t *restrict length)
 {
 	if (room < size)
 		return PROCESS_NEXT(__recvfrom_chk)(fd, to, size, room, flags, address, length);

@@ -19,11 +19,11 @@
 
 /* One call of the program's. */
 struct process_restart {
-	int interruptions;  /* by PROCESS_SIGNAL, at the last try */
-	unsigned relayed;   /* handlers of the program's, at the first one */
-	int error;          /* errno before the first one */
-	bool resumes;       /* this is not the first try */
-	uintptr_t outer;    /* the interrupted call in whose handler this one is made; 0: none */
+	int interruptions; /* by PROCESS_SIGNAL, at the last try */
+	unsigned relayed;  /* handlers of the program's, at the first one */
+	int error;         /* errno before the first one */
+	bool resumes;      /* this is not the first try */
+	uintptr_t outer;   /* the interrupted call in whose handler this one is made; 0: none */
 };
 
 /* Slow part of process_restart_again(). */
@@ -42,8 +42,8 @@ static inline void process_restart_begin(struct process_restart *restart)
 		restart->interruptions = process_own->interruptions;
 }
 
-/* After each try.  `interrupted`: the call ended with EINTR.  Returns true if it is to be made again;
- * otherwise errno is as the call left it. */
+/* After each try.  `interrupted`: the call ended with EINTR.  Returns true if it is to be made
+ * again; otherwise errno is as the call left it. */
 static inline bool process_restart_again(struct process_restart *restart, bool interrupted)
 {
 	if (interrupted && process_own)
@@ -53,13 +53,13 @@ static inline bool process_restart_again(struct process_restart *restart, bool i
 	return false;
 }
 
-#define PROCESS_RESTART(result, call)                                                           \
-	do {                                                                                    \
-		struct process_restart restart_;                                                \
-		process_restart_begin(&restart_);                                               \
-		do                                                                              \
-			(result) = (call);                                                      \
-		while (process_restart_again(&restart_, (result) < 0 && errno == EINTR));       \
+#define PROCESS_RESTART(result, call) \
+	do { \
+		struct process_restart restart_; \
+		process_restart_begin(&restart_); \
+		do \
+			(result) = (call); \
+		while (process_restart_again(&restart_, (result) < 0 && errno == EINTR)); \
 	} while (0)
 
 /* Calls on sockets wait interruptibly if SO_RCVTIMEO or SO_SNDTIMEO is set. */
@@ -67,22 +67,22 @@ struct process_restart_socket {
 	struct process_restart restart;
 	int fd;
 	enum { SOCKET_RECEIVES, SOCKET_SENDS, SOCKET_CONNECTS } use;
-	uint64_t deadline_ns;  /* of CLOCK_MONOTONIC; 0: not known yet */
+	uint64_t deadline_ns; /* of CLOCK_MONOTONIC; 0: not known yet */
 };
 
-/* Returns true if the call is to be made again.  If the time is over, errno is set as by the call. */
+/* Returns true if the call is to be made again.  If the time is over, errno is as after the call. */
 bool process_restart_socket_again(struct process_restart_socket *socket);
 
-#define PROCESS_RESTART_SOCKET(result, fd_, use_, call)                                         \
-	do {                                                                                    \
-		struct process_restart_socket socket_ = { .fd = (fd_), .use = (use_) };          \
-		process_restart_begin(&socket_.restart);                                        \
-		do                                                                              \
-			(result) = (call);                                                      \
-		while ((result) < 0 && errno == EINTR && process_own &&                         \
-		       process_restart_socket_again(&socket_));                                 \
-		if (socket_.restart.resumes)                                                    \
-			process_restart_end(&socket_.restart);                                  \
+#define PROCESS_RESTART_SOCKET(result, fd_, use_, call) \
+	do { \
+		struct process_restart_socket socket_ = { .fd = (fd_), .use = (use_) }; \
+		process_restart_begin(&socket_.restart); \
+		do \
+			(result) = (call); \
+		while ((result) < 0 && errno == EINTR && process_own && \
+		       process_restart_socket_again(&socket_)); \
+		if (socket_.restart.resumes) \
+			process_restart_end(&socket_.restart); \
 	} while (0)
 
 #endif

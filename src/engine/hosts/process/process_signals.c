@@ -1,26 +1,22 @@
 /* PROCESS_SIGNAL is hidden from the program.
- *
  * Masks.  A thread that is sampled never blocks PROCESS_SIGNAL, yet the program reads back the mask
  * that it set.  Each thread remembers the mask that the program set last.  It holds as long as the
  * kernel's mask agrees with it in all other signals.  Otherwise something that is not replaced here
  * changed the mask: a handler began or returned, siglongjmp(3), setcontext(3), a new thread.  Then
- * PROCESS_SIGNAL is taken for blocked if both of its neighbours are: programs block it as one of all
- * signals.
- *
+ * PROCESS_SIGNAL is taken for blocked if both of its neighbours are: programs block it as one of
+ * all signals.
  * Dispositions.  The program's own action for PROCESS_SIGNAL is remembered and told, but while the
- * program is sampled, that signal is not delivered to it.  The sa_mask of other actions is installed
- * without PROCESS_SIGNAL, except for handlers on alternate stacks: see let_samples_through().
- *
+ * program is sampled, that signal is not delivered to it.  The sa_mask of other actions is
+ * installed without PROCESS_SIGNAL, except for handlers on alternate stacks: see
+ * let_samples_through().
  * All handlers go through relay(), so that process_restart.c knows when one begins.  Besides, the
  * kernel decides by the first of several signals whether a system call is restarted.  If
  * PROCESS_SIGNAL interrupts a read(2), and the program's SIGALRM arrives while the sample is taken,
  * then the read is restarted after both handlers, and a program that relies on alarm(2) to end it
  * waits forever.  So relay() ends the call if the handler is without SA_RESTART.
- *
  * Children of vfork(2) share this memory but have a mask and dispositions of their own.  There, and
  * in other processes and threads that are not counted, the kernel's state is the program's, and
  * nothing is remembered.
- *
  * Masks are words of 64 bits, as in the kernel: signal N is bit N - 1. */
 #include "process/process_signals.h"
 #include "process/process_call.h"
@@ -31,19 +27,19 @@
 #include <sys/signalfd.h>
 
 #define SIGNALS 64
-#define BIT(signal) (1ull << ((signal) - 1))
-/* glibc uses them for cancellation and for setuid(2) in all threads, and lets no mask block them. */
+#define BIT(signal) (1ull << ((signal)-1))
+/* glibc uses them for cancellation and for setuid(2) in all threads.  No mask can block them. */
 #define LIBC_SIGNALS (BIT(32) | BIT(33))
 #define UNBLOCKABLE (BIT(SIGKILL) | BIT(SIGSTOP))
 #define NEIGHBOURS (BIT(PROCESS_SIGNAL - 1) | BIT(PROCESS_SIGNAL + 1))
 
-/* What the program has set for a signal and the kernel doesn't know. */
+/* A signal's action as the program has set it, as far as the kernel has another one. */
 struct action {
 	void (*relayed)(int, siginfo_t *, void *); /* NULL: relay() was never installed */
 	bool restarts;                             /* it has SA_RESTART */
-	bool lacks_siginfo;                        /* relay() has SA_SIGINFO, the program's has not */
-	bool masks;                                /* its sa_mask has PROCESS_SIGNAL */
-	bool is_on_stack;                          /* it has SA_ONSTACK */
+	bool lacks_siginfo; /* relay() has SA_SIGINFO, the program's has not */
+	bool masks;         /* its sa_mask has PROCESS_SIGNAL */
+	bool is_on_stack;   /* it has SA_ONSTACK */
 };
 
 /* PROCESS_SIGNAL is used in this program */
@@ -51,7 +47,7 @@ static bool hides;
 static struct action actions[SIGNALS + 1];
 /* the program's action for PROCESS_SIGNAL */
 static struct sigaction own_action;
-/* signals for which siginterrupt(3) was called with true */
+/* siginterrupt(3) was called for these signals, with true */
 static uint64_t interrupting;
 /* pid of the process in which a thread changes actions; 0: none */
 static int32_t changing;
@@ -84,8 +80,8 @@ static int kernel_mask(int how, const uint64_t *set, uint64_t *old)
 	return (int)process_call(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
 }
 
-/* Returns false also once the counting has ended: a filter of the program's own may then kill it for
- * system calls that it doesn't make itself. */
+/* Returns false also once the counting has ended: a filter of the program's own may then kill it
+ * for system calls that it doesn't make itself. */
 static bool is_counted(void)
 {
 	return hides && !process_agent.is_ending && process_self();
@@ -120,9 +116,15 @@ static uint64_t seen_mask(uint64_t kernel, bool counted)
 static uint64_t changed_mask(int how, uint64_t mask, uint64_t set)
 {
 	switch (how) {
-	case SIG_BLOCK: mask |= set; break;
-	case SIG_UNBLOCK: mask &= ~set; break;
-	default: mask = set; break;
+	case SIG_BLOCK:
+		mask |= set;
+		break;
+	case SIG_UNBLOCK:
+		mask &= ~set;
+		break;
+	default:
+		mask = set;
+		break;
 	}
 	return mask & ~UNBLOCKABLE;
 }
@@ -310,9 +312,9 @@ void process_signals_sampled(const ucontext_t *context)
 	sampled_sp = (uint64_t)CONTEXT_SP(context);
 }
 
-/* Handlers with SA_ONSTACK begin with PROCESS_SIGNAL blocked.  On a small alternate stack they stay so:
- * a second signal's frame would not fit, and the kernel kills the program for that.  The time there
- * counts for the next sample. */
+/* Handlers with SA_ONSTACK begin with PROCESS_SIGNAL blocked.  On a small alternate stack they stay
+ * so: a second signal's frame would not fit, and the kernel kills the program for that.  The time
+ * there counts for the next sample. */
 static void let_samples_through(const ucontext_t *context)
 {
 	enum { LARGE = 32 << 10 };
@@ -328,11 +330,12 @@ static void let_samples_through(const ucontext_t *context)
 static void relay(int signal, siginfo_t *info, void *context_data)
 {
 	ucontext_t *context = context_data;
-	void (*relayed)(int, siginfo_t *, void *) =
-		__atomic_load_n(&actions[signal].relayed, __ATOMIC_ACQUIRE);
+	void (*relayed)(int, siginfo_t *, void *) = __atomic_load_n(&actions[signal].relayed,
+								    __ATOMIC_ACQUIRE);
 	process_signals_relayed++;
 	process_restart_handler();
-	if (!actions[signal].restarts && sampled_pc && sampled_pc == (uint64_t)CONTEXT_PC(context) &&
+	if (!actions[signal].restarts && sampled_pc &&
+	    sampled_pc == (uint64_t)CONTEXT_PC(context) &&
 	    sampled_sp == (uint64_t)CONTEXT_SP(context) &&
 	    is_restarted((long)CONTEXT_NUMBER(context), (uint64_t)CONTEXT_SECOND(context))) {
 		CONTEXT_PC(context) += sizeof(call_instruction);
@@ -346,8 +349,8 @@ static void relay(int signal, siginfo_t *info, void *context_data)
 
 /* --- dispositions ------------------------------------------------------------- */
 
-/* Keeps other threads and all handlers out of `actions`.  A fork in another thread may have left the
- * lock with the parent's pid. */
+/* Keeps other threads and all handlers out of `actions`.  A fork in another thread may have left
+ * the lock with the parent's pid. */
 static uint64_t lock_actions(int32_t pid)
 {
 	const uint64_t all = ~0ull; /* a thread that is cancelled would keep the lock */
@@ -402,13 +405,13 @@ static void exchange_own_action(const struct sigaction *action, struct sigaction
 {
 	struct sigaction before = own_action, kernel;
 	if (action) {
-		/* what the kernel doesn't know it drops */
+		/* the kernel drops flags that it doesn't know */
 		const unsigned known = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK |
 				       SA_RESTART | SA_NODEFER | SA_RESETHAND;
 		own_action = *action;
 		own_action.sa_flags &= (int)known;
 		set_word_to(&own_action.sa_mask, set_word(&action->sa_mask) & ~UNBLOCKABLE);
-		/* what libc adds */
+		/* libc adds these */
 		if (!PROCESS_NEXT(sigaction)(PROCESS_SIGNAL, NULL, &kernel)) {
 #ifdef __x86_64__
 			own_action.sa_flags |= kernel.sa_flags & 0x04000000; /* SA_RESTORER */

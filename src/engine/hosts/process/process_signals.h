@@ -19,24 +19,24 @@
 /* Returns the calling thread's signal mask as the program sees it. */
 uint64_t process_signals_mask(void);
 /* A thread begins, before its timers start: lets PROCESS_SIGNAL through.  `inherited` is the
- * creator's process_signals_mask() from before it made the thread; the mask that the creator set for
- * the thread, if any, remains in force. */
+ * creator's process_signals_mask() from before it made the thread; the mask that the creator set
+ * for the thread, if any, remains in force. */
 void process_signals_thread(uint64_t inherited);
 
-/* Returns `set` without PROCESS_SIGNAL, in *copy, for a call that waits for signals or that sets the
- * mask while it waits; or `set` itself if the signal is not used or `set` is NULL. */
+/* Returns `set` without PROCESS_SIGNAL, in *copy, for a call that waits for signals or that sets
+ * the mask while it waits; or `set` itself if the signal is not used or `set` is NULL. */
 const sigset_t *process_signals_without(const sigset_t *set, sigset_t *copy);
 
 /* Before the calling thread executes another program: gives mask and disposition of PROCESS_SIGNAL
- * back, since the next program inherits them.  Also around posix_spawn(3), and in a child of vfork(2),
- * where the parent is not affected.  `entered`: this object will be in that program.  Then the signal
- * is blocked: one that another thread has sent would find no handler yet, and end the program.
- * process_signals_exec_failed() takes all back. */
+ * back, since the next program inherits them.  Also around posix_spawn(3), and in a child of
+ * vfork(2), where the parent is not affected.  `entered`: this object will be in that program.
+ * Then the signal is blocked: one that another thread has sent would find no handler yet, and end
+ * the program.  process_signals_exec_failed() takes all back. */
 void process_signals_exec_begins(bool entered);
 void process_signals_exec_failed(void);
 
-/* For the handler of PROCESS_SIGNAL, at any moment in it: notes where it interrupted the thread.  The
- * kernel restarts a system call that the handler interrupted (SA_RESTART).  If a handler of the
+/* For the handler of PROCESS_SIGNAL, at any moment in it: notes where it interrupted the thread.
+ * The kernel restarts a system call that the handler interrupted (SA_RESTART).  If a handler of the
  * program's without SA_RESTART runs next, it must interrupt that call after all. */
 void process_signals_sampled(const ucontext_t *context);
 
