@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,11 +34,26 @@ static bool command_runs(const struct tally_recorder_session *session)
 	return session->spawn && session->spawn->pid > 0 && !session->command_ended;
 }
 
+/* Reaps the command, if it has ended, as an ordinary thread.  The kernel then removes the command's
+ * entries of /proc, and spins while a thread of the command is in the middle of that
+ * (shrink_dcache_parent()).  A real-time thread that spins may keep the other one from its CPU, until
+ * the kernel stops it (sched_rt_runtime_us: after 0.95 s). */
 static void reap(struct tally_recorder_session *session)
 {
-	if (command_runs(session) && wait4(session->spawn->pid, &session->wait_status, WNOHANG,
-					   &session->command_used) == session->spawn->pid)
-		session->command_ended = true;
+	siginfo_t ended = { .si_pid = 0 };
+	struct sched_param priority = { .sched_priority = 0 }, ordinary = priority;
+	if (!command_runs(session) ||
+	    waitid(P_PID, (id_t)session->spawn->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    !ended.si_pid)
+		return;
+	int policy = sched_getscheduler(0);
+	bool is_real_time = !sched_getparam(0, &priority) && priority.sched_priority;
+	if (is_real_time)
+		sched_setscheduler(0, SCHED_OTHER, &ordinary);
+	session->command_ended = wait4(session->spawn->pid, &session->wait_status, WNOHANG,
+				       &session->command_used) == session->spawn->pid;
+	if (is_real_time)
+		sched_setscheduler(0, policy, &priority);
 }
 
 /* Signals the command; a stopped command is continued, so that it can end. */
