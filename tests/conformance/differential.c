@@ -2,10 +2,13 @@
  *
  *     differential [--seed N] [--operations N] [--rounds N] [--model M] [--soak] [--show]
  *                  [--keep N,N…]
+ *     differential … --under COMMAND…
  *
  * The first surface is the kernel.  The second is the simulated machine with PMU model M.  With
  * `--model kernel` it is the kernel again, to check that the printed results are determined:
- * otherwise a difference would mean nothing.
+ * otherwise a difference would mean nothing.  With `--under` it is the kernel's interface in this
+ * program, run by COMMAND: "refuse_perf EPERM tally run --" makes tally's preloaded object answer,
+ * "env" the kernel.  Then both make only calls that differential_process.c lists.
  *
  * A round is a process that makes random calls on a handful of events: opens with sane and broken
  * attributes, reads, ioctls, mappings, polls, closes, forks, execs, and work of its own and of
@@ -22,11 +25,13 @@
 #include "counting.h"
 #include "differential.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUND_OPERATIONS = 200, ROUND_SECONDS = 60, TRIES_MAX = 300 };
@@ -35,6 +40,7 @@ struct round {
 	uint64_t seed;
 	unsigned operations;
 	bool skipped[OPERATIONS_MAX];
+	bool process; /* calls of the surface "process" */
 	FILE *out;
 };
 
@@ -52,6 +58,7 @@ static int run_round(struct surface *surface, void *argument)
 		return 1;
 	d->surface = surface;
 	d->out = round->out;
+	d->process = round->process;
 	seed_operation(d, round->seed, 0);
 	differential_begin(d);
 	if (!d->child)
@@ -73,6 +80,7 @@ static int run_round(struct surface *surface, void *argument)
 
 struct pair {
 	struct surface *kernel, *other; /* the same surface twice: kernel against kernel */
+	char **under; /* NULL; otherwise the command that runs the other round, instead of `other` */
 	FILE *out[2];
 	int codes[2];
 	char *lines[2]; /* the first lines that differ; NULL: none */
@@ -80,6 +88,52 @@ struct pair {
 	bool ended[2];
 	unsigned long operation; /* the operation of `lines` */
 };
+
+/* Writes the numbers of the calls that the round makes, with commas. */
+static void write_kept(const struct round *round, FILE *out)
+{
+	for (unsigned i = 0, n = 0; i < round->operations; i++)
+		if (!round->skipped[i])
+			fprintf(out, "%s%u", n++ ? "," : "", i + 1);
+}
+
+/* Runs the round in this program, started by the command `under`.  Returns its exit code, 128 +
+ * signal, or -errno. */
+static int run_under(char **under, const struct round *round)
+{
+	enum { OWN = 8 };
+	char seed[24], operations[24], *keep = NULL, self[4096] = "";
+	size_t count = 0, size;
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return -errno;
+	while (under[count])
+		count++;
+	FILE *list = open_memstream(&keep, &size);
+	if (!list)
+		return -ENOMEM;
+	write_kept(round, list);
+	fclose(list);
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)round->seed);
+	snprintf(operations, sizeof(operations), "%u", round->operations);
+	char *own[OWN + 1] = { self,         "--transcript", "--seed", seed,
+			       "--operations", operations,     "--keep", keep };
+	char **argv = calloc(count + OWN + 1, sizeof(*argv));
+	pid_t pid = argv ? fork() : -1;
+	if (pid == 0) {
+		memcpy(argv, under, count * sizeof(*argv));
+		memcpy(argv + count, own, sizeof(own));
+		dup2(fileno(round->out), STDOUT_FILENO);
+		execvp(argv[0], argv);
+		perror(argv[0]);
+		_exit(127);
+	}
+	int status = 0, code = pid < 0 ? -errno : 0;
+	if (pid > 0 && waitpid(pid, &status, 0) == pid)
+		code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	free(argv);
+	free(keep);
+	return code;
+}
 
 static int transcribe(struct pair *pair, unsigned which, struct round *round)
 {
@@ -90,8 +144,12 @@ static int transcribe(struct pair *pair, unsigned which, struct round *round)
 	FILE *out = round->out = pair->out[which] = tmpfile();
 	if (!out)
 		return -1;
-	int code = (kernel ? surface_kernel_run : surface_sim_run)(surface, run_round, round,
-								   ROUND_SECONDS);
+	int code;
+	if (which && pair->under)
+		code = run_under(pair->under, round);
+	else
+		code = (kernel ? surface_kernel_run : surface_sim_run)(surface, run_round, round,
+								       ROUND_SECONDS);
 	rewind(out);
 	return code;
 }
@@ -171,9 +229,7 @@ static void show_difference(struct pair *pair, struct round *round)
 	int codes[2] = { pair->codes[0], pair->codes[1] };
 	printf("# --seed %llu --operations %u --keep ", (unsigned long long)round->seed,
 	       round->operations);
-	for (unsigned i = 0, n = 0; i < round->operations; i++)
-		if (!round->skipped[i])
-			printf("%s%u", n++ ? "," : "", i + 1);
+	write_kept(round, stdout);
 	printf("\n");
 	show(pair, stdout);
 	printf("# kernel: %s# other:  %s# they ended with %d and %d\n",
@@ -186,7 +242,8 @@ static void show_difference(struct pair *pair, struct round *round)
 struct options {
 	unsigned long seed, operations, rounds;
 	const char *model, *keep;
-	bool show, soak;
+	char **under;
+	bool show, soak, transcript;
 };
 
 static void keep_only(struct round *round, const char *list)
@@ -207,7 +264,8 @@ static unsigned run(struct pair *pair, const struct options *options)
 	unsigned failed = 0;
 	for (unsigned long i = 0; i < options->rounds; i++) {
 		struct round round = { .seed = options->seed + i,
-				       .operations = (unsigned)options->operations };
+				       .operations = (unsigned)options->operations,
+				       .process = options->under };
 		if (options->keep)
 			keep_only(&round, options->keep);
 		bool different = differs(pair, &round);
@@ -246,6 +304,11 @@ static int parse(char **arg, struct options *options)
 			options->model = *++arg;
 		else if (!strcmp(*arg, "--keep") && arg[1])
 			options->keep = *++arg;
+		else if (!strcmp(*arg, "--under") && arg[1]) {
+			options->under = arg + 1;
+			break;
+		} else if (!strcmp(*arg, "--transcript"))
+			options->transcript = true;
 		else if (!strcmp(*arg, "--show"))
 			options->show = true;
 		else if (!strcmp(*arg, "--soak"))
@@ -266,6 +329,41 @@ static void fix_addresses(char **argv)
 		execv("/proc/self/exe", argv);
 }
 
+/* Writes the transcript of one round with the calls of the surface "process". */
+static int write_transcript(struct surface *surface, const struct options *options)
+{
+	struct round round = { .seed = options->seed,
+			       .operations = (unsigned)options->operations,
+			       .process = true,
+			       .out = stdout };
+	keep_only(&round, options->keep);
+	int code = surface_kernel_run(surface, run_round, &round, ROUND_SECONDS);
+	return code < 0 ? 1 : code;
+}
+
+/* Returns why this user can't run the rounds on the kernel, or NULL. */
+static const char *reason_to_skip(struct surface *kernel, const struct options *options)
+{
+	unsigned needed = SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED;
+	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_SW_DUMMY,
+				   .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	if (options->under)
+		return try_open(kernel, &attr) < 0 ? "the kernel refuses perf events" : NULL;
+	return (kernel->features & needed) == needed
+		       ? NULL
+		       : "the kernel's tracepoints and breakpoints are not this user's";
+}
+
+/* Keeps a tracepoint event open.  Returns its descriptor, or -errno. */
+static int hold_tracepoint(struct surface *kernel)
+{
+	struct tally_attr hold = hit_attr(kernel);
+	hold.flags |= TALLY_ATTR_DISABLED;
+	return kernel->ops->open(kernel, &hold, 0, -1, -1, TALLY_FLAG_FD_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -276,23 +374,26 @@ int main(int argc, char **argv)
 	if (parse(argv + 1, &options) < 0) {
 		fprintf(stderr,
 			"usage: differential [--seed N] [--rounds N] [--operations N] [--model M] "
-			"[--soak] [--show] [--keep N,N…]\n");
+			"[--soak] [--show] [--keep N,N…] [--under COMMAND…]\n");
 		return 2;
 	}
 	struct surface *kernel = surface_kernel();
-	unsigned needed = SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED;
-	if (!kernel || (kernel->features & needed) != needed) {
-		printf("1..0 # SKIP the kernel's tracepoints and breakpoints are not this "
-		       "user's\n");
+	if (!kernel)
+		return 2;
+	if (options.transcript)
+		return write_transcript(kernel, &options);
+	const char *reason = reason_to_skip(kernel, &options);
+	if (reason) {
+		printf("1..0 # SKIP %s\n", reason);
 		return 0;
 	}
-	struct pair pair = { .kernel = kernel };
-	pair.other = strcmp(options.model, "kernel") ? surface_sim(options.model) : kernel;
+	struct pair pair = { .kernel = kernel, .under = options.under };
+	pair.other = kernel;
+	if (!options.under && strcmp(options.model, "kernel"))
+		pair.other = surface_sim(options.model);
 	if (!pair.other)
 		return 2;
-	struct tally_attr hold = hit_attr(kernel);
-	hold.flags |= TALLY_ATTR_DISABLED;
-	int held = kernel->ops->open(kernel, &hold, 0, -1, -1, TALLY_FLAG_FD_CLOEXEC);
+	int held = options.under ? -1 : hold_tracepoint(kernel);
 	if (!options.soak)
 		printf("1..%lu\n", options.rounds);
 	unsigned failed = run(&pair, &options);

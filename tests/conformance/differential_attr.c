@@ -39,6 +39,10 @@ static void choose_event(struct differential *d, struct tally_attr *attr)
 					 TALLY_SW_CPU_MIGRATIONS, TALLY_SW_PAGE_FAULTS_MAJ };
 	static const uint32_t access[] = { TALLY_BREAKPOINT_W, TALLY_BREAKPOINT_W,
 					   TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W };
+	if (d->process) {
+		choose_process_event(d, attr);
+		return;
+	}
 	switch (below(d, 8)) {
 	case 0: case 1: case 2: case 3:
 		attr->type = TALLY_TYPE_TRACEPOINT;
@@ -175,6 +179,8 @@ void choose_attr(struct differential *d, struct slot *slot)
 		slot->stream_determined = false;
 	if (attr->sample_type & ~SAMPLE_BITS)
 		slot->stream_determined = false;
+	if (d->process)
+		determine_process_event(slot);
 }
 
 void print_attr(struct differential *d, const struct tally_attr *attr)

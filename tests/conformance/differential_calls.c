@@ -48,7 +48,7 @@ struct slot *open_slot(struct differential *d)
 
 struct slot *slot_of_id(struct differential *d, uint64_t id)
 {
-	for (unsigned i = 0; id && i < SLOTS; i++)
+	for (unsigned i = 0; id && i < SLOTS + BURST_SLOTS; i++)
 		if (d->slots[i].fd >= 0 && d->slots[i].id == id)
 			return &d->slots[i];
 	return NULL;
@@ -102,7 +102,8 @@ static enum target choose_target(struct differential *d)
 					       OF_SELF,     OF_SELF,     OF_SELF,  OF_SELF,
 					       OF_CHILD,    OF_CHILD,    OF_CHILD, OF_CHILD,
 					       OF_FOLLOWER, OF_FOLLOWER, OF_CPU };
-	return one_in(d, 40) ? OF_NOBODY : ONE_OF(d, targets);
+	enum target target = one_in(d, 40) ? OF_NOBODY : ONE_OF(d, targets);
+	return d->process && target == OF_CPU ? OF_SELF : target;
 }
 
 static bool same_layout(const struct slot *a, const struct slot *b)
@@ -216,6 +217,9 @@ static void do_open(struct differential *d)
 	if (leader && !one_in(d, 8))
 		slot->attr.flags &= ~(TALLY_ATTR_PINNED | TALLY_ATTR_EXCLUSIVE);
 	unsigned long flags = one_in(d, 8) ? below(d, 32) & ~(unsigned)TALLY_FLAG_PID_CGROUP : 0;
+	slot->task = pid ? pid : d->self;
+	if (d->process && leader && process_refuses_output(slot, leader))
+		flags &= ~(unsigned long)TALLY_FLAG_FD_OUTPUT;
 	int code = d->surface->ops->open(d->surface, &slot->attr, pid, slot->cpu,
 					 leader ? leader->fd : -1, flags);
 	slot->symbolic = ++d->opened;
@@ -280,8 +284,8 @@ static const char *times_text(const struct slot *slot, uint64_t enabled, uint64_
 	return running ? "running" : "never running";
 }
 
-static void print_read(struct differential *d, const struct slot *slot, const uint64_t *words,
-		       ssize_t size)
+void print_read(struct differential *d, const struct slot *slot, const uint64_t *words,
+		ssize_t size)
 {
 	uint64_t format = slot->attr.read_format;
 	if (format & TALLY_FORMAT_GROUP) {
@@ -371,7 +375,7 @@ static void do_set_output(struct differential *d)
 	/* in most cases, choose a target with a ring */
 	for (unsigned i = 0; i < SLOTS && target && !target->mapped; i++)
 		target = d->slots[i].fd >= 0 && d->slots[i].mapped ? &d->slots[i] : target;
-	if (!slot)
+	if (!slot || (d->process && !none && process_refuses_output(slot, target)))
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_OUTPUT,
 					   (uintptr_t)(none ? -1 : target->fd));
@@ -478,6 +482,10 @@ static void do_work(struct differential *d)
 		puppet = d->followers[who - 2].puppet;
 	if (!puppet && who >= 2 && who < 2 + FOLLOWERS)
 		return;
+	if (d->process) {
+		do_process_work(d, puppet);
+		return;
+	}
 	void *argument = NUMBER(steps[kind] == step_sleep ? 1 : count);
 	fprintf(d->out, "%s %s %u\n", puppet ? task_name(d, puppet->task) : "self", names[kind],
 		count);
@@ -485,6 +493,11 @@ static void do_work(struct differential *d)
 		puppet_do(d->surface, puppet, steps[kind], argument);
 	else
 		steps[kind](d->surface, argument);
+}
+
+static int forked_process(struct surface *surface, void *argument)
+{
+	return step_fault(surface, argument);
 }
 
 static int forked(struct surface *surface, void *argument)
@@ -498,7 +511,7 @@ static void do_fork(struct differential *d)
 	unsigned count = 1 + below(d, 9);
 	bool thread = one_in(d, 3);
 	pid_t task = d->surface->ops->spawn(d->surface, thread ? SURFACE_THREAD : SURFACE_PROCESS,
-					    forked, NUMBER(count));
+					    d->process ? forked_process : forked, NUMBER(count));
 	int code = task < 0 ? task : d->surface->ops->wait(d->surface, task);
 	fprintf(d->out, "%s that hits and touches %u = %s\n", thread ? "thread" : "fork", count,
 		errno_name(code));
@@ -553,25 +566,42 @@ static void do_exec(struct differential *d)
 		if (d->slots[i].fd >= 0 && d->slots[i].attr.type == TALLY_TYPE_BREAKPOINT &&
 		    (d->slots[i].target != OF_SELF || d->slots[i].attr.flags & TALLY_ATTR_INHERIT))
 			undetermine(d, &d->slots[i]);
+	/* a ring in a program ends with an exec */
+	for (unsigned i = 0; d->process && i < SLOTS; i++)
+		if (d->slots[i].fd >= 0 && d->slots[i].task == puppet->task)
+			undetermine(d, &d->slots[i]);
 	int code = puppet_do(d->surface, puppet, step_become, puppet);
 	fprintf(d->out, "%s execs = %s\n", task_name(d, puppet->task), errno_name(code));
 }
 
 /* --- a round -------------------------------------------------------------- */
 
-static const struct { void (*run)(struct differential *d); unsigned weight;
-} calls[] = {
+struct call { void (*run)(struct differential *d); unsigned weight; };
+
+static const struct call all_calls[] = {
 	{ do_open, 30 },  { do_close, 8 },      { do_read, 20 },  { do_control, 25 },
 	{ do_period, 4 }, { do_set_output, 6 }, { do_filter, 5 }, { do_modify, 3 },
 	{ do_map, 14 },   { do_unmap, 2 },      { do_drain, 20 }, { do_poll, 8 },
 	{ do_fcntl, 1 },  { do_work, 40 },      { do_fork, 3 },   { do_follower, 5 },
-	{ do_exec, 1 },   { do_prctl, 2 },
+	{ do_exec, 1 },   { do_prctl, 2 },      { do_burst, 0 },
+};
+
+/* In a program, events depend on faults of other calls too, so do_burst() is where samples are
+ * determined. */
+static const struct call process_calls[] = {
+	{ do_open, 30 },  { do_close, 8 },      { do_read, 20 },  { do_control, 25 },
+	{ do_period, 4 }, { do_set_output, 6 }, { do_filter, 2 }, { do_modify, 3 },
+	{ do_map, 14 },   { do_unmap, 2 },      { do_drain, 20 }, { do_poll, 8 },
+	{ do_fcntl, 1 },  { do_work, 40 },      { do_fork, 3 },   { do_follower, 5 },
+	{ do_exec, 1 },   { do_prctl, 2 },      { do_burst, 25 },
 };
 
 void differential_step(struct differential *d)
 {
+	const struct call *calls = d->process ? process_calls : all_calls;
 	unsigned total = 0;
-	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+	_Static_assert(sizeof(all_calls) == sizeof(process_calls), "as many calls");
+	for (unsigned i = 0; i < sizeof(all_calls) / sizeof(all_calls[0]); i++)
 		total += calls[i].weight;
 	unsigned n = below(d, total), i = 0, open = 0;
 	for (unsigned slot = 0; slot < SLOTS; slot++)
@@ -598,7 +628,7 @@ void differential_begin(struct differential *d)
 				     TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |
 				     TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IP | TALLY_SAMPLE_RAW));
 	d->read_format = draw(d) & (TALLY_FORMAT_MAX - 1);
-	for (unsigned i = 0; i < SLOTS; i++)
+	for (unsigned i = 0; i < SLOTS + BURST_SLOTS; i++)
 		d->slots[i].fd = -1;
 	surface->ops->pin(surface, 0);
 	d->self = surface->ops->self(surface);

@@ -143,12 +143,12 @@ static void print_sample(struct differential *d, const struct slot *reader,
 	const char *addr = sample->addr ? "set" : "0";
 	if (sample->addr == watched)
 		addr = "watched";
-	if (sample->type & TALLY_SAMPLE_IP)
+	if (sample->type & TALLY_SAMPLE_IP && !d->process)
 		fprintf(d->out, " ip=%s", sample->ip ? half : "0");
 	if (sample->type & TALLY_SAMPLE_TID)
 		fprintf(d->out, " pid=%s tid=%s", task_name(d, (pid_t)sample->pid),
 			task_name(d, (pid_t)sample->tid));
-	if (sample->type & TALLY_SAMPLE_ADDR)
+	if (sample->type & TALLY_SAMPLE_ADDR && !d->process)
 		fprintf(d->out, " addr=%s", addr);
 	if (sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		print_id(d, "id", sample->id);
@@ -189,7 +189,8 @@ static void print_record(struct differential *d, const struct slot *reader,
 {
 	bool decoded = !d->buffers[reader->buffer].foreign;
 	const char *name = tally_record_type_name(record->header.type);
-	fprintf(d->out, "  %s misc=%x size=%u", name ? name : "?", record->header.misc,
+	bool late = d->process && record->header.type == TALLY_RECORD_SAMPLE;
+	fprintf(d->out, "  %s misc=%x size=%u", name ? name : "?", late ? 0 : record->header.misc,
 		record->header.size);
 	if (decoded && record->header.type == TALLY_RECORD_SAMPLE)
 		print_sample(d, reader, &record->sample);
@@ -242,9 +243,14 @@ static void print_records(struct differential *d, const struct slot *slot, struc
 void do_drain(struct differential *d)
 {
 	struct slot *slot = open_slot(d);
-	if (!slot || !slot->mapped || !slot->buffer || d->buffers[slot->buffer].mixed ||
-	    !ring_data_size(&slot->ring))
-		return;
+	if (slot && slot->mapped && slot->buffer && !d->buffers[slot->buffer].mixed &&
+	    ring_data_size(&slot->ring))
+		print_new_records(d, slot);
+}
+
+/* Prints the records since the last call.  The event's ring must be mapped. */
+void print_new_records(struct differential *d, struct slot *slot)
+{
 	bool is_backward = slot->attr.flags & TALLY_ATTR_WRITE_BACKWARD;
 	struct ring ring = slot->ring;
 	uint64_t end = ring_head(&ring);
