@@ -9,6 +9,7 @@
  *	own_signals kernel         the same as the kernel tells it
  *	own_signals alarms N       N alarms must end N calls, while calls are sampled */
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -27,6 +28,7 @@
 #include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -328,12 +330,16 @@ static void takes(sigset_t set)
 
 static void masks(void)
 {
+	const uint64_t one = 1ull << (REAL_TIME - 1);
 	sigset_t empty = set_of(0, 0), old;
 	print_mask("at the start");
 	change(SIG_BLOCK, set_of(REAL_TIME, 0), "block one");
 	run_thread(NULL, "inherited by a thread");
 	change(SIG_BLOCK, set_of(SIGUSR1, 0), "block another");
 	change(SIG_UNBLOCK, set_of(REAL_TIME, 0), "unblock");
+	printf("system call: %ld\n",
+	       syscall(SYS_rt_sigprocmask, SIG_BLOCK, &one, NULL, sizeof(one)));
+	print_mask("after a system call");
 	change(SIG_BLOCK, all_signals(), "block all");
 	burn();
 	print_mask("later");
@@ -486,6 +492,8 @@ enum wait {
 	SEM_TIMEDWAIT,
 	SEM_CLOCKWAIT,
 	SEMTIMEDOP,
+	FUTEX,
+	FUTEX_UNTIL,
 	RECV,
 	READ,
 	RECVMSG,
@@ -526,6 +534,8 @@ static const char *const names[] = {
 	"sem_timedwait",
 	"sem_clockwait",
 	"semtimedop",
+	"futex",
+	"futex until",
 	"recv",
 	"read",
 	"recvmsg",
@@ -556,6 +566,7 @@ static int wait_for(enum wait wait, int ms, struct timespec *left)
 	struct epoll_event event;
 	const sigset_t empty = set_of(0, 0), other = set_of(REAL_TIME, 0);
 	sigset_t most = all_signals();
+	uint32_t word = 0;
 	int result, pipes[2];
 	sigdelset(&most, SIGALRM);
 	*left = from_ms(0);
@@ -613,6 +624,11 @@ static int wait_for(enum wait wait, int ms, struct timespec *left)
 		return sem_clockwait(&semaphore, CLOCK_MONOTONIC, &end);
 	case SEMTIMEDOP:
 		return semtimedop(semaphores, &take, 1, &time);
+	case FUTEX:
+		return (int)syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time);
+	case FUTEX_UNTIL:
+		end = after_ms(CLOCK_MONOTONIC, ms);
+		return (int)syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, &end, NULL, ~0u);
 	case RECV:
 		return (int)recv(sockets[0], &byte, 1, 0);
 	case READ:

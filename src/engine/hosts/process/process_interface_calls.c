@@ -173,6 +173,11 @@ PROCESS_EXPORT long syscall(long number, ...)
 #endif
 	case SYS_prctl:
 		return answer(control_task(a));
+	case SYS_futex:
+		return answer(process_restart_futex(a));
+	case SYS_rt_sigprocmask:
+		return answer(process_signals_call_mask((int)a[0], (const void *)a[1],
+							(void *)a[2], (size_t)a[3]));
 	case SYS_seccomp:
 		/* the filter may forbid what this object does */
 		if (a[0] != SECCOMP_GET_ACTION_AVAIL && a[0] != SECCOMP_GET_NOTIF_SIZES)

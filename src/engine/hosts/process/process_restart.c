@@ -11,10 +11,12 @@
  *   the call, and the check finds that the handler has begun. */
 #include "process/process_restart.h"
 #include "process/process_call.h"
+#include "process/process_call.h"
 #include "process/process_next.h"
 
 #include <aio.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <string.h>
@@ -516,6 +518,32 @@ PROCESS_EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock,
 	int result;
 	PROCESS_RESTART(result, PROCESS_NEXT(sem_clockwait)(semaphore, clock, end));
 	return result;
+}
+
+/* FUTEX_WAIT has a relative timeout.  Without one, the kernel restarts it. */
+long process_restart_futex(const long *arguments)
+{
+	const long operation = arguments[1] & FUTEX_CMD_MASK;
+	const bool is_relative = operation == FUTEX_WAIT && arguments[3];
+	struct process_restart restart;
+	struct timespec left;
+	long result, timeout = arguments[3];
+	uint64_t end = UINT64_MAX;
+	process_restart_begin(&restart);
+	if (is_relative)
+		end = end_of((const struct timespec *)timeout);
+	for (;;) {
+		result = process_call(SYS_futex, arguments[0], arguments[1], arguments[2], timeout,
+				      arguments[4], arguments[5]);
+		if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET)
+			return result;
+		if (!process_restart_again(&restart, result == -EINTR))
+			return result;
+		if (!is_relative || end == UINT64_MAX)
+			continue;
+		left = until(end);
+		timeout = (long)&left;
+	}
 }
 
 PROCESS_EXPORT int semop(int set, struct sembuf *operations, size_t count)

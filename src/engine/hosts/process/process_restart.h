@@ -29,6 +29,9 @@ struct process_restart {
 /* Slow part of process_restart_again(). */
 bool process_restart_resume(struct process_restart *restart);
 void process_restart_end(struct process_restart *restart);
+/* futex(2), for programs that call it by syscall(2), with its six arguments.  Returns its result, or
+ * -errno. */
+long process_restart_futex(const long *arguments);
 /* For relay(): a handler of the program's begins.  If it interrupts a call that is about to be made
  * again, the call will end with EINTR. */
 void process_restart_handler(void);

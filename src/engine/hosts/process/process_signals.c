@@ -129,14 +129,14 @@ static uint64_t changed_mask(int how, uint64_t mask, uint64_t set)
 	return mask & ~UNBLOCKABLE;
 }
 
-/* sigprocmask(2).  Returns 0 or a number of errno. */
-static int change_mask(int how, const sigset_t *set, sigset_t *old)
+/* sigprocmask(2).  `never` can't be blocked.  Returns 0 or a number of errno. */
+static int change_mask(int how, const sigset_t *set, sigset_t *old, uint64_t never)
 {
 	uint64_t kernel, before, after, wanted = 0, given;
 	bool counted = is_counted();
 	int result;
 	if (set)
-		wanted = set_word(set) & ~LIBC_SIGNALS;
+		wanted = set_word(set) & ~never;
 	given = wanted;
 	if (counted && how != SIG_UNBLOCK)
 		given &= ~PROCESS_SIGNAL_BIT;
@@ -177,11 +177,18 @@ void process_signals_thread(uint64_t inherited)
 		own_mask = inherited;
 }
 
+long process_signals_call_mask(int how, const void *set, void *old, size_t size)
+{
+	if (!hides || size != sizeof(uint64_t))
+		return process_call(SYS_rt_sigprocmask, how, set, old, size);
+	return -change_mask(how, set, old, 0);
+}
+
 PROCESS_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	if (!hides)
 		return PROCESS_NEXT(pthread_sigmask)(how, set, old);
-	return change_mask(how, set, old);
+	return change_mask(how, set, old, LIBC_SIGNALS);
 }
 
 PROCESS_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)

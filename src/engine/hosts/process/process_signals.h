@@ -18,6 +18,8 @@
 
 /* Returns the calling thread's signal mask as the program sees it. */
 uint64_t process_signals_mask(void);
+/* rt_sigprocmask(2), for programs that call it by syscall(2).  Returns 0 or -errno. */
+long process_signals_call_mask(int how, const void *set, void *old, size_t size);
 /* A thread begins, before its timers start: lets PROCESS_SIGNAL through.  `inherited` is the
  * creator's process_signals_mask() from before it made the thread; the mask that the creator set
  * for the thread, if any, remains in force. */
