@@ -271,6 +271,39 @@ else
 	skip "perf reads the recording" "there is no perf"
 fi
 
+# A handler leaves the program's mmap(), and the object's code in it, by siglongjmp(3), 200 times.
+cat >jumps.c <<'C'
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+static sigjmp_buf place;
+static void jump(int number)
+{
+	siglongjmp(place, number);
+}
+int main(void)
+{
+	volatile int jumps = 0;
+	struct sigaction action = { .sa_handler = jump };
+	sigaction(SIGALRM, &action, NULL);
+	sigsetjmp(place, 1);
+	if (jumps++ < 200) {
+		struct itimerval soon = { .it_value = { 0, 100 + jumps * 7 % 300 } };
+		setitimer(ITIMER_REAL, &soon, NULL);
+		for (;;)
+			munmap(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+	}
+	clock_t begin = clock();
+	while (clock() - begin < CLOCKS_PER_SEC / 2)
+		;
+	return 0;
+}
+C
+${CC:-cc} -O1 -D_GNU_SOURCE -o jumps jumps.c && run 0 inside record -o jumps.data ./jumps && ! says 'the samples cover'
+check "a thread is sampled on after its handlers have left system calls by siglongjmp"
+
 # --- the command's environment -------------------------------------------------------------------------------------
 variables() { grep -v '^_=' "$1" | sort; }
 env >plain

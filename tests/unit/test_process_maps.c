@@ -46,6 +46,18 @@ struct process_thread *process_self(void)
 	return process_own;
 }
 
+uint64_t process_enter_alone(struct process_thread *thread)
+{
+	process_enter(thread);
+	return 0;
+}
+
+void process_leave_alone(struct process_thread *thread, uint64_t mask)
+{
+	(void)mask;
+	process_leave(thread);
+}
+
 void process_enter(struct process_thread *thread)
 {
 	thread->inside++;

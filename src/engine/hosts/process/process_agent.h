@@ -58,6 +58,7 @@ struct process_thread {
 	/* Depth of process_enter(): the handler only notes that it came. */
 	volatile sig_atomic_t inside;
 	volatile sig_atomic_t missed;
+	uintptr_t entered_sp;               /* of the caller of the outermost process_enter() */
 	volatile sig_atomic_t asked;     /* another thread wants something of its interface */
 	/* How often the handler has run: tells wrappers of system calls that it interrupted them. */
 	volatile sig_atomic_t interruptions;
@@ -164,6 +165,11 @@ struct process_thread *process_self(void);
  * program's. */
 void process_enter(struct process_thread *thread);
 void process_leave(struct process_thread *thread);
+/* The same with all signals blocked: for code that writes records.  A handler of the program's that
+ * left it by siglongjmp(3) would leave a record half-written, and nothing could be written behind it.
+ * The first returns the mask of before, for the second. */
+uint64_t process_enter_alone(struct process_thread *thread);
+void process_leave_alone(struct process_thread *thread, uint64_t mask);
 
 /* --- process_host.c ------------------------------------------------------- */
 

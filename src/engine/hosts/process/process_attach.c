@@ -468,9 +468,9 @@ static void renamed(const char *name)
 	if (!thread)
 		return;
 	strncpy(comm, name, sizeof(comm) - 1);
-	process_enter(thread);
+	uint64_t mask = process_enter_alone(thread);
 	tally_engine_comm(thread->task, comm);
-	process_leave(thread);
+	process_leave_alone(thread, mask);
 	process_interface_renamed(thread, comm);
 }
 

@@ -764,13 +764,13 @@ void process_maps_changed(const void *address, size_t size, int protection, int 
 	const struct place place = { .start = (uint64_t)(uintptr_t)address & ~page,
 				     .end = ((uint64_t)(uintptr_t)address + size + page) & ~page,
 				     .is_code = code };
-	process_enter(thread);
+	uint64_t mask = process_enter_alone(thread);
 	if (!tell_change(thread, &place, protection, flags)) {
 		__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
 		process_maps_tell(thread, false);
 	}
 	process_host_settle(thread);
-	process_leave(thread);
+	process_leave_alone(thread, mask);
 }
 
 void process_maps_moved(const void *from, const void *to, size_t size)
@@ -778,12 +778,12 @@ void process_maps_moved(const void *from, const void *to, size_t size)
 	if (!process_agent.wants_maps || !process_self())
 		return;
 	bool was_code = true;
-	process_enter(process_own);
+	uint64_t mask = process_enter_alone(process_own);
 	if (try_lock()) {
 		was_code = is_code((uint64_t)(uintptr_t)from);
 		unlock();
 	}
-	process_leave(process_own);
+	process_leave_alone(process_own, mask);
 	if (was_code)
 		process_maps_changed(to, size, PROT_EXEC, 0);
 }

@@ -338,6 +338,25 @@ static bool has_room(const ucontext_t *context)
 	return left >= STACK_NEEDED;
 }
 
+/* A handler of the program's may have interrupted code between process_enter() and process_leave(),
+ * and have left by siglongjmp(3).  Then the stack has been unwound beyond the frame that entered.  On
+ * an alternate stack that can't be seen. */
+static void forget_left(struct process_thread *thread, const ucontext_t *context)
+{
+	enum { STACK = 64 << 20 }; /* a thread's whole stack */
+	struct tally_engine_regs regs;
+	uintptr_t low = (uintptr_t)context->uc_stack.ss_sp;
+	process_sample_regs(&regs, context);
+	bool is_aside = regs.sp - low < context->uc_stack.ss_size;
+	if (!thread->inside || is_aside || regs.sp <= thread->entered_sp ||
+	    regs.sp - thread->entered_sp >= STACK)
+		return;
+	thread->inside = 0;
+	thread->frozen = thread->in_handler = false;
+	thread->level = TALLY_LEVEL_TASK;
+	thread->current = thread->task;
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
 	struct process_thread *thread = process_own;
@@ -345,6 +364,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	if (!thread)
 		return;
 	thread->interruptions++;
+	forget_left(thread, context);
 	process_signals_sampled(context);
 	if (info->si_code != SI_TIMER && info->si_code != SI_TKILL)
 		return;
@@ -361,11 +381,8 @@ static void handle(int number, siginfo_t *info, void *context)
 	}
 	if (process_agent.is_ending || !thread->task)
 		return;
-	if (thread->inside) {
-		thread->missed = 1;
-		return;
-	}
-	if (!has_room(context)) {
+	if (thread->inside || !has_room(context)) {
+		thread->missed = thread->inside;
 		if (process_agent.samples)
 			set_timer(thread->shot, 0, LATER_NS, 0);
 		return;
@@ -418,8 +435,10 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 #endif
 
-void process_enter(struct process_thread *thread)
+__attribute__((noinline)) void process_enter(struct process_thread *thread)
 {
+	if (!thread->inside)
+		thread->entered_sp = (uintptr_t)__builtin_dwarf_cfa();
 	thread->inside++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -439,4 +458,19 @@ void process_leave(struct process_thread *thread)
 	/* The program's code that runs a moment later stands for the missed one. */
 	if (thread->has_timers && process_agent.samples)
 		set_timer(thread->shot, 0, SHORTEST_NS, 0);
+}
+
+uint64_t process_enter_alone(struct process_thread *thread)
+{
+	const uint64_t all = ~0ull;
+	uint64_t mask = 0;
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, KERNEL_SET);
+	process_enter(thread);
+	return mask;
+}
+
+void process_leave_alone(struct process_thread *thread, uint64_t mask)
+{
+	process_leave(thread);
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SET);
 }
