@@ -195,9 +195,9 @@ show() { "$TALLY" report --stdio -g none --inline no "$@" >report 2>>err; }
 # Prints the sum of the weights in ms.
 weight() { "$TALLY" script --stdio -F period -i "$1" 2>>err | awk '{ sum += $1 } END { printf "%d", sum / 1e6 }'; }
 
-run 0 inside record -F 1999 -o shares.data "$SHARES" 2000 && cp out told && show -i shares.data && near told
+run 0 inside record -F 3999 -o shares.data "$SHARES" 2000 && cp out told && show -i shares.data && near told
 check "a program's functions have the shares of the time that they take"
-run 0 inside record -F 1999 -o threads.data "$SHARES" 1000 4 && cp out told && show -i threads.data && near told
+run 0 inside record -F 3999 -o threads.data "$SHARES" 1000 4 && cp out told && show -i threads.data && near told
 check "… in four threads"
 sum=$(weight shares.data)
 [ "$sum" -ge 1960 ] && [ "$sum" -le 2060 ] || { echo "$sum ms" >>err; false; }
@@ -263,6 +263,63 @@ if ${CC:-cc} -O1 -static -o static static.c 2>/dev/null; then
 else
 	skip "time of programs that can't be entered is told of" "no static programs can be linked"
 fi
+
+# Large transfers: the kernel ends them early if a signal comes.
+cat >transfers.c <<'C'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { SIZE = 32 << 20, PIECES = 100 };
+static char bytes[SIZE];
+static unsigned faults;
+static void expect(const char *what, ssize_t got)
+{
+	if (got == SIZE)
+		return;
+	faults++;
+	fprintf(stderr, "%s: %zd\n", what, got);
+}
+static pid_t reader(int fd, int other)
+{
+	pid_t pid = fork();
+	if (pid)
+		return pid;
+	close(other);
+	while (read(fd, bytes, 65536) > 0)
+		;
+	_exit(0);
+}
+int main(void)
+{
+	struct iovec pieces[PIECES];
+	size_t each = SIZE / PIECES;
+	for (size_t i = 0; i < PIECES; i++)
+		pieces[i] = (struct iovec){ bytes + i * each, i + 1 < PIECES ? each : SIZE - i * each };
+	for (int i = 0; i < 8; i++) {
+		int ends[2];
+		if (i % 2 ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+			return 1;
+		pid_t pid = reader(ends[0], ends[1]);
+		expect("write", write(ends[1], bytes, SIZE));
+		expect("writev", writev(ends[1], pieces, PIECES));
+		if (i % 2 == 0)
+			expect("send", send(ends[1], bytes, SIZE, 0));
+		close(ends[0]);
+		close(ends[1]);
+		waitpid(pid, NULL, 0);
+	}
+	int zero = open("/dev/zero", O_RDONLY), random = open("/dev/urandom", O_RDONLY);
+	for (int i = 0; i < 8; i++)
+		expect("read", read(zero, bytes, SIZE));
+	expect("read of /dev/urandom", read(random, bytes, SIZE));
+	return faults > 0;
+}
+C
+${CC:-cc} -O1 -o transfers transfers.c && run 0 timeout 100 "$TALLY" record --provider process -F 1999 -o transfers.data ./transfers
+check "large reads and writes are whole"
 
 if have perf && perf report --stdio -g none -i shares.data >out 2>/dev/null; then
 	grep -q 'task-clock' out && grep -q 'half' out

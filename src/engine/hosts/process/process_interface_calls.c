@@ -210,9 +210,13 @@ PROCESS_EXPORT ssize_t read(int fd, void *bytes, size_t size)
 {
 	if (interface_event_of(fd))
 		return answer(interface_read(fd, bytes, size));
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES, PROCESS_NEXT(read)(fd, bytes, size));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	process_transfer_begin(&transfer, fd, SOCKET_RECEIVES, size);
+	do
+		got = PROCESS_NEXT(read)(fd, (char *)bytes + transfer.done, size - transfer.done);
+	while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 /* What read() is under _FORTIFY_SOURCE. */
@@ -266,9 +270,14 @@ PROCESS_EXPORT ssize_t write(int fd, const void *bytes, size_t size)
 {
 	if (interface_event_of(fd))
 		return answer(-EINVAL);
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS, PROCESS_NEXT(write)(fd, bytes, size));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	process_transfer_begin(&transfer, fd, SOCKET_SENDS, size);
+	do
+		got = PROCESS_NEXT(write)(fd, (const char *)bytes + transfer.done,
+					  size - transfer.done);
+	while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 /* --- control -------------------------------------------------------------- */

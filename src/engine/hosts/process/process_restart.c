@@ -26,6 +26,8 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <threads.h>
 #include <time.h>
@@ -671,6 +673,44 @@ bool process_restart_socket_again(struct process_restart_socket *socket)
 	return false;
 }
 
+/* --- transfers ---------------------------------------------------------------------- */
+
+/* True if the kernel ends such a transfer early only for a signal.  What is read from pipes, sockets
+ * and terminals is what there is at the time.  Transfers of regular files are not interrupted. */
+static bool is_cut_by_signals(const struct process_transfer *transfer)
+{
+	enum { MEMORY_DEVICES = 1 }; /* /dev/zero, /dev/urandom */
+	struct stat about;
+	if (transfer->waits_for_all)
+		return true;
+	if (process_call(SYS_fstat, transfer->socket.fd, &about))
+		return false;
+	if (transfer->socket.use == SOCKET_SENDS)
+		return !S_ISREG(about.st_mode);
+	return S_ISCHR(about.st_mode) && major(about.st_rdev) == MEMORY_DEVICES;
+}
+
+bool process_transfer_resume(struct process_transfer *transfer, ssize_t got)
+{
+	struct process_restart *restart = &transfer->socket.restart;
+	if (got < 0)
+		return process_restart_socket_again(&transfer->socket);
+	if (process_own->interruptions == restart->interruptions || !is_cut_by_signals(transfer))
+		return false;
+	return process_restart_resume(restart);
+}
+
+ssize_t process_transfer_end(struct process_transfer *transfer, ssize_t got)
+{
+	if (transfer->socket.restart.resumes)
+		process_restart_end(&transfer->socket.restart);
+	if (!transfer->done)
+		return got;
+	if (got < 0)
+		errno = transfer->socket.restart.error;
+	return (ssize_t)transfer->done;
+}
+
 PROCESS_EXPORT int accept(int fd, __SOCKADDR_ARG address, socklen_t *restrict length)
 {
 	int result;
@@ -695,18 +735,36 @@ PROCESS_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t lengt
 	return result;
 }
 
+/* True if the call ends early only for a signal. */
+static bool waits_for_all(int flags)
+{
+	return (flags & (MSG_WAITALL | MSG_PEEK | MSG_TRUNC)) == MSG_WAITALL;
+}
+
 PROCESS_EXPORT ssize_t recv(int fd, void *to, size_t size, int flags)
 {
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
-			       PROCESS_NEXT(recv)(fd, to, size, flags));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	if (!waits_for_all(flags)) {
+		PROCESS_RESTART_SOCKET(got, fd, SOCKET_RECEIVES,
+				       PROCESS_NEXT(recv)(fd, to, size, flags));
+		return got;
+	}
+	process_transfer_begin(&transfer, fd, SOCKET_RECEIVES, size);
+	transfer.waits_for_all = true;
+	do
+		got = PROCESS_NEXT(recv)(fd, (char *)to + transfer.done, size - transfer.done,
+					 flags);
+	while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 PROCESS_EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t size, int flags,
 				__SOCKADDR_ARG address, socklen_t *restrict length)
 {
 	ssize_t result;
+	if (waits_for_all(flags) && !length)
+		return recv(fd, to, size, flags);
 	PROCESS_RESTART_SOCKET(result, fd, SOCKET_RECEIVES,
 			       PROCESS_NEXT(recvfrom)(fd, to, size, flags, address, length));
 	return result;
@@ -731,18 +789,27 @@ PROCESS_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 
 PROCESS_EXPORT ssize_t send(int fd, const void *from, size_t size, int flags)
 {
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS, PROCESS_NEXT(send)(fd, from, size, flags));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	process_transfer_begin(&transfer, fd, SOCKET_SENDS, size);
+	do
+		got = PROCESS_NEXT(send)(fd, (const char *)from + transfer.done,
+					 size - transfer.done, flags);
+	while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 PROCESS_EXPORT ssize_t sendto(int fd, const void *from, size_t size, int flags,
 			      __CONST_SOCKADDR_ARG address, socklen_t length)
 {
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS,
-			       PROCESS_NEXT(sendto)(fd, from, size, flags, address, length));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	process_transfer_begin(&transfer, fd, SOCKET_SENDS, size);
+	do
+		got = PROCESS_NEXT(sendto)(fd, (const char *)from + transfer.done,
+					   size - transfer.done, flags, address, length);
+	while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 PROCESS_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
@@ -760,11 +827,44 @@ PROCESS_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 	return result;
 }
 
+static size_t size_of(const struct iovec *pieces, int count)
+{
+	size_t size = 0;
+	for (int i = 0; i < count; i++)
+		size += pieces[i].iov_len;
+	return size;
+}
+
+/* Writes the pieces but for the first `done` bytes. */
+static ssize_t write_rest(int fd, const struct iovec *pieces, int count, size_t done)
+{
+	enum { PIECES = 256 }; /* of more, the rest is left to the program */
+	struct iovec rest[PIECES];
+	int used = 0;
+	for (int i = 0; i < count && used < PIECES; i++) {
+		size_t skipped = done < pieces[i].iov_len ? done : pieces[i].iov_len;
+		done -= skipped;
+		if (skipped < pieces[i].iov_len)
+			rest[used++] = (struct iovec){ (char *)pieces[i].iov_base + skipped,
+						       pieces[i].iov_len - skipped };
+	}
+	return PROCESS_NEXT(writev)(fd, rest, used);
+}
+
 PROCESS_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 {
-	ssize_t result;
-	PROCESS_RESTART_SOCKET(result, fd, SOCKET_SENDS, PROCESS_NEXT(writev)(fd, pieces, count));
-	return result;
+	struct process_transfer transfer;
+	ssize_t got;
+	process_transfer_begin(&transfer, fd, SOCKET_SENDS, SIZE_MAX);
+	do {
+		if (transfer.done)
+			got = write_rest(fd, pieces, count, transfer.done);
+		else
+			got = PROCESS_NEXT(writev)(fd, pieces, count);
+		if (got > 0) /* they are readable, then */
+			transfer.size = size_of(pieces, count);
+	} while (process_transfer_again(&transfer, got));
+	return process_transfer_end(&transfer, got);
 }
 
 int __connect(int, __CONST_SOCKADDR_ARG, socklen_t) SAME_AS(connect);

@@ -88,4 +88,39 @@ bool process_restart_socket_again(struct process_restart_socket *socket);
 			process_restart_end(&socket_.restart); \
 	} while (0)
 
+/* Transfers of bytes that a signal ends early: write(2) to a pipe or socket, read(2) of /dev/zero.
+ * Without the signal, they would have transferred all.
+ *
+ *	struct process_transfer transfer;
+ *	process_transfer_begin(&transfer, fd, SOCKET_SENDS, size);
+ *	do
+ *		got = PROCESS_NEXT(write)(fd, bytes + transfer.done, size - transfer.done);
+ *	while (process_transfer_again(&transfer, got));
+ *	return process_transfer_end(&transfer, got); */
+struct process_transfer {
+	struct process_restart_socket socket;
+	size_t size, done;
+	bool waits_for_all;   /* MSG_WAITALL */
+};
+
+bool process_transfer_resume(struct process_transfer *transfer, ssize_t got);
+ssize_t process_transfer_end(struct process_transfer *transfer, ssize_t got);
+
+static inline void process_transfer_begin(struct process_transfer *transfer, int fd, int use,
+					  size_t size)
+{
+	*transfer = (struct process_transfer){ .socket = { .fd = fd, .use = use }, .size = size };
+	process_restart_begin(&transfer->socket.restart);
+}
+
+/* After each try.  Returns true if the rest is to be transferred, or the call to be made again. */
+static inline bool process_transfer_again(struct process_transfer *transfer, ssize_t got)
+{
+	if (got > 0)
+		transfer->done += (size_t)got;
+	if (got == 0 || transfer->done == transfer->size || (got < 0 && errno != EINTR) || !process_own)
+		return false;
+	return process_transfer_resume(transfer, got);
+}
+
 #endif
