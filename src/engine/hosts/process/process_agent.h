@@ -282,7 +282,7 @@ bool process_environment_take(char **environment);
 
 /* Called once at the start, while there is one thread, before process_timer_install(): from here on,
  * PROCESS_SIGNAL is hidden.  process_signals.h has more. */
-void process_signals_start(void);
+int process_signals_start(void);
 
 /* --- process_maps.c -------------------------------------------------------- */
 
@@ -335,6 +335,10 @@ void process_interface_prctl(int option);
 /* Returns the moment, for the thread or process that is about to be made: it inherits the events that
  * exist now. */
 uint64_t process_interface_moment(struct process_thread *thread);
+/* Around fork(2): meanwhile no other thread opens or closes an event.  In the child,
+ * process_interface_forked() ends that. */
+void process_interface_fork_begins(void);
+void process_interface_fork_ends(void);
 /* The thread has made a thread or a process. */
 void process_interface_made_child(struct process_thread *thread);
 /* The process ends, before its thread's last counts are told. */

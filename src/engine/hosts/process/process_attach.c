@@ -509,6 +509,7 @@ static void before_fork(void)
 		return;
 	process_enter(thread);
 	thread->inherits_before = process_interface_moment(thread);
+	process_interface_fork_begins();
 }
 
 static void after_fork_in_parent(void)
@@ -516,6 +517,7 @@ static void after_fork_in_parent(void)
 	struct process_thread *thread = process_self();
 	if (!thread)
 		return;
+	process_interface_fork_ends();
 	process_leave(thread);
 	process_interface_made_child(thread);
 }
@@ -737,8 +739,7 @@ __attribute__((constructor)) static void begins(int count, char **arguments, cha
 		process_agent.plan = NULL;
 		return;
 	}
-	process_signals_start();
-	if (process_timer_install()) {
+	if (process_signals_start()) {
 		process_agent.plan = NULL;
 		return;
 	}

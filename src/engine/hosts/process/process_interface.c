@@ -27,7 +27,10 @@ static struct {
 	uint16_t *references;    /* by event: descriptors and mappings of this process */
 	struct mapping *mappings;
 	unsigned mapping_count;
-	uint32_t lock;
+	int32_t lock;            /* tid of the holder */
+	unsigned depth;          /* how often the holder has it besides */
+	uint64_t fork_mask;      /* signals that were blocked before fork(2) */
+	bool forks;
 } own;
 
 /* --- turns ---------------------------------------------------------------- */
@@ -61,16 +64,28 @@ void interface_end(struct interface_turn *turn)
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &turn->mask, NULL, sizeof(turn->mask));
 }
 
-/* Signals are blocked, so the holder goes on: waiters only need to let it. */
+/* Signals are blocked, so the holder goes on: waiters only need to let it.  The holder may take it
+ * again: handlers of pthread_atfork(3) run while fork(2) holds it. */
 static void lock(void)
 {
-	while (__atomic_exchange_n(&own.lock, 1, __ATOMIC_ACQUIRE))
+	int32_t self = (int32_t)process_call(SYS_gettid), holder = 0;
+	if (__atomic_load_n(&own.lock, __ATOMIC_RELAXED) == self) {
+		own.depth++;
+		return;
+	}
+	while (!__atomic_compare_exchange_n(&own.lock, &holder, self, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		holder = 0;
 		process_call(SYS_sched_yield);
+	}
 }
 
 static void unlock(void)
 {
-	__atomic_store_n(&own.lock, 0, __ATOMIC_RELEASE);
+	if (own.depth)
+		own.depth--;
+	else
+		__atomic_store_n(&own.lock, 0, __ATOMIC_RELEASE);
 }
 
 /* --- the program's memory ------------------------------------------------- */
@@ -185,25 +200,27 @@ static void hold(struct interface_event *event)
 static void close_event(struct interface_turn *turn, struct interface_event *event)
 {
 	unsigned used = interface_pool->events_used, own_number = index_of(event) + 1;
+	uint64_t serial = event->serial;
 	if (turn->interface)
 		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
 	if (event->leader != own_number)
 		interface_pool->events[event->leader - 1].generation++;
 	for (unsigned i = 0; i < used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
-		if (!__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) || other == event)
+		uint64_t other_serial = other->serial;
+		if (!interface_is_used(other) || other == event)
 			continue;
 		if (other->leader == own_number)
 			other->leader = i + 1;
 		if (other->output == own_number)
 			other->output = 0;
-		if (other->parent != own_number)
+		if (!interface_is_heir(other, event))
 			continue;
 		if (turn->interface)
 			ask(other, turn->interface, call_of(turn, INTERFACE_CLOSE));
-		interface_event_free(other);
+		interface_event_free(other, other_serial);
 	}
-	interface_event_free(event);
+	interface_event_free(event, serial);
 }
 
 /* The last holder of all processes closes the event. */
@@ -393,7 +410,7 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 		ask(opening->event, opening->turn.interface,
 		    call_of(&opening->turn, INTERFACE_CLOSE));
 	}
-	interface_event_free(opening->event);
+	interface_event_free(opening->event, opening->event->serial);
 	return error;
 }
 
@@ -470,8 +487,7 @@ static void publish(struct interface_turn *turn, struct interface_event *event)
 		return;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
-		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
-		    child->parent == index_of(event) + 1 && turn->interface)
+		if (interface_is_heir(child, event) && turn->interface)
 			ask(child, turn->interface, call_of(turn, INTERFACE_PUBLISH));
 	}
 }
@@ -496,8 +512,7 @@ static struct interface_values values_of(const struct interface_event *event)
 	add_values(&sum, &event->before);
 	for (unsigned i = 0; inherits(event) && i < interface_pool->events_used; i++) {
 		const struct interface_event *child = &interface_pool->events[i];
-		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
-		    child->parent == index_of(event) + 1)
+		if (interface_is_heir(child, event))
 			add_child(&sum, child);
 	}
 	return sum;
@@ -530,7 +545,7 @@ static struct interface_event *next_member(const struct interface_event *event)
 	struct interface_event *next = NULL;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
-		if (__atomic_load_n(&other->used, __ATOMIC_SEQ_CST) &&
+		if (interface_is_used(other) &&
 		    other->leader == event->leader && !other->parent &&
 		    other->order > event->order && (!next || other->order < next->order))
 			next = other;
@@ -551,8 +566,7 @@ static bool heirs_are_alike(const struct interface_event *leader)
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *child = &interface_pool->events[i];
-		if (__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) &&
-		    child->parent == index_of(leader) + 1 && child->generation != leader->generation)
+		if (interface_is_heir(child, leader) && child->generation != leader->generation)
 			return false;
 	}
 	return true;
@@ -590,32 +604,29 @@ static long compose(struct interface_turn *turn, struct interface_event *event, 
 	return (long)(n * sizeof(*words));
 }
 
-static long read_event(struct interface_turn *turn, struct interface_event *event, uint8_t *bytes,
-		       size_t size)
+/* Puts the words into the thread's part: a stack may be small. */
+static long read_event(struct interface_turn *turn, struct interface_event *event, size_t size)
 {
+	struct process_interface *interface = turn->interface;
 	struct interface_call *call = call_of(turn, INTERFACE_READ);
-	uint64_t words[INTERFACE_ANSWER / 8];
 	call->arguments[0] = (int64_t)(size < INTERFACE_ANSWER ? size : INTERFACE_ANSWER);
-	int error = ask(event, turn->interface, call);
-	if (!error && (call->result <= 0 || is_plain(event))) {
-		memcpy(bytes, call->answer, call->result > 0 ? (size_t)call->result : 0);
-		return call->result;
-	}
-	long length = compose(turn, event, words, size);
-	memcpy(bytes, words, length > 0 ? (size_t)length : 0);
-	return length;
+	int error = ask(event, interface, call);
+	if (error || (call->result > 0 && !is_plain(event)))
+		return compose(turn, event, interface->words, size);
+	if (call->result > 0)
+		memcpy(interface->words, call->answer, (size_t)call->result);
+	return call->result;
 }
 
 long interface_read(int fd, void *bytes, size_t size)
 {
 	struct interface_turn turn;
-	uint8_t answer[INTERFACE_ANSWER] __attribute__((aligned(8)));
 	interface_begin(&turn);
 	struct interface_event *event = interface_event_of(fd);
 	long length = -EBADF;
 	if (event && turn.interface)
-		length = read_event(&turn, event, answer, size);
-	if (length > 0 && interface_copy_out(bytes, answer, (size_t)length))
+		length = read_event(&turn, event, size);
+	if (length > 0 && interface_copy_out(bytes, turn.interface->words, (size_t)length))
 		length = -EFAULT;
 	interface_end(&turn);
 	return length;
@@ -652,8 +663,7 @@ static void control_children(struct interface_turn *turn, const struct interface
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
-		if (!__atomic_load_n(&child->used, __ATOMIC_SEQ_CST) ||
-		    child->parent != index_of(event) + 1)
+		if (!interface_is_heir(child, event))
 			continue;
 		struct interface_call *call = call_of(turn, INTERFACE_IOCTL);
 		call->arguments[0] = (int64_t)request;
@@ -832,7 +842,7 @@ void process_interface_prctl(int option)
 	interface_begin(&turn);
 	for (unsigned i = 0; turn.interface && i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && !event->parent &&
+		if (interface_is_used(event) && !event->parent &&
 		    event->opener_tid == turn.interface->thread->tid)
 			control(&turn, event, request, 0);
 	}
@@ -983,8 +993,7 @@ bool process_interface_munmap(void *address, size_t size, int *result)
 static bool has_heirs(const struct interface_event *event)
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++)
-		if (__atomic_load_n(&interface_pool->events[i].used, __ATOMIC_SEQ_CST) &&
-		    interface_pool->events[i].parent == index_of(event) + 1)
+		if (interface_is_heir(&interface_pool->events[i], event))
 			return true;
 	return false;
 }
@@ -1014,7 +1023,7 @@ static bool has_deferred(const struct process_thread *thread)
 		return false;
 	for (unsigned i = 0; i < interface_pool->events_used; i++)
 		if (interface_pool->events[i].tid == thread->tid &&
-		    interface_pool->events[i].deferred && interface_pool->events[i].used)
+		    interface_pool->events[i].deferred && interface_is_used(&interface_pool->events[i]))
 			return true;
 	return false;
 }
@@ -1060,7 +1069,7 @@ static bool wants_forks(int32_t tid)
 				 TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && event->tid == tid &&
+		if (interface_is_used(event) && event->tid == tid &&
 		    event->flags & wanting)
 			return true;
 	}
@@ -1171,9 +1180,9 @@ void interface_mapped(void *address, size_t size, int protection, int flags, int
 	struct interface_turn turn;
 	struct process_thread *thread = process_self();
 	struct process_interface *interface = thread ? thread->interface : NULL;
-	char path[PAGE];
 	if (!interface || !interface->mapping_events)
 		return;
+	char *path = interface->path;
 	struct tally_engine_mapping mapping = {
 		.address = (uintptr_t)address,
 		.length = (size + PAGE - 1) & ~(size_t)(PAGE - 1),
@@ -1184,7 +1193,7 @@ void interface_mapped(void *address, size_t size, int protection, int flags, int
 	};
 	interface_begin(&turn);
 	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
-		name_mapping(&mapping, fd, path, sizeof(path));
+		name_mapping(&mapping, fd, path, sizeof(interface->path));
 	tally_engine_mmap_record(interface->task, &mapping);
 	interface_end(&turn);
 }
@@ -1197,7 +1206,7 @@ static void adopt_descriptor(int fd)
 	uint64_t inode = inode_of(fd);
 	for (unsigned i = 0; inode && i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) || event->inode != inode)
+		if (!interface_is_used(event) || event->inode != inode)
 			continue;
 		/* held already by the earlier program */
 		if (event->executes == process_agent.pid && !own.references[i])
@@ -1221,7 +1230,7 @@ static void adopt(struct interface_turn *turn)
 			adopt_descriptor(fd);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) ||
+		if (!interface_is_used(event) ||
 		    event->executes != process_agent.pid)
 			continue;
 		event->executes = 0;
@@ -1321,23 +1330,58 @@ void process_interface_thread_end(struct process_thread *thread)
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
+/* The child will hold what this process holds.  This is noted before it exists, so that no event
+ * closes between. */
+void process_interface_fork_begins(void)
+{
+	const uint64_t all = ~0ull;
+	uint64_t mask;
+	if (!own.descriptors)
+		return;
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
+	lock();
+	own.fork_mask = mask;
+	own.forks = true;
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (own.references[i])
+			__atomic_fetch_add(&interface_pool->events[i].holders, 1, __ATOMIC_SEQ_CST);
+}
+
+void process_interface_fork_ends(void)
+{
+	uint64_t mask = own.fork_mask;
+	if (!own.forks)
+		return;
+	own.forks = false;
+	unlock();
+	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
 /* The child has its parent's descriptors, but not its mappings, and its parent's engine is of no use
  * here. */
 void process_interface_forked(void)
 {
+	struct interface_turn turn = { .interface = NULL };
 	for (unsigned i = 0; i < process_agent.slots_used; i++)
 		if (process_agent.threads[i].interface)
 			interface_engine_drop(process_agent.threads[i].interface);
 	if (!own.descriptors)
 		return;
+	if (own.forks)
+		process_call(SYS_rt_sigprocmask, SIG_SETMASK, &own.fork_mask, NULL,
+			     sizeof(own.fork_mask));
+	own.forks = false;
 	own.lock = 0;
+	own.depth = 0;
 	interface_epoll_forked();
-	memset(own.references, 0, INTERFACE_EVENTS * sizeof(*own.references));
-	memset(own.mappings, 0, MAPPINGS * sizeof(*own.mappings));
-	own.mapping_count = 0;
-	for (unsigned fd = 0; fd < INTERFACE_DESCRIPTORS; fd++)
-		if (own.descriptors[fd])
-			hold(&interface_pool->events[own.descriptors[fd] - 1]);
+	for (unsigned i = 0; i < MAPPINGS && own.mapping_count; i++) {
+		uint32_t event = own.mappings[i].event;
+		if (!own.mappings[i].address)
+			continue;
+		own.mappings[i].address = 0;
+		own.mapping_count--;
+		let_go(&turn, &interface_pool->events[event - 1]);
+	}
 }
 
 /* The process ends: events that no other process holds are closed. */

@@ -88,9 +88,15 @@ struct interface_values {
 	uint64_t count, enabled_ns, running_ns, lost;
 };
 
+enum interface_event_state {
+	INTERFACE_FREE,
+	INTERFACE_CHANGES, /* it is being made or freed */
+	INTERFACE_USED
+};
+
 /* An event. */
 struct interface_event {
-	uint32_t used;             /* 0: the entry is free */
+	uint32_t state;            /* enum interface_event_state; atomic */
 	uint32_t holders;          /* processes that have descriptors or mappings of it */
 	uint32_t gone;             /* 1: its thread has ended, `own` is final */
 	int32_t pid, tid;          /* the thread that it counts */
@@ -98,9 +104,11 @@ struct interface_event {
 	int32_t executes;          /* pid of a holder that is executing another program; 0: none */
 	uint32_t generation;       /* of a leader: grows with each change of its group */
 	int32_t descriptor;        /* in that thread's engine */
-	uint32_t parent;           /* of an inherited event: index + 1 of the original */
+	uint32_t parent;           /* of an inherited event: index + 1 of the original, and */
+	uint64_t parent_serial;    /* the original's serial */
 	uint32_t leader;           /* index + 1 of its group's leader, perhaps itself */
 	uint64_t id;
+	uint64_t serial;           /* never the same again: tells whether the entry was used anew */
 	uint64_t order;            /* grows: members of a group are in this order */
 	uint64_t inode;            /* of the memfd */
 	uint64_t flags, read_format, sample_period; /* of attr */
@@ -171,6 +179,7 @@ struct process_interface {
 	bool starts_timer;                 /* a timer was started in this turn */
 	bool was_frozen;
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
+	uint64_t serials[INTERFACE_OPEN];  /* of those entries */
 	int signal_fds[INTERFACE_OPEN];    /* the program's descriptor of F_SETFL with O_ASYNC */
 	int ring_fd;                       /* the memfd of the MAP in progress */
 	bool ring_goes_on;                 /* it has records already */
@@ -182,6 +191,8 @@ struct process_interface {
 	} signals[INTERFACE_SIGNALS];
 	unsigned signal_count;
 	struct interface_call call;        /* of this thread to itself */
+	uint64_t words[INTERFACE_ANSWER / 8]; /* of the read in progress */
+	char path[4096];                   /* of the mapping in progress */
 	size_t locked_pages;               /* charged beyond perf_event_mlock_kb */
 	uint8_t *heap;
 	size_t heap_used;
@@ -195,8 +206,21 @@ extern struct interface_pool *interface_pool __attribute__((visibility("hidden")
 /* Maps the pool, in memory of this process and its children, unless process_interface_map() has done
  * that.  Returns 0 or -errno. */
 int interface_pool_make(void);
+/* Has `event` inherited `original`? */
+static inline bool interface_is_heir(const struct interface_event *event,
+				     const struct interface_event *original)
+{
+	return __atomic_load_n(&event->state, __ATOMIC_SEQ_CST) == INTERFACE_USED &&
+	       event->parent == (uint32_t)(original - interface_pool->events) + 1 &&
+	       event->parent_serial == original->serial;
+}
 struct interface_event *interface_event_new(void); /* NULL: there are too many */
-void interface_event_free(struct interface_event *event);
+/* Frees the entry if it has that serial still. */
+void interface_event_free(struct interface_event *event, uint64_t serial);
+static inline bool interface_is_used(const struct interface_event *event)
+{
+	return __atomic_load_n(&event->state, __ATOMIC_SEQ_CST) == INTERFACE_USED;
+}
 /* Returns the entry of a thread, and its process; NULL: it can't be asked. */
 struct interface_task *interface_task_find(int32_t tid, int32_t *pid);
 /* Makes the entry of a thread, if there is none; NULL: there are too many. */

@@ -91,6 +91,12 @@ static int claim(struct process_interface *interface, struct interface_task *tas
 		if (__atomic_compare_exchange_n(&task->asker, &asker, (uint32_t)own, false,
 						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return 0;
+		/* one that was killed meanwhile */
+		if (process_call(SYS_kill, asker, 0) == -ESRCH) {
+			__atomic_compare_exchange_n(&task->asker, &asker, 0, false,
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+			continue;
+		}
 		int error = wait_for(interface, task, &task->asker, asker, pid, tid);
 		if (error)
 			return error;

@@ -584,11 +584,18 @@ void interface_settle(struct process_interface *interface)
 
 /* --- calls ---------------------------------------------------------------- */
 
+/* Returns the entry of an event of this thread's engine.  NULL: there is none any more: another process
+ * has closed the event while this thread could not be asked. */
 static struct interface_event *entry_of(struct process_interface *interface, int descriptor)
 {
 	if (descriptor < 0 || descriptor >= INTERFACE_OPEN || !interface->events[descriptor])
 		return NULL;
-	return &interface_pool->events[interface->events[descriptor] - 1];
+	struct interface_event *event =
+		&interface_pool->events[interface->events[descriptor] - 1];
+	if (!interface_is_used(event) ||
+	    event->serial != interface->serials[descriptor])
+		return NULL;
+	return event;
 }
 
 /* A whole CPU is refused as the kernel refuses it to users without privilege.  The kernel looks at the
@@ -641,6 +648,7 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	if (call->arguments[2] & TALLY_FLAG_FD_OUTPUT && call->arguments[1] >= 0)
 		event->output = interface->events[call->arguments[1]];
 	interface->events[fd] = call->event + 1;
+	interface->serials[fd] = event->serial;
 	interface->open_events++;
 	interface->mapping_events += (event->flags & MAPPINGS) != 0;
 	interface->comm_events += (event->flags & TALLY_ATTR_COMM) != 0;
@@ -854,7 +862,7 @@ void interface_restore_output(struct process_interface *interface,
 	if (!event->output)
 		return;
 	const struct interface_event *target = &interface_pool->events[event->output - 1];
-	if (target->used && target->tid == event->tid && !target->gone)
+	if (interface_is_used(target) && target->tid == event->tid && !target->gone)
 		tally_engine_ioctl(interface->engine, event->descriptor, TALLY_IOC_SET_OUTPUT,
 				   (uintptr_t)target->descriptor);
 }

@@ -12,12 +12,12 @@
 static struct interface_event *original_of(unsigned index, int32_t parent, uint64_t limit)
 {
 	struct interface_event *event = &interface_pool->events[index], *original = event;
-	if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) || event->tid != parent ||
+	if (!interface_is_used(event) || event->tid != parent ||
 	    event->order >= limit || !(event->flags & TALLY_ATTR_INHERIT))
 		return NULL;
 	if (event->parent)
 		original = &interface_pool->events[event->parent - 1];
-	if (!__atomic_load_n(&original->used, __ATOMIC_SEQ_CST))
+	if (!interface_is_used(original))
 		return NULL;
 	return original;
 }
@@ -35,7 +35,7 @@ static int leader_here(const struct process_interface *interface, uint32_t leade
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && event->parent == leader &&
+		if (interface_is_used(event) && event->parent == leader &&
 		    event->tid == interface->thread->tid)
 			return event->descriptor;
 	}
@@ -76,12 +76,13 @@ static void inherit(struct process_interface *interface, struct interface_event 
 	if (original->leader != number)
 		leader = leader_here(interface, original->leader);
 	event->parent = number;
+	event->parent_serial = original->serial;
 	event->leader = (uint32_t)(event - interface_pool->events) + 1;
 	event->generation = original->generation;
 	event->order = original->order;
 	if (open_here(interface, event, original, leader,
 		      __atomic_load_n(&original->enabled, __ATOMIC_SEQ_CST)))
-		interface_event_free(event);
+		interface_event_free(event, event->serial);
 }
 
 void interface_inherit(struct process_interface *interface, uint64_t limit)
@@ -110,11 +111,17 @@ void interface_fold(struct interface_event *event)
 {
 	struct interface_event *original = &interface_pool->events[event->parent - 1];
 	struct interface_values *to = &original->children;
+	uint64_t serial = event->serial;
+	/* the original may be closed */
+	if (!interface_is_heir(event, original)) {
+		interface_event_free(event, serial);
+		return;
+	}
 	__atomic_fetch_add(&to->count, event->own.count, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&to->enabled_ns, event->own.enabled_ns, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&to->running_ns, event->own.running_ns, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&to->lost, event->own.lost, __ATOMIC_SEQ_CST);
-	interface_event_free(event);
+	interface_event_free(event, serial);
 	interface_wake(original);
 }
 
@@ -179,7 +186,7 @@ static void restore_outputs(struct process_interface *interface)
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		if (event->used && !event->gone && event->tid == interface->thread->tid)
+		if (interface_is_used(event) && !event->gone && event->tid == interface->thread->tid)
 			interface_restore_output(interface, event);
 	}
 }
@@ -219,7 +226,7 @@ void interface_take_deferred(struct process_interface *interface)
 		return;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) ||
+		if (!interface_is_used(event) ||
 		    event->tid != interface->thread->tid || !event->deferred)
 			continue;
 		uint32_t what = __atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST);
@@ -242,7 +249,7 @@ void interface_go_on(struct process_interface *interface)
 		struct interface_event *next = NULL;
 		for (unsigned i = 0; i < interface_pool->events_used; i++) {
 			struct interface_event *event = &interface_pool->events[i];
-			if (__atomic_load_n(&event->used, __ATOMIC_SEQ_CST) && !event->gone &&
+			if (interface_is_used(event) && !event->gone &&
 			    event->pid == thread->pid && event->order >= last &&
 			    (!next || event->order < next->order))
 				next = event;

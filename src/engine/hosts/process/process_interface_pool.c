@@ -54,20 +54,23 @@ static struct interface_event *take(unsigned index)
 {
 	struct interface_pool *pool = interface_pool;
 	struct interface_event *event = &pool->events[index];
-	uint32_t free = 0, used = __atomic_load_n(&pool->events_used, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&event->used, __ATOMIC_RELAXED) ||
-	    !__atomic_compare_exchange_n(&event->used, &free, 1, false, __ATOMIC_SEQ_CST,
-					 __ATOMIC_SEQ_CST))
+	uint32_t state = INTERFACE_FREE,
+		 used = __atomic_load_n(&pool->events_used, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&event->state, __ATOMIC_RELAXED) != INTERFACE_FREE ||
+	    !__atomic_compare_exchange_n(&event->state, &state, INTERFACE_CHANGES, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return NULL;
 	while (used <= index &&
 	       !__atomic_compare_exchange_n(&pool->events_used, &used, index + 1, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
-	memset((char *)event + sizeof(event->used), 0, sizeof(*event) - sizeof(event->used));
+	memset((char *)event + sizeof(event->state), 0, sizeof(*event) - sizeof(event->state));
 	event->opener = process_agent.pid;
 	event->opener_tid = (int32_t)process_call(SYS_gettid);
 	event->id = 1 + __atomic_fetch_add(&pool->next_id, 1, __ATOMIC_SEQ_CST);
 	event->order = __atomic_fetch_add(&pool->next_order, 1, __ATOMIC_SEQ_CST);
+	event->serial = event->order + 1;
+	__atomic_store_n(&event->state, INTERFACE_USED, __ATOMIC_SEQ_CST);
 	return event;
 }
 
@@ -80,7 +83,8 @@ struct interface_event *interface_event_new(void)
 	}
 	for (unsigned i = 0; i < INTERFACE_EVENTS; i++)
 		if (is_abandoned(&interface_pool->events[i]))
-			interface_event_free(&interface_pool->events[i]);
+			interface_event_free(&interface_pool->events[i],
+					     interface_pool->events[i].serial);
 	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
 		struct interface_event *event = take(i);
 		if (event)
@@ -89,11 +93,20 @@ struct interface_event *interface_event_new(void)
 	return NULL;
 }
 
-void interface_event_free(struct interface_event *event)
+void interface_event_free(struct interface_event *event, uint64_t serial)
 {
+	uint32_t state = INTERFACE_USED;
+	if (event->serial != serial ||
+	    !__atomic_compare_exchange_n(&event->state, &state, INTERFACE_CHANGES, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	if (event->serial != serial) { /* another one has freed it, and it was used anew */
+		__atomic_store_n(&event->state, INTERFACE_USED, __ATOMIC_SEQ_CST);
+		return;
+	}
 	if (__atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST))
 		__atomic_fetch_sub(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&event->used, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&event->state, INTERFACE_FREE, __ATOMIC_SEQ_CST);
 }
 
 /* A tid's entry is the first that was free from its own place on. */

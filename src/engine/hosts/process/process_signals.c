@@ -635,7 +635,7 @@ PROCESS_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signal)
 
 /* --- start and exec ------------------------------------------------------------ */
 
-void process_signals_start(void)
+int process_signals_start(void)
 {
 	const uint64_t bit = PROCESS_SIGNAL_BIT;
 	uint64_t mask = 0;
@@ -648,9 +648,14 @@ void process_signals_start(void)
 		    !PROCESS_NEXT(sigaction)(signal, NULL, &action) && is_function(&action))
 			sigaction(signal, &action, NULL);
 	}
+	/* the handler comes before the signal: one may wait already */
+	int error = process_timer_install();
+	if (error)
+		return error;
 	/* The program before this one may have blocked the signal while it executed this one. */
 	kernel_mask(SIG_UNBLOCK, &bit, &mask);
 	own_mask = guessed_mask(mask);
+	return 0;
 }
 
 void process_signals_exec_begins(bool entered)
