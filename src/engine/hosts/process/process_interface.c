@@ -223,15 +223,20 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 	interface_event_free(event, serial);
 }
 
-/* The last holder of all processes closes the event. */
-static void let_go(struct interface_turn *turn, struct interface_event *event)
+/* Returns true if that was the last holder of all processes. */
+static bool release(struct interface_event *event)
 {
 	bool last = false;
 	lock();
 	if (!--own.references[index_of(event)])
 		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
 	unlock();
-	if (last)
+	return last;
+}
+
+static void let_go(struct interface_turn *turn, struct interface_event *event)
+{
+	if (release(event))
 		close_event(turn, event);
 }
 
@@ -348,21 +353,24 @@ static int install(struct opening *opening, unsigned long flags)
 {
 	struct interface_event *event = opening->event;
 	enum { CLOEXEC = 1 };
+	/* before others can find it by its memfd: a child that is made now has that too */
+	hold(event);
 	long fd = process_call(SYS_memfd_create, "perf_event",
 			       flags & TALLY_FLAG_FD_CLOEXEC ? CLOEXEC : 0);
 	if (fd >= INTERFACE_DESCRIPTORS) {
 		process_call(SYS_close, fd);
 		fd = -EMFILE;
 	}
-	if (fd < 0)
+	if (fd < 0) {
+		release(event);
 		return (int)fd;
+	}
 	event->inode = inode_of((int)fd);
 	event->leader = index_of(event) + 1;
 	if (opening->group && !(flags & TALLY_FLAG_FD_NO_GROUP)) {
 		event->leader = opening->group->leader;
 		interface_pool->events[event->leader - 1].generation++;
 	}
-	hold(event);
 	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
 	return (int)fd;
 }
