@@ -128,6 +128,24 @@ check "a flame graph" $?
 tally report --stdio --call-graph -i frames >frames.txt
 give frames; give frames.txt
 
+# --- paranoid level 3: Debian's kernel refuses an ordinary user's perf events ------------------------------------------------
+echo 3 >/proc/sys/kernel/perf_event_paranoid
+# inside COMMAND…: tally as a user, which chooses the process provider; keeps what it says
+inside() { ./as_user tally "$@" >said 2>&1; code=$?; cat said >>out; return $code; }
+told() { grep -q "^tally: the kernel refuses perf events here (EACCES): $1 with the process provider, inside the program" said; }
+echo >out; inside stat -e task-clock,page-faults -o tmp/counts ./split 100 && told counting && cat tmp/counts >>out &&
+	awk '$3 == "task-clock" && /\(process\)/ { n += $1 > 20 } $2 == "page-faults" && /\(process\)/ { n += $1 > 10 } END { exit n != 2 }' tmp/counts
+check "paranoid level 3: stat counts from inside the program" $?
+echo >out; inside record -o tmp/inside ./split 400 && told sampling && shares tmp/inside
+check "paranoid level 3: record samples from inside; stacks without frame pointers are complete" $?
+echo >out; inside flamegraph -o tmp/inside.svg -- ./split_frames 200 && told sampling && grep -q '>fifth' tmp/inside.svg
+check "paranoid level 3: a flame graph" $?
+TMPDIR=$PWD/tmp ./as_user tally doctor >out 2>&1; grep -q 'process provider' out
+check "paranoid level 3: doctor tells the provider" $?
+cp tmp/inside . && tally report --stdio --call-graph -i inside >inside.txt
+give inside; give inside.txt
+echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
+
 # --- modules ------------------------------------------------------------------------------------------------------
 if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_hash.ko && insmod /modules/md4.ko; then
 	# md4 FILE OPTION…: nearly all samples are in the module
