@@ -204,6 +204,42 @@ static void ring_of_child(void)
 	close(fd);
 }
 
+/* Its parent reads a child's event all the time, also in the middle of execve(2). */
+static void read_while_executing(void)
+{
+	enum { ROUNDS = 30 };
+	unsigned ended_well = 0, reads = 0, failed = 0;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct perf_event_attr attr = task_clock();
+		uint64_t count = 0, last = 0;
+		char byte = 0;
+		int go[2], status = -1;
+		if (pipe(go))
+			return;
+		pid_t child = fork();
+		if (!child) {
+			if (read(go[0], &byte, 1) == 1)
+				execute_spin();
+			_exit(1);
+		}
+		int fd = open_event(&attr, child, -1, -1);
+		if (write(go[1], &byte, 1) != 1)
+			return;
+		while (!waitpid(child, &status, WNOHANG)) {
+			failed += read(fd, &count, sizeof(count)) != sizeof(count) || count < last;
+			last = count;
+			reads++;
+		}
+		ended_well += !status;
+		close(fd);
+		close(go[0]);
+		close(go[1]);
+	}
+	check(ended_well == ROUNDS, "programs end well whose events are read while they begin");
+	check(reads > ROUNDS && !failed, "their counts never fall");
+	printf("# %u of %d, %u reads, %u wrong\n", ended_well, ROUNDS, reads, failed);
+}
+
 /* A child inherits the event, and executes a program. */
 static void heirs_after_exec(bool is_group)
 {
@@ -243,6 +279,7 @@ int main(int argc, char **argv)
 	names_of_mappings();
 	signals_after_exec();
 	ring_of_child();
+	read_while_executing();
 	heirs_after_exec(false);
 	heirs_after_exec(true);
 	printf("1..%d\n", tests);

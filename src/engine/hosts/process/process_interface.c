@@ -1017,7 +1017,8 @@ int interface_poll(struct interface_event *event)
 		int error = ask(event, turn.interface, call);
 		if (!error)
 			result = (int)call->result;
-		else if (has_heirs(event) || (error == -EBUSY && event->ring.mappings))
+		else if (error == -ETIMEDOUT || has_heirs(event) ||
+			 (error == -EBUSY && event->ring.mappings))
 			result = 0;
 	}
 	interface_end(&turn);

@@ -71,8 +71,11 @@ static int wait_for(struct process_interface *interface, const struct interface_
 	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == value) {
 		if (is_gone(task, pid, tid))
 			return -ESRCH;
-		if (now_ns() - looked > LOOK_NS && is_stopped(tid))
-			return -EBUSY;
+		if (now_ns() - looked > LOOK_NS) {
+			if (is_stopped(tid))
+				return -EBUSY;
+			looked = now_ns();
+		}
 		if (now_ns() - start > PATIENCE_NS)
 			return -ETIMEDOUT;
 		if (interface)

@@ -138,20 +138,29 @@ static bool claim(struct interface_name *name, int32_t tid)
 					   __ATOMIC_SEQ_CST);
 }
 
-struct interface_task *interface_task_new(int32_t pid, int32_t tid)
+static struct interface_task *task_claim(int32_t tid)
 {
-	interface_task_end(tid); /* of an earlier program, or of a thread with the same number */
 	for (unsigned i = 0; i < INTERFACE_TASKS; i++) {
 		unsigned at = place_of(tid, i);
-		struct interface_task *task = &interface_pool->tasks[at];
-		if (!claim(&interface_pool->names[at], tid))
-			continue;
-		interface_pool->names[at].pid = pid;
-		__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
-		return task;
+		if (claim(&interface_pool->names[at], tid))
+			return &interface_pool->tasks[at];
 	}
 	return NULL;
+}
+
+/* The entry of the thread's earlier program is used again, and is never without its tid: those who wait
+ * for an answer would take the thread for one that has ended. */
+struct interface_task *interface_task_new(int32_t pid, int32_t tid)
+{
+	struct interface_task *task = interface_task_find(tid, NULL);
+	if (!task)
+		task = task_claim(tid);
+	if (!task)
+		return NULL;
+	interface_pool->names[task - interface_pool->tasks].pid = pid;
+	__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
+	return task;
 }
 
 void interface_task_end(int32_t tid)
