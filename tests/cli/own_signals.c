@@ -243,6 +243,50 @@ static void actions(void)
 	install(33, handle, 0, set_of(0, 0));
 }
 
+/* The program uses the real-time signal itself. */
+static void real_time_signals(void)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_mask = set_of(SIGHUP, 0) };
+	const struct itimerval alarm = { { 0, 0 }, { 3, 0 } }, none = { 0 };
+	const struct timespec time = from_ms(LONG_MS);
+	int status;
+	pid_t child;
+	handled = 0;
+	action.sa_sigaction = handle_info;
+	sigaction(REAL_TIME, &action, NULL);
+	burn();
+	kill(getpid(), REAL_TIME);
+	printf("kill: handled %d, information %d\n", (int)handled, (int)had_info);
+	sigqueue(getpid(), REAL_TIME, (union sigval){ .sival_int = 7 });
+	printf("sigqueue: handled %d\n", (int)handled);
+	install(REAL_TIME, handle, SA_RESTART | (int)SA_RESETHAND, set_of(SIGHUP, 0));
+	child = fork();
+	if (!child) {
+		burn();
+		kill(getppid(), REAL_TIME);
+		_exit(0);
+	}
+	install(SIGALRM, handle, 0, set_of(0, 0));
+	setitimer(ITIMER_REAL, &alarm, NULL);
+	printf("nanosleep: %d", nanosleep(&time, NULL));
+	printf(" %s, handled %d\n", strerror(errno), (int)handled);
+	setitimer(ITIMER_REAL, &none, NULL);
+	install(SIGALRM, SIG_DFL, 0, set_of(0, 0));
+	while (waitpid(child, &status, 0) < 0)
+		;
+	print_action(REAL_TIME);
+	install(REAL_TIME, SIG_IGN, 0, set_of(0, 0));
+	kill(getpid(), REAL_TIME);
+	install(REAL_TIME, SIG_DFL, 0, set_of(0, 0));
+	child = fork();
+	if (!child) {
+		kill(getpid(), REAL_TIME);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	printf("default: ended by %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
 /* --- masks ------------------------------------------------------------------------ */
 
 static void change(int how, sigset_t set, const char *what)
@@ -818,8 +862,10 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_all();
-	if (!*what || !strcmp(what, "actions"))
+	if (!*what || !strcmp(what, "actions")) {
 		actions();
+		real_time_signals();
+	}
 	if (!*what || !strcmp(what, "masks"))
 		masks();
 	if (!*what || !strcmp(what, "waits"))

@@ -1,16 +1,17 @@
 /* Calls that a signal's handler interrupts even with SA_RESTART (signal(7)) go on if only
  * PROCESS_SIGNAL interrupted them.  Each try is libc's own function, which keeps its cancellation
  * points, with the time that is left.
+ *
  * The difficulty is a handler of the program's that runs after PROCESS_SIGNAL has interrupted the
  * call and before the call is made again.  Without the sample, it would have interrupted the call.
  * A program that waits in pause(2) for its alarm would wait forever if that was missed.  So
  * process_signals.c tells of each handler of the program's that begins:
+ *
  * - A handler that has begun since the first try: the call ends with EINTR.
  * - A handler that begins after that check and before the kernel has begun the next try: then
  *   PROCESS_SIGNAL is sent by a timer, again and again, until the call has ended.  It interrupts
  *   the call, and the check finds that the handler has begun. */
 #include "process/process_restart.h"
-#include "process/process_call.h"
 #include "process/process_call.h"
 #include "process/process_next.h"
 

@@ -1,22 +1,27 @@
 /* PROCESS_SIGNAL is hidden from the program.
+ *
  * Masks.  A thread that is sampled never blocks PROCESS_SIGNAL, yet the program reads back the mask
  * that it set.  Each thread remembers the mask that the program set last.  It holds as long as the
  * kernel's mask agrees with it in all other signals.  Otherwise something that is not replaced here
  * changed the mask: a handler began or returned, siglongjmp(3), setcontext(3), a new thread.  Then
  * PROCESS_SIGNAL is taken for blocked if both of its neighbours are: programs block it as one of
  * all signals.
- * Dispositions.  The program's own action for PROCESS_SIGNAL is remembered and told, but while the
- * program is sampled, that signal is not delivered to it.  The sa_mask of other actions is
- * installed without PROCESS_SIGNAL, except for handlers on alternate stacks: see
+ *
+ * Dispositions.  The program's own action for PROCESS_SIGNAL is remembered and told.  It is taken
+ * if kill(2) or sigqueue(3) sends the signal; all others count as the object's own.  The sa_mask of
+ * other actions is installed without PROCESS_SIGNAL, except for handlers on alternate stacks: see
  * let_samples_through().
+ *
  * All handlers go through relay(), so that process_restart.c knows when one begins.  Besides, the
  * kernel decides by the first of several signals whether a system call is restarted.  If
  * PROCESS_SIGNAL interrupts a read(2), and the program's SIGALRM arrives while the sample is taken,
  * then the read is restarted after both handlers, and a program that relies on alarm(2) to end it
  * waits forever.  So relay() ends the call if the handler is without SA_RESTART.
+ *
  * Children of vfork(2) share this memory but have a mask and dispositions of their own.  There, and
  * in other processes and threads that are not counted, the kernel's state is the program's, and
  * nothing is remembered.
+ *
  * Masks are words of 64 bits, as in the kernel: signal N is bit N - 1. */
 #include "process/process_signals.h"
 #include "process/process_call.h"
@@ -332,26 +337,62 @@ static void let_samples_through(const ucontext_t *context)
 		kernel_let(true);
 }
 
+/* A handler without SA_RESTART begins: ends the system call that is about to be restarted only because
+ * PROCESS_SIGNAL interrupted it. */
+static void end_call(ucontext_t *context)
+{
+	if (!sampled_pc || sampled_pc != (uint64_t)CONTEXT_PC(context) ||
+	    sampled_sp != (uint64_t)CONTEXT_SP(context) ||
+	    !is_restarted((long)CONTEXT_NUMBER(context), (uint64_t)CONTEXT_SECOND(context)))
+		return;
+	CONTEXT_PC(context) += sizeof(call_instruction);
+	CONTEXT_RESULT(context) = -EINTR;
+	sampled_pc = 0;
+}
+
 /* The handler that the kernel knows in place of the program's.  The program's is called last, by a
  * jump: it finds the stack as if the kernel had called it. */
-static void relay(int signal, siginfo_t *info, void *context_data)
+static void relay(int signal, siginfo_t *info, void *context)
 {
-	ucontext_t *context = context_data;
-	void (*relayed)(int, siginfo_t *, void *) = __atomic_load_n(&actions[signal].relayed,
-								    __ATOMIC_ACQUIRE);
+	void (*relayed)(int, siginfo_t *, void *) =
+		__atomic_load_n(&actions[signal].relayed, __ATOMIC_ACQUIRE);
 	process_signals_relayed++;
 	process_restart_handler();
-	if (!actions[signal].restarts && sampled_pc &&
-	    sampled_pc == (uint64_t)CONTEXT_PC(context) &&
-	    sampled_sp == (uint64_t)CONTEXT_SP(context) &&
-	    is_restarted((long)CONTEXT_NUMBER(context), (uint64_t)CONTEXT_SECOND(context))) {
-		CONTEXT_PC(context) += sizeof(call_instruction);
-		CONTEXT_RESULT(context) = -EINTR;
-		sampled_pc = 0;
-	}
+	if (!actions[signal].restarts)
+		end_call(context);
 	if (actions[signal].is_on_stack)
 		let_samples_through(context);
 	relayed(signal, info, context);
+}
+
+/* Kills the process, as PROCESS_SIGNAL does where no handler is. */
+static void end_by_signal(void)
+{
+	const uint64_t none[4] = { 0 }; /* the kernel's struct sigaction */
+	process_call(SYS_rt_sigaction, PROCESS_SIGNAL, none, NULL, sizeof(uint64_t));
+	process_call(SYS_tgkill, process_call(SYS_getpid), process_call(SYS_gettid),
+		     PROCESS_SIGNAL);
+}
+
+void process_signals_received(siginfo_t *info, ucontext_t *context)
+{
+	struct sigaction action = own_action;
+	uint64_t mask = set_word(&context->uc_sigmask);
+	if (action.sa_handler == SIG_IGN || (seen_mask(mask, is_counted()) & PROCESS_SIGNAL_BIT))
+		return;
+	if (action.sa_handler == SIG_DFL) {
+		end_by_signal();
+		return;
+	}
+	process_signals_relayed++;
+	process_restart_handler();
+	if (!(action.sa_flags & SA_RESTART))
+		end_call(context);
+	if (action.sa_flags & (int)SA_RESETHAND)
+		own_action.sa_handler = SIG_DFL;
+	mask = (mask | set_word(&action.sa_mask)) & ~PROCESS_SIGNAL_BIT;
+	kernel_mask(SIG_SETMASK, &mask, NULL);
+	action.sa_sigaction(PROCESS_SIGNAL, info, context);
 }
 
 /* --- dispositions ------------------------------------------------------------- */

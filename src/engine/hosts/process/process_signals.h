@@ -42,6 +42,10 @@ void process_signals_exec_failed(void);
  * program's without SA_RESTART runs next, it must interrupt that call after all. */
 void process_signals_sampled(const ucontext_t *context);
 
+/* For the handler of PROCESS_SIGNAL: kill(2) or sigqueue(3) has sent it.  Does what the program wants
+ * then: calls its handler, or ends the process.  While the program blocks it, the signal is lost. */
+void process_signals_received(siginfo_t *info, ucontext_t *context);
+
 /* How often a handler of the program's has begun in this thread. */
 extern __thread unsigned process_signals_relayed
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -366,6 +366,10 @@ static void handle(int number, siginfo_t *info, void *context)
 	thread->interruptions++;
 	forget_left(thread, context);
 	process_signals_sampled(context);
+	if (info->si_code == SI_USER || info->si_code == SI_QUEUE) {
+		process_signals_received(info, context);
+		return;
+	}
 	if (info->si_code != SI_TIMER && info->si_code != SI_TKILL)
 		return;
 	if (info->si_code == SI_TKILL) {
