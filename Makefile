@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all tests uninstall demo check check-slow soak soak-record soak-process mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
+.PHONY: all tests uninstall demo check check-slow soak soak-record soak-process soak-interface mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
@@ -57,6 +57,12 @@ SEED ?= 1
 soak-process: tests
 	@TALLY=$(CURDIR)/build/tally TORTURE=$(CURDIR)/build/tests/cli/process_torture \
 		TORTURE_LIBRARY=$(CURDIR)/build/tests/cli/libtorture_library.so tests/cli/process_torture.sh $(SOAK_SECONDS) $(SEED)
+
+# Random calls on the kernel's perf_event_open(2) and on that of the preloaded object: about an hour.
+INTERFACE_CALLS ?= 200000
+soak-interface: tests
+	@build/tests/conformance/differential --soak --seed $(SOAK_SEED) --rounds $$(($(INTERFACE_CALLS) / 200)) \
+		--under build/tests/cli/refuse_perf EPERM build/tally run -- </dev/null
 
 # Each clause of docs/spec.md on the running kernel, in a guest machine with a PMU and in the simulated one.
 conformance: tests

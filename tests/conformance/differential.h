@@ -77,8 +77,10 @@ bool one_in(struct differential *d, unsigned n);
 void choose_process_event(struct differential *d, struct tally_attr *attr);
 /* Sets which results of the event are determined on the kernel and in a program. */
 void determine_process_event(struct slot *slot);
-/* True if the surface "process" may refuse what the kernel allows: output to another task's ring. */
-bool process_refuses_output(const struct slot *slot, const struct slot *target);
+/* True if the surface "process" may refuse what the kernel allows: output to the ring of another task or
+ * of one that has ended. */
+bool process_refuses_output(const struct differential *d, const struct slot *slot,
+			    const struct slot *target);
 void do_process_work(struct differential *d, struct puppet *puppet);
 void do_burst(struct differential *d);
 

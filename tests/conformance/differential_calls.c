@@ -218,7 +218,7 @@ static void do_open(struct differential *d)
 		slot->attr.flags &= ~(TALLY_ATTR_PINNED | TALLY_ATTR_EXCLUSIVE);
 	unsigned long flags = one_in(d, 8) ? below(d, 32) & ~(unsigned)TALLY_FLAG_PID_CGROUP : 0;
 	slot->task = pid ? pid : d->self;
-	if (d->process && leader && process_refuses_output(slot, leader))
+	if (d->process && leader && process_refuses_output(d, slot, leader))
 		flags &= ~(unsigned long)TALLY_FLAG_FD_OUTPUT;
 	int code = d->surface->ops->open(d->surface, &slot->attr, pid, slot->cpu,
 					 leader ? leader->fd : -1, flags);
@@ -375,7 +375,7 @@ static void do_set_output(struct differential *d)
 	/* in most cases, choose a target with a ring */
 	for (unsigned i = 0; i < SLOTS && target && !target->mapped; i++)
 		target = d->slots[i].fd >= 0 && d->slots[i].mapped ? &d->slots[i] : target;
-	if (!slot || (d->process && !none && process_refuses_output(slot, target)))
+	if (!slot || (d->process && !none && process_refuses_output(d, slot, target)))
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_OUTPUT,
 					   (uintptr_t)(none ? -1 : target->fd));
@@ -443,8 +443,20 @@ static void do_poll(struct differential *d)
 
 static void do_fcntl(struct differential *d)
 {
+	static const struct { int command; long argument; const char *name;
+	} commands[] = {
+		{ F_GETFD, 0, "F_GETFD" },    { F_GETFL, 0, "F_GETFL" },
+		{ F_SETFL, 0, "F_SETFL" },    { F_SETFL, O_NONBLOCK, "F_SETFL O_NONBLOCK" },
+		{ F_SETOWN, 0, "F_SETOWN" },  { F_SETSIG, 0, "F_SETSIG" },
+		{ F_SETSIG, 66, "F_SETSIG 66" },
+	};
 	struct slot *slot = open_slot(d);
-	if (slot)
+	unsigned n = below(d, sizeof(commands) / sizeof(commands[0]));
+	if (slot && d->process)
+		fprintf(d->out, "%s #%u = %s\n", commands[n].name, slot->symbolic,
+			errno_name(d->surface->ops->fcntl(d->surface, slot->fd, commands[n].command,
+							  commands[n].argument)));
+	else if (slot)
 		fprintf(d->out, "F_GETFD #%u = %s\n", slot->symbolic,
 			errno_name(d->surface->ops->fcntl(d->surface, slot->fd, F_GETFD, 0)));
 }
@@ -592,7 +604,7 @@ static const struct call process_calls[] = {
 	{ do_open, 30 },  { do_close, 8 },      { do_read, 20 },  { do_control, 25 },
 	{ do_period, 4 }, { do_set_output, 6 }, { do_filter, 2 }, { do_modify, 3 },
 	{ do_map, 14 },   { do_unmap, 2 },      { do_drain, 20 }, { do_poll, 8 },
-	{ do_fcntl, 1 },  { do_work, 40 },      { do_fork, 3 },   { do_follower, 5 },
+	{ do_fcntl, 4 },  { do_work, 40 },      { do_fork, 3 },   { do_follower, 5 },
 	{ do_exec, 1 },   { do_prctl, 2 },      { do_burst, 25 },
 };
 

@@ -9,7 +9,7 @@
  *     ip, addr and cpumode of faults        faults are told at the thread's next call
  *     values of other members in a sample   the same: each event learns of its faults in turn
  *     records of heirs                      each thread writes only to rings of its own events
- *     output to a ring of another task      the same
+ *     output to a ring of another task      the same; the ring of an ended task gets no more records
  *     records after an exec                 a ring that another process has mapped ends there
  *     switches                              only the kernel sees them at once
  *
@@ -53,10 +53,12 @@ static bool is_clock(const struct tally_attr *attr)
 void choose_process_event(struct differential *d, struct tally_attr *attr)
 {
 	static const enum tally_sw events[] = {
-		TALLY_SW_PAGE_FAULTS,     TALLY_SW_PAGE_FAULTS,      TALLY_SW_PAGE_FAULTS_MIN,
-		TALLY_SW_PAGE_FAULTS_MAJ, TALLY_SW_DUMMY,            TALLY_SW_DUMMY,
-		TALLY_SW_DUMMY,           TALLY_SW_ALIGNMENT_FAULTS, TALLY_SW_CPU_CLOCK,
-		TALLY_SW_TASK_CLOCK,      TALLY_SW_CPU_MIGRATIONS,   TALLY_SW_CONTEXT_SWITCHES,
+		TALLY_SW_PAGE_FAULTS,     TALLY_SW_PAGE_FAULTS,
+		TALLY_SW_PAGE_FAULTS_MIN, TALLY_SW_PAGE_FAULTS_MAJ,
+		TALLY_SW_DUMMY,           TALLY_SW_DUMMY,
+		TALLY_SW_DUMMY,           TALLY_SW_ALIGNMENT_FAULTS,
+		TALLY_SW_CPU_CLOCK,       TALLY_SW_TASK_CLOCK,
+		TALLY_SW_CPU_MIGRATIONS,  TALLY_SW_CONTEXT_SWITCHES,
 	};
 	attr->type = TALLY_TYPE_SOFTWARE;
 	attr->config = ONE_OF(d, events);
@@ -66,15 +68,19 @@ void determine_process_event(struct slot *slot)
 {
 	const struct tally_attr *attr = &slot->attr;
 	bool tells_of_heirs = attr->flags & TALLY_ATTR_INHERIT &&
-			      attr->flags & (TALLY_ATTR_TASK | TALLY_ATTR_COMM |
-					     TALLY_ATTR_INHERIT_STAT);
+			      attr->flags &
+				      (TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_INHERIT_STAT);
 	slot->determined = is_quiet(attr);
 	slot->stream_determined = slot->stream_determined && !tells_of_heirs &&
 				  (slot->determined || !attr->sample_period);
 }
 
-bool process_refuses_output(const struct slot *slot, const struct slot *target)
+bool process_refuses_output(const struct differential *d, const struct slot *slot,
+			    const struct slot *target)
 {
+	for (unsigned i = 0; i < FOLLOWERS; i++)
+		if (!d->followers[i].puppet && d->followers[i].last == slot->task)
+			return true;
 	return slot->task != target->task && slot->cpu >= 0 && target->cpu >= 0;
 }
 
@@ -112,7 +118,8 @@ static void print_growth(struct differential *d, const struct slot *slot, int64_
 		return;
 	}
 	/* A thread that another one asks for its count runs for some microseconds. */
-	if (is_clock(&slot->attr) && slot->task == worker && !(slot->attr.flags & TALLY_ATTR_INHERIT))
+	if (is_clock(&slot->attr) && slot->task == worker &&
+	    !(slot->attr.flags & TALLY_ATTR_INHERIT))
 		fprintf(d->out, " #%u %s", slot->symbolic, after > before ? "grows" : "stays");
 	else if (is_quiet(&slot->attr) || is_fault(&slot->attr) ||
 		 is_sw(&slot->attr, TALLY_SW_CPU_MIGRATIONS))
@@ -183,8 +190,11 @@ static void burst_map(struct differential *d, struct slot *slot)
 	if (!count)
 		return;
 	struct ring *ring = &slot->ring;
-	*ring = (struct ring){ .surface = d->surface, .attr = slot->attr, .fd = slot->fd,
-			       .map_size = size, .keeps_tail = protection == PROT_READ };
+	*ring = (struct ring){ .surface = d->surface,
+			       .attr = slot->attr,
+			       .fd = slot->fd,
+			       .map_size = size,
+			       .keeps_tail = protection == PROT_READ };
 	ring->page = d->surface->ops->mmap(d->surface, slot->fd, size, protection, MAP_SHARED, 0,
 					   &error);
 	fprintf(d->out, "  mmap #%u %zu %d = %s\n", slot->symbolic, count, protection,
@@ -222,7 +232,9 @@ static void burst_open(struct differential *d, struct slot *slot, struct slot *l
 
 static void burst_control(struct differential *d, const struct slot *slot)
 {
-	static const struct { unsigned long request; const char *name;
+	static const struct {
+		unsigned long request;
+		const char *name;
 	} requests[] = {
 		{ TALLY_IOC_ENABLE, "ENABLE" },   { TALLY_IOC_ENABLE, "ENABLE" },
 		{ TALLY_IOC_ENABLE, "ENABLE" },   { TALLY_IOC_DISABLE, "DISABLE" },
@@ -262,9 +274,17 @@ static void burst_step(struct differential *d, struct slot *slot)
 	struct pollfd poll = { .fd = slot->fd, .events = POLLIN };
 	unsigned count = 1 + below(d, 12);
 	switch (below(d, 10)) {
-	case 0: case 1: case 2: burst_control(d, slot); break;
-	case 3: burst_period(d, slot); break;
-	case 4: burst_read(d, slot); break;
+	case 0:
+	case 1:
+	case 2:
+		burst_control(d, slot);
+		break;
+	case 3:
+		burst_period(d, slot);
+		break;
+	case 4:
+		burst_read(d, slot);
+		break;
 	case 5:
 		/* samples of faults are written at a call */
 		if (slot->mapped && ring_data_size(&slot->ring)) {

@@ -446,7 +446,9 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 	call->arguments[4] = pid;
 	call->arguments[0] = cpu;
 	bool is_foreign = opening->group && opening->group->tid != opening->tid;
-	if (is_foreign)
+	if (is_foreign && flags & TALLY_FLAG_FD_NO_GROUP && !(flags & TALLY_FLAG_FD_OUTPUT))
+		call->arguments[1] = -1;
+	else if (is_foreign)
 		call->arguments[1] = INTERFACE_OPEN;
 	error = open_event(opening, call, flags);
 	if (is_foreign && error == -EBADF)
@@ -721,6 +723,33 @@ static long defer_change(struct interface_event *event, unsigned long request, b
 	return 0;
 }
 
+/* The event's thread has ended.  The kernel keeps the event: it checks the arguments, and nothing else
+ * comes of them but a reset count and changes of the events that inherited it. */
+static long control_gone(struct interface_turn *turn, struct interface_event *event,
+			 struct interface_call *call, bool plain)
+{
+	unsigned long request = (unsigned long)call->arguments[0];
+	uintptr_t argument = (uintptr_t)call->arguments[1];
+	struct interface_event *at = event;
+	if (request == TALLY_IOC_SET_OUTPUT &&
+	    (argument != (uintptr_t)-1 || event->ring.mappings))
+		return -EINVAL;
+	if (request == TALLY_IOC_PAUSE_OUTPUT)
+		return event->ring.mappings && event->ring.size > PAGE ? 0 : -EINVAL;
+	if (!plain)
+		return interface_stand_in(turn->interface, event, call);
+	if (request == TALLY_IOC_RESET) {
+		forget(event, argument & 1);
+		if (argument & 1)
+			at = &interface_pool->events[event->leader - 1];
+		for (; at; at = argument & 1 ? next_member(at) : NULL)
+			at->own.count = 0;
+	}
+	if (inherits(event))
+		control_children(turn, event, request, argument);
+	return 0;
+}
+
 static long control(struct interface_turn *turn, struct interface_event *event,
 		    unsigned long request, uintptr_t argument)
 {
@@ -749,10 +778,10 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 		return interface_copy_out((void *)argument, &event->id, sizeof(event->id));
 	if (error == -EBUSY && plain)
 		return defer_change(event, request, argument & 1);
-	if (error && plain)
-		return 0;
+	if (error == -ESRCH)
+		return control_gone(turn, event, call, plain);
 	if (error)
-		return error;
+		return plain ? 0 : error;
 	if (call->result)
 		return call->result;
 	note_enabled(event, request, plain && argument & 1);
@@ -779,7 +808,7 @@ long interface_ioctl(int fd, unsigned long request, uintptr_t argument)
 
 /* --- fcntl, prctl --------------------------------------------------------- */
 
-/* The event's thread is stopped: the settings wait for it. */
+/* The event's thread is stopped, and the settings wait for it; or it has ended. */
 static long defer_fcntl(struct interface_event *event, int command, uintptr_t argument,
 			const int32_t *owner_ex, int fd)
 {
@@ -828,7 +857,7 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 			result = ask(event, turn.interface, call);
 		if (!result)
 			result = call->result;
-		else if (result == -EBUSY)
+		else if (result == -EBUSY || result == -ESRCH)
 			result = defer_fcntl(event, command, argument,
 					     (const int32_t *)(void *)call->text, fd);
 		if (!result && command == GET_OWNER_EX)
@@ -880,21 +909,28 @@ static void unmap(struct interface_turn *turn, struct interface_event *event, si
 	call->arguments[0] = (int64_t)event->ring.address;
 	call->arguments[1] = (int64_t)size;
 	call->arguments[2] = process_agent.pid;
-	if (ask(event, turn->interface, call) == -EBUSY && event->ring.mappings)
+	int error = ask(event, turn->interface, call);
+	if ((error == -EBUSY || error == -ESRCH) && event->ring.mappings)
 		event->ring.mappings--;
 }
 
-/* The event's thread is stopped, and makes the ring later.  Readers need to know now where the data
- * will be. */
+/* The event's thread is stopped, and makes the ring later; or it has ended, and the ring stays empty.
+ * Readers need to know now where the data will be. */
 static int defer_ring(struct interface_event *event, const struct interface_call *call, int fd)
 {
 	struct tally_user_page page = { .data_offset = PAGE };
-	uint64_t size = (uint64_t)call->arguments[0], data = size - PAGE;
-	if (!call->arguments[2] || call->arguments[3] || size < PAGE || size % PAGE || data & (data - 1) ||
-	    (event->cpu == -1 && inherits(event)) || event->ring.mappings)
+	uint64_t size = ((uint64_t)call->arguments[0] + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	uint64_t data = size - PAGE;
+	if (!call->arguments[2] || call->arguments[3] || size < PAGE || data & (data - 1) ||
+	    (event->cpu == -1 && inherits(event)) ||
+	    (event->ring.mappings && event->ring.size != size))
 		return -EINVAL;
+	if (event->ring.mappings) {
+		event->ring.mappings++;
+		return 0;
+	}
 	page.data_size = data;
-	if (process_call(SYS_ftruncate, fd, size))
+	if (process_call(SYS_ftruncate, fd, 0) || process_call(SYS_ftruncate, fd, size))
 		return -ENOMEM;
 	process_call(SYS_pwrite64, fd, &page, sizeof(page), 0);
 	event->ring.mappings = 1;
@@ -909,9 +945,9 @@ static int make_ring(struct interface_turn *turn, struct interface_event *event,
 		     struct interface_call *call, int fd)
 {
 	int error = ask(event, turn->interface, call);
-	if (error == -EBUSY && event->deferred & INTERFACE_DEFERS_OPEN)
+	if (error == -ESRCH || (error == -EBUSY && event->deferred & INTERFACE_DEFERS_OPEN))
 		error = defer_ring(event, call, fd);
-	else if (error == -ESRCH || error == -EBUSY)
+	else if (error == -EBUSY)
 		error = -EINVAL;
 	else if (!error)
 		error = (int)call->result;

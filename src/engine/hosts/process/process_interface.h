@@ -239,6 +239,10 @@ void interface_restore_output(struct process_interface *interface,
 void interface_publish(struct process_interface *interface);
 /* Carries out a call on this thread's engine. */
 void interface_execute(struct process_interface *interface, struct interface_call *call);
+/* Carries out an ioctl(2) for an event whose thread has ended: on an event of this thread's engine with
+ * the same attributes, which is made for that alone.  Returns the result or -errno. */
+long interface_stand_in(struct process_interface *interface, const struct interface_event *event,
+			struct interface_call *call);
 /* Tells the engine what has happened, and afterwards does what the engine asked for. */
 void interface_catch_up(struct process_interface *interface);
 void interface_settle(struct process_interface *interface);

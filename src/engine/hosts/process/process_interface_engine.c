@@ -494,15 +494,24 @@ static void tell(struct process_interface *interface, enum tally_sw event, uint6
 	}
 }
 
+/* A fault hits events of both kinds before the next fault: the sample of one may disable its group. */
+static void tell_faults(struct process_interface *interface, enum tally_sw kind, uint64_t count)
+{
+	uint64_t each = interface->usage_samples ? 1 : count;
+	for (; count; count -= each) {
+		tell(interface, TALLY_SW_PAGE_FAULTS, each);
+		tell(interface, kind, each);
+	}
+}
+
 static void tell_usage(struct process_interface *interface)
 {
 	struct rusage usage = { 0 };
 	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
 	uint64_t minor = (uint64_t)usage.ru_minflt - interface->minor_faults;
 	uint64_t major = (uint64_t)usage.ru_majflt - interface->major_faults;
-	tell(interface, TALLY_SW_PAGE_FAULTS, minor + major);
-	tell(interface, TALLY_SW_PAGE_FAULTS_MIN, minor);
-	tell(interface, TALLY_SW_PAGE_FAULTS_MAJ, major);
+	tell_faults(interface, TALLY_SW_PAGE_FAULTS_MIN, minor);
+	tell_faults(interface, TALLY_SW_PAGE_FAULTS_MAJ, major);
 	uint64_t switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 	if (switches > interface->switches)
 		tell(interface, TALLY_SW_CONTEXT_SWITCHES, switches - interface->switches);
@@ -740,6 +749,26 @@ static void restore_file(struct process_interface *interface, const struct inter
 	tally_engine_fcntl(engine, fd, SET_OWNER_EX, (uintptr_t)owner);
 	tally_engine_fcntl(engine, fd, SET_SIGNAL, (uintptr_t)event->file.signal);
 	tally_engine_fcntl(engine, fd, F_SETFL, (uintptr_t)event->file.flags);
+}
+
+long interface_stand_in(struct process_interface *interface, const struct interface_event *event,
+			struct interface_call *call)
+{
+	struct tally_attr attr = event->attr;
+	int error = interface->engine ? 0 : engine_make(interface);
+	if (error)
+		return error;
+	attr.flags |= TALLY_ATTR_DISABLED;
+	attr.flags &= ~(uint64_t)TALLY_ATTR_ENABLE_ON_EXEC;
+	interface->inherits = true;
+	int fd = tally_engine_open(interface->engine, &attr, 0, -1, -1, 0);
+	interface->inherits = false;
+	if (fd < 0)
+		return fd;
+	call->descriptor = fd;
+	control(interface, call);
+	tally_engine_close(interface->engine, fd);
+	return call->result;
 }
 
 static void control_file(struct process_interface *interface, struct interface_call *call)
