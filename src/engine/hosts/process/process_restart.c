@@ -493,6 +493,10 @@ PROCESS_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, in
 	}
 }
 
+/* Headers before glibc 2.35 lack it. */
+int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
+		 const sigset_t *mask);
+
 PROCESS_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
 				const struct timespec *timeout, const sigset_t *mask)
 {

@@ -307,6 +307,9 @@ static const unsigned char call_instruction[] = { 0x73, 0x00, 0x00, 0x00 };
 static bool is_call(uint64_t pc)
 {
 	const unsigned char *bytes = (const unsigned char *)(uintptr_t)pc;
+	/* the kernel's vsyscall page can't be read */
+	if ((int64_t)pc < 0)
+		return false;
 	for (size_t i = 0; i < sizeof(call_instruction); i++)
 		if (bytes[i] != call_instruction[i])
 			return false;
