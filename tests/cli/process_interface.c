@@ -204,6 +204,33 @@ static void ring_of_child(void)
 	close(fd);
 }
 
+/* The dynamic linker works before any constructor does. */
+static void faults_of_loading(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_PAGE_FAULTS,
+					.exclude_kernel = 1,
+					.enable_on_exec = 1,
+					.disabled = 1 };
+	uint64_t count = 0;
+	char byte = 0;
+	int go[2], status;
+	if (pipe(go))
+		return;
+	pid_t child = fork();
+	if (!child) {
+		if (read(go[0], &byte, 1) == 1)
+			execute_spin();
+		_exit(1);
+	}
+	int fd = open_event(&attr, child, -1, -1);
+	check(write(go[1], &byte, 1) == 1 && waitpid(child, &status, 0) == child &&
+	      read(fd, &count, sizeof(count)) == sizeof(count) && count > 30,
+	      "page faults of loading a program");
+	printf("# %llu faults\n", (unsigned long long)count);
+	close(fd);
+}
+
 /* Its parent reads a child's event all the time, also in the middle of execve(2). */
 static void read_while_executing(void)
 {
@@ -279,6 +306,7 @@ int main(int argc, char **argv)
 	names_of_mappings();
 	signals_after_exec();
 	ring_of_child();
+	faults_of_loading();
 	read_while_executing();
 	heirs_after_exec(false);
 	heirs_after_exec(true);

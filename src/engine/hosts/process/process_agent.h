@@ -343,8 +343,10 @@ void process_interface_fork_ends(void);
 void process_interface_made_child(struct process_thread *thread);
 /* The process ends, before its thread's last counts are told. */
 void process_interface_end(void);
-/* A thread begins: after it was attached, in the thread.  `is_program`: with a new program. */
-void process_interface_thread_begin(struct process_thread *thread, bool is_program);
+/* A thread begins: after it was attached, in the thread.  `loading`: with a new program, what the thread
+ * used from execve(2) to the program's first constructor; otherwise NULL. */
+void process_interface_thread_begin(struct process_thread *thread,
+				    const struct tally_plan_usage *loading);
 /* Maps the part of the plan's file that is the interface's. */
 void process_interface_map(int fd);
 /* Another program is about to be executed; that has failed. */

@@ -310,7 +310,8 @@ static bool attach(struct process_thread *thread, enum beginning beginning,
 	process_own = thread;
 	hide(thread, now);
 	thread->frozen = false;
-	process_interface_thread_begin(thread, beginning == OF_PROGRAM);
+	const struct tally_plan_usage loading = process_usage_since(now, used);
+	process_interface_thread_begin(thread, beginning == OF_PROGRAM ? &loading : NULL);
 	return true;
 }
 

@@ -1287,14 +1287,15 @@ static void adopt(struct interface_turn *turn)
 
 /* A program that was executed has its thread's events; one that a child of vfork(2) has executed
  * inherits its parent's. */
-static void program_begins(struct process_thread *thread, bool was_counted)
+static void program_begins(struct process_thread *thread, bool was_counted,
+			   const struct tally_plan_usage *loading)
 {
 	struct interface_turn turn;
 	if (!interface_pool->events_used)
 		return;
 	interface_begin(&turn);
 	if (turn.interface) {
-		interface_go_on(turn.interface);
+		interface_go_on(turn.interface, loading);
 		adopt(&turn);
 	}
 	interface_end(&turn);
@@ -1303,20 +1304,21 @@ static void program_begins(struct process_thread *thread, bool was_counted)
 }
 
 /* Each thread has an entry from its beginning on: others may open events on it. */
-void process_interface_thread_begin(struct process_thread *thread, bool is_program)
+void process_interface_thread_begin(struct process_thread *thread,
+				    const struct tally_plan_usage *loading)
 {
 	struct interface_turn turn;
 	if (interface_pool_make())
 		return;
 	bool was_counted = interface_task_find(thread->tid, NULL) != NULL;
-	if (is_program)
-		program_begins(thread, was_counted);
+	if (loading)
+		program_begins(thread, was_counted, loading);
 	struct interface_task *task = interface_task_new(thread->pid, thread->tid);
 	if (thread->interface)
 		((struct process_interface *)thread->interface)->self = task;
 	if (!task)
 		return;
-	if (!is_program)
+	if (!loading)
 		tell_parent(thread);
 	uint64_t limit = thread->inherits_before;
 	if (!limit || !interface_inherits_any(thread->identity.parent_tid, limit))

@@ -278,8 +278,9 @@ void interface_epoll_forked(void);
 bool interface_inherits_any(int32_t parent, uint64_t limit);
 /* Opens them for this thread. */
 void interface_inherit(struct process_interface *interface, uint64_t limit);
-/* The thread has executed another program: opens the events that it had before. */
-void interface_go_on(struct process_interface *interface);
+/* The thread has executed another program: opens the events that it had before.  `loading`: what it used
+ * from execve(2) on. */
+void interface_go_on(struct process_interface *interface, const struct tally_plan_usage *loading);
 /* Does what others have left while the thread was stopped. */
 void interface_take_deferred(struct process_interface *interface);
 /* Leaves something for the event's thread. */

@@ -138,7 +138,41 @@ static void end_at_exec(struct interface_event *event)
 		interface_fold(event);
 }
 
-static void go_on(struct process_interface *interface, struct interface_event *event)
+static uint64_t count_of(const struct tally_attr *attr, const struct tally_plan_usage *usage)
+{
+	bool in_user = !(attr->flags & TALLY_ATTR_EXCLUDE_USER);
+	if (attr->type != TALLY_TYPE_SOFTWARE)
+		return 0;
+	switch (attr->config) {
+	case TALLY_SW_CPU_CLOCK:
+	case TALLY_SW_TASK_CLOCK:
+		return usage->cpu_ns;
+	case TALLY_SW_PAGE_FAULTS:
+		return in_user ? usage->minor_faults + usage->major_faults : 0;
+	case TALLY_SW_PAGE_FAULTS_MIN:
+		return in_user ? usage->minor_faults : 0;
+	case TALLY_SW_PAGE_FAULTS_MAJ:
+		return in_user ? usage->major_faults : 0;
+	case TALLY_SW_CONTEXT_SWITCHES:
+		return attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 0 : usage->switches;
+	default:
+		return 0;
+	}
+}
+
+/* What happened since the last program called execve(2): the dynamic linker's work. */
+static void add_loading(const struct process_interface *interface, struct interface_event *event,
+			const struct tally_plan_usage *loading)
+{
+	if (event->cpu != -1 && event->cpu != (int32_t)interface->on_cpu)
+		return;
+	event->before.count += count_of(&event->attr, loading);
+	event->before.enabled_ns += loading->cpu_ns;
+	event->before.running_ns += loading->cpu_ns;
+}
+
+static void go_on(struct process_interface *interface, struct interface_event *event,
+		  const struct tally_plan_usage *loading)
 {
 	uint32_t number = (uint32_t)(event - interface_pool->events) + 1;
 	const struct interface_event *leader = &interface_pool->events[event->leader - 1];
@@ -163,6 +197,8 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 		__atomic_store_n(&event->gone, 1, __ATOMIC_SEQ_CST);
 	else
 		interface_restore(interface, event);
+	if (enabled)
+		add_loading(interface, event, loading);
 }
 
 static void tell_mapping(void *data, const struct tally_engine_mapping *mapping)
@@ -242,7 +278,7 @@ void interface_take_deferred(struct process_interface *interface)
 	}
 }
 
-void interface_go_on(struct process_interface *interface)
+void interface_go_on(struct process_interface *interface, const struct tally_plan_usage *loading)
 {
 	const struct process_thread *thread = interface->thread;
 	for (uint64_t last = 0;;) {
@@ -260,7 +296,7 @@ void interface_go_on(struct process_interface *interface)
 		if (next->tid != thread->tid || next->attr.flags & TALLY_ATTR_REMOVE_ON_EXEC)
 			end_at_exec(next);
 		else
-			go_on(interface, next);
+			go_on(interface, next, loading);
 	}
 	if (!interface->open_events)
 		return;
