@@ -176,6 +176,7 @@ struct process_interface {
 	unsigned mapping_events, comm_events; /* open events that want MMAP or COMM records */
 	unsigned forks_told;               /* FORK records of children */
 	unsigned renames, renames_told;    /* other names that were seen; at the last prctl(2) */
+	bool is_traced;                    /* by ptrace(2), at the last look */
 	bool starts_timer;                 /* a timer was started in this turn */
 	bool was_frozen;
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
@@ -235,6 +236,7 @@ struct process_interface *interface_of(struct process_thread *thread);
 void interface_restore(struct process_interface *interface, struct interface_event *event);
 void interface_restore_output(struct process_interface *interface,
 			      const struct interface_event *event);
+void interface_look_for_tracer(struct process_interface *interface);
 /* Brings the thread's entries up to date. */
 void interface_publish(struct process_interface *interface);
 /* Carries out a call on this thread's engine. */

@@ -39,9 +39,9 @@ static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 
-/* A stopped thread does not answer, and a tracer would see our signal.  Reads /proc/TID/stat: "TID
- * (name) T …". */
-static bool is_stopped(int32_t tid)
+/* Returns -EBUSY for a stopped thread: it does not answer, and a tracer would see our signal; -ESRCH for
+ * one that has ended but is not waited for; otherwise 0.  Reads /proc/TID/stat: "TID (name) T …". */
+static int check_state(int32_t tid)
 {
 	char path[32] = "/proc/", digits[12], text[512];
 	unsigned count = 0, at = sizeof("/proc/") - 1;
@@ -52,14 +52,18 @@ static bool is_stopped(int32_t tid)
 	memcpy(path + at, "/stat", sizeof("/stat"));
 	long fd = process_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), length = 0;
 	if (fd < 0)
-		return false;
+		return 0;
 	length = process_call(SYS_read, fd, text, sizeof(text) - 1);
 	process_call(SYS_close, fd);
 	if (length <= 0)
-		return false;
+		return 0;
 	text[length] = '\0';
 	const char *end = strrchr(text, ')');
-	return end && (end[2] == 'T' || end[2] == 't');
+	if (end && (end[2] == 'T' || end[2] == 't'))
+		return -EBUSY;
+	if (end && (end[2] == 'Z' || end[2] == 'X'))
+		return -ESRCH;
+	return 0;
 }
 
 /* Waits until *word leaves `value`.  Meanwhile others may ask this thread: two threads that ask each
@@ -72,8 +76,9 @@ static int wait_for(struct process_interface *interface, const struct interface_
 		if (is_gone(task, pid, tid))
 			return -ESRCH;
 		if (now_ns() - looked > LOOK_NS) {
-			if (is_stopped(tid))
-				return -EBUSY;
+			int error = check_state(tid);
+			if (error)
+				return error;
 			looked = now_ns();
 		}
 		if (now_ns() - start > PATIENCE_NS)
@@ -134,9 +139,11 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 	struct interface_task *task = interface_task_find(tid, NULL);
 	if (!task)
 		return -ESRCH;
-	if (pid != process_agent.pid && is_stopped(tid))
-		return -EBUSY;
-	int error = claim(interface, task, pid, tid);
+	int error = 0;
+	if (pid != process_agent.pid)
+		error = check_state(tid);
+	if (!error)
+		error = claim(interface, task, pid, tid);
 	if (error)
 		return error;
 	copy_call(&task->call, call, false);

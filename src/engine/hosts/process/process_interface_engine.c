@@ -183,9 +183,12 @@ static void queue_signal(void *host, const struct tally_engine_signal *signal)
 	interface->signals[at].address = signal->address;
 }
 
-/* Periods begin when the event is enabled, as the kernel's do, and not at random. */
+/* Periods begin when the event is enabled, as the kernel's do, and not at random.  A tracer would see
+ * each sample's signal as a stop of its child: so a traced thread has no samples. */
 static void timer_start(void *host, struct tally_engine_timer *timer)
 {
+	if (part_of(host)->is_traced)
+		return;
 	timer->host_words[0] = 1;
 	part_of(host)->starts_timer = true;
 	process_timer_engine_start(host, timer);
@@ -343,6 +346,22 @@ static unsigned present_cpu(const struct process_interface *interface)
 	return cpu < interface->cpus ? cpu : 0;
 }
 
+void interface_look_for_tracer(struct process_interface *interface)
+{
+	static const char key[] = "TracerPid:\t";
+	char *text = interface->path;
+	long fd = process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/status",
+			       O_RDONLY | O_CLOEXEC);
+	interface->is_traced = false;
+	if (fd < 0)
+		return;
+	long length = process_call(SYS_read, fd, text, sizeof(interface->path) - 1);
+	process_call(SYS_close, fd);
+	text[length > 0 ? length : 0] = '\0';
+	const char *tracer = strstr(text, key);
+	interface->is_traced = tracer && tracer[sizeof(key) - 1] != '0';
+}
+
 static int engine_make(struct process_interface *interface)
 {
 	struct process_thread *thread = interface->thread;
@@ -399,6 +418,7 @@ static int engine_make(struct process_interface *interface)
 		return -ENOMEM;
 	}
 	tally_engine_switch_in(interface->engine, NULL, interface->task);
+	interface_look_for_tracer(interface);
 	copy_setting(interface->engine, "perf_event_max_sample_rate",
 		     "/proc/sys/kernel/perf_event_max_sample_rate");
 	copy_setting(interface->engine, "perf_event_mlock_kb",

@@ -260,6 +260,7 @@ void interface_take_deferred(struct process_interface *interface)
 {
 	if (!__atomic_load_n(&interface_pool->deferrals, __ATOMIC_SEQ_CST))
 		return;
+	interface_look_for_tracer(interface);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
 		if (!interface_is_used(event) ||
