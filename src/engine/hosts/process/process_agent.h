@@ -147,6 +147,8 @@ struct process_agent {
 	bool counts_migrations;
 	bool wants_maps, wants_data_maps;   /* some event asks for MMAP records; of data as well */
 	bool is_later_program;              /* not the command itself */
+	/* a debugger's child before it executes the program, maybe one of vfork; 0: none */
+	int32_t traced_pid;
 	bool is_ending;                     /* the process exits, or must not be followed further */
 	/* What all threads have told, and what isn't the program's.  Atomic. */
 	struct tally_plan_usage told;

@@ -33,6 +33,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <threads.h>
 #include <unistd.h>
@@ -499,6 +500,21 @@ PROCESS_EXPORT int prctl(int option, ...)
 	if (option == PR_TASK_PERF_EVENTS_ENABLE || option == PR_TASK_PERF_EVENTS_DISABLE)
 		process_interface_prctl(option);
 	return result;
+}
+
+/* A debugger would stop at each sample.  So it gets its program without them. */
+PROCESS_EXPORT long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	va_start(list, request);
+	unsigned long pid = va_arg(list, unsigned long), address = va_arg(list, unsigned long),
+		      data = va_arg(list, unsigned long);
+	va_end(list);
+	if (request == PTRACE_TRACEME) {
+		process_end();
+		process_agent.traced_pid = (int32_t)process_call(SYS_getpid);
+	}
+	return PROCESS_NEXT(ptrace)(request, pid, address, data);
 }
 
 /* --- fork ----------------------------------------------------------------- */

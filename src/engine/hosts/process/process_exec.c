@@ -99,6 +99,12 @@ static bool can_enter(const struct target *target)
 	       reaches_plan();
 }
 
+static bool is_traced(void)
+{
+	return process_agent.traced_pid &&
+	       process_agent.traced_pid == (int32_t)process_call(SYS_getpid);
+}
+
 /* Decides what is lent to the program. */
 static struct loan prepare(const struct target *target, char *const *envp)
 {
@@ -106,7 +112,7 @@ static struct loan prepare(const struct target *target, char *const *envp)
 	/* fexecve(3) refuses NULL; other functions take it for an empty environment */
 	if (!process_agent.plan || (target->how == BY_DESCRIPTOR && !envp))
 		return loan;
-	if (process_agent.is_ending || !can_enter(target)) {
+	if (process_agent.is_ending || is_traced() || !can_enter(target)) {
 		loan.is_uncounted = true;
 		return loan;
 	}

@@ -31,7 +31,7 @@
 
 /* The functions, each a column of PROCESS_NEXT. */
 #define PROCESS_NEXT_FUNCTIONS(F) \
-	F(pthread_create) F(thrd_create) F(pthread_setname_np) F(prctl) F(_Fork) \
+	F(pthread_create) F(thrd_create) F(pthread_setname_np) F(prctl) F(ptrace) F(_Fork) \
 	F(execve) F(fexecve) F(posix_spawn) F(posix_spawnp) PROCESS_NEXT_NEWER_FUNCTIONS(F) \
 	F(system) F(popen) F(pclose) F(fclose) \
 	F(read) F(__read_chk) F(readv) F(pread) F(pread64) F(write) F(ioctl) F(fcntl) F(fcntl64) \
