@@ -238,6 +238,22 @@ check "an executed program has its own name"
 run 0 inside record -D 0 -e wall-clock -F 200 -o wall.data sleep 0.5 && sum=$(weight wall.data) && [ "$sum" -ge 450 ]
 check "wall-clock samples a thread that sleeps"
 
+# A sample after a long system call weighs its time.
+cat >populate.c <<'C'
+#include <stddef.h>
+#include <sys/mman.h>
+int main(void)
+{
+	for (int i = 0; i < 10; i++) {
+		void *memory = mmap(NULL, 200 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		munmap(memory, 200 << 20);
+	}
+	return 0;
+}
+C
+${CC:-cc} -O1 -o populate populate.c && run 0 inside record -F 4000 -o populate.data ./populate && ! says 'samples cover'
+check "few samples of much time are no reason for a warning"
+
 # Rings of killed processes are used again: there are 1,024.
 cat >killed.c <<'C'
 #include <signal.h>

@@ -235,7 +235,7 @@ bool tally_recorder_coverage(const struct tally_recorder *recorder, double *samp
 	    !tally_provider_can(session->provider, TALLY_PROVIDER_COMMAND_TIME))
 		return false;
 	double period_s = clock_period_s(&recorder->events.sources[0].attr);
-	*sampled_s = (double)(session->status.samples + session->status.lost) * period_s;
+	*sampled_s = (double)session->status.weight / 1e9 + (double)session->status.lost * period_s;
 	*used_s = seconds_of(session->command_used.ru_utime) +
 		  seconds_of(session->command_used.ru_stime);
 	return period_s > 0;

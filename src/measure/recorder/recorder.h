@@ -109,6 +109,7 @@ struct tally_recorder_options {
 struct tally_recorder_status {
 	double seconds;
 	uint64_t samples, lost, bytes, throttled;
+	uint64_t weight;          /* sum of the samples' periods, if one event alone samples */
 	uint64_t file_samples;    /* in the current file */
 	uint64_t stacks;          /* unwound by the recorder */
 	uint64_t stacks_cut;      /* of `stacks`: the copy ended before the stack */

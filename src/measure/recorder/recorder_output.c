@@ -8,6 +8,19 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+/* Returns where the samples of the only event have their PERIOD; 0: there are several. */
+static size_t find_weight(const struct tally_recorder_events *events)
+{
+	/* what stands before it */
+	const uint64_t before = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+				TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_ID |
+				TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU;
+	if (events->source_count != 2) /* with the side-band */
+		return 0;
+	unsigned words = (unsigned)__builtin_popcountll(events->sources[0].attr.sample_type & before);
+	return sizeof(struct tally_record_header) + words * sizeof(uint64_t);
+}
+
 int tally_recorder_begin_file(struct tally_recorder_output *output, int fd, struct tally_error *err)
 {
 	const struct tally_recorder_session *session = output->session;
@@ -25,6 +38,7 @@ int tally_recorder_begin_file(struct tally_recorder_output *output, int fd, stru
 	output->fd = fd;
 	output->first_sample_ns = output->last_sample_ns = 0;
 	output->file_samples = session->status.samples;
+	output->weight_at = find_weight(output->events);
 	return 0;
 }
 

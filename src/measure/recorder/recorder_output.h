@@ -17,6 +17,7 @@ struct tally_recorder_output {
 	uint64_t lost_reported; /* samples lost according to LOST records of the sample rings */
 	uint64_t first_sample_ns, last_sample_ns; /* of the current file */
 	uint64_t file_samples;                    /* status.samples at its start */
+	size_t weight_at; /* bytes from a sample's beginning to its PERIOD; 0: several events sample */
 };
 
 /* Begins a file, the first one or the next. */
@@ -57,9 +58,15 @@ enum {
 static inline void tally_recorder_count_sample(struct tally_recorder_output *output,
 					       const void *bytes)
 {
-	uint64_t time;
+	struct tally_record_header header;
+	uint64_t time, weight;
+	memcpy(&header, bytes, sizeof(header));
 	memcpy(&time, (const uint8_t *)bytes + TALLY_RECORDER_SAMPLE_TIME_AT, sizeof(time));
 	output->session->status.samples++;
+	if (output->weight_at && header.size >= output->weight_at + sizeof(weight)) {
+		memcpy(&weight, (const uint8_t *)bytes + output->weight_at, sizeof(weight));
+		output->session->status.weight += weight;
+	}
 	if (!output->first_sample_ns || time < output->first_sample_ns)
 		output->first_sample_ns = time;
 	if (time > output->last_sample_ns)
