@@ -446,14 +446,15 @@ static int open_checked(struct opening *opening, const void *attr, int32_t pid, 
 	call->arguments[4] = pid;
 	call->arguments[0] = cpu;
 	bool is_foreign = opening->group && opening->group->tid != opening->tid;
-	if (is_foreign && flags & TALLY_FLAG_FD_NO_GROUP && !(flags & TALLY_FLAG_FD_OUTPUT))
-		call->arguments[1] = -1;
-	else if (is_foreign)
-		call->arguments[1] = INTERFACE_OPEN;
-	error = open_event(opening, call, flags);
-	if (is_foreign && error == -EBADF)
-		return -EINVAL;
-	return error;
+	if (!is_foreign)
+		return open_event(opening, call, flags);
+	/* a leader or an output of another thread: errors of the event itself come first */
+	call->arguments[1] = -1;
+	if (flags & TALLY_FLAG_FD_NO_GROUP && !(flags & TALLY_FLAG_FD_OUTPUT))
+		return open_event(opening, call, flags);
+	call->arguments[2] = (int64_t)flags;
+	error = interface_try_open(opening->turn.interface, call);
+	return error ? error : -EINVAL;
 }
 
 long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned long flags)
@@ -723,6 +724,20 @@ static long defer_change(struct interface_event *event, unsigned long request, b
 	return 0;
 }
 
+/* Returns the bytes of the event's ring; 0: neither this process nor another one maps it. */
+static uint64_t ring_size(const struct interface_event *event)
+{
+	uint64_t size = 0;
+	if (event->ring.mappings)
+		return event->ring.size;
+	lock();
+	for (unsigned i = 0; own.mapping_count && i < MAPPINGS && !size; i++)
+		if (own.mappings[i].address && own.mappings[i].event == index_of(event) + 1)
+			size = (own.mappings[i].size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	unlock();
+	return size;
+}
+
 /* The event's thread has ended.  The kernel keeps the event: it checks the arguments, and nothing else
  * comes of them but a reset count and changes of the events that inherited it. */
 static long control_gone(struct interface_turn *turn, struct interface_event *event,
@@ -732,10 +747,10 @@ static long control_gone(struct interface_turn *turn, struct interface_event *ev
 	uintptr_t argument = (uintptr_t)call->arguments[1];
 	struct interface_event *at = event;
 	if (request == TALLY_IOC_SET_OUTPUT &&
-	    (argument != (uintptr_t)-1 || event->ring.mappings))
+	    (argument != (uintptr_t)-1 || ring_size(event)))
 		return -EINVAL;
 	if (request == TALLY_IOC_PAUSE_OUTPUT)
-		return event->ring.mappings && event->ring.size > PAGE ? 0 : -EINVAL;
+		return ring_size(event) > PAGE ? 0 : -EINVAL;
 	if (!plain)
 		return interface_stand_in(turn->interface, event, call);
 	if (request == TALLY_IOC_RESET) {
@@ -920,15 +935,13 @@ static int defer_ring(struct interface_event *event, const struct interface_call
 {
 	struct tally_user_page page = { .data_offset = PAGE };
 	uint64_t size = ((uint64_t)call->arguments[0] + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	uint64_t data = size - PAGE;
+	uint64_t data = size - PAGE, present = ring_size(event);
 	if (!call->arguments[2] || call->arguments[3] || size < PAGE || data & (data - 1) ||
-	    (event->cpu == -1 && inherits(event)) ||
-	    (event->ring.mappings && event->ring.size != size))
+	    (event->cpu == -1 && inherits(event)) || (present && present != size))
 		return -EINVAL;
-	if (event->ring.mappings) {
-		event->ring.mappings++;
+	event->ring.mappings += event->ring.mappings != 0;
+	if (present)
 		return 0;
-	}
 	page.data_size = data;
 	if (process_call(SYS_ftruncate, fd, 0) || process_call(SYS_ftruncate, fd, size))
 		return -ENOMEM;

@@ -177,6 +177,7 @@ struct process_interface {
 	unsigned forks_told;               /* FORK records of children */
 	unsigned renames, renames_told;    /* other names that were seen; at the last prctl(2) */
 	bool is_traced;                    /* by ptrace(2), at the last look */
+	bool awaits_switch;                /* events wait until the thread is scheduled in */
 	bool starts_timer;                 /* a timer was started in this turn */
 	bool was_frozen;
 	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
@@ -245,6 +246,8 @@ void interface_execute(struct process_interface *interface, struct interface_cal
  * the same attributes, which is made for that alone.  Returns the result or -errno. */
 long interface_stand_in(struct process_interface *interface, const struct interface_event *event,
 			struct interface_call *call);
+/* Returns what OPEN_EVENT would say of the attributes and flags: 0 or -errno.  No event is left. */
+int interface_try_open(struct process_interface *interface, const struct interface_call *call);
 /* Tells the engine what has happened, and afterwards does what the engine asked for. */
 void interface_catch_up(struct process_interface *interface);
 void interface_settle(struct process_interface *interface);

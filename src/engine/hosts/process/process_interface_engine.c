@@ -565,6 +565,21 @@ static void move(struct process_interface *interface)
 	interface->migrations++;
 }
 
+/* A leader's close leaves members that the engine, like the kernel, schedules in at the next switch of
+ * the thread.  This switch counts itself. */
+static void switch_again(struct process_interface *interface)
+{
+	struct rusage usage = { 0 };
+	struct tally_engine_task *task = interface->task;
+	process_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+	if ((uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw == interface->switches)
+		return;
+	interface->awaits_switch = false;
+	tally_engine_switch_out(interface->engine, task, NULL, true);
+	tally_engine_switch_in(interface->engine, NULL, task);
+	interface->switches++;
+}
+
 static void tick(struct process_interface *interface)
 {
 	uint64_t now = clock_ns(interface->thread);
@@ -595,6 +610,8 @@ void interface_catch_up(struct process_interface *interface)
 		return;
 	tick(interface);
 	move(interface);
+	if (interface->awaits_switch)
+		switch_again(interface);
 	if (interface->usage_events)
 		tell_usage(interface);
 	if (interface->comm_events)
@@ -648,6 +665,18 @@ static int open_in_engine(struct process_interface *interface, const struct inte
 	interface->cpu_event = false;
 	tally_engine_sysctl_set(engine, paranoid, level);
 	return result;
+}
+
+int interface_try_open(struct process_interface *interface, const struct interface_call *call)
+{
+	int error = interface->engine ? 0 : engine_make(interface);
+	if (error)
+		return error;
+	int fd = open_in_engine(interface, call);
+	if (fd < 0)
+		return fd;
+	tally_engine_close(interface->engine, fd);
+	return 0;
 }
 
 static void open_event(struct process_interface *interface, struct interface_call *call)
@@ -708,9 +737,23 @@ void interface_publish(struct process_interface *interface)
 			publish(interface, i);
 }
 
+static bool has_members(const struct interface_event *leader)
+{
+	unsigned number = (unsigned)(leader - interface_pool->events) + 1;
+	for (unsigned i = 0; i < interface_pool->events_used; i++) {
+		const struct interface_event *event = &interface_pool->events[i];
+		if (event != leader && event->leader == number && !event->parent &&
+		    interface_is_used(event))
+			return true;
+	}
+	return false;
+}
+
 static void close_event(struct process_interface *interface, struct interface_call *call)
 {
 	const struct interface_event *event = entry_of(interface, call->descriptor);
+	if (event && has_members(event))
+		interface->awaits_switch = true;
 	if (event && counts_usage(&event->attr)) {
 		interface->usage_events--;
 		interface->migration_events -= event->attr.config == TALLY_SW_CPU_MIGRATIONS;
