@@ -25,6 +25,7 @@ static struct {
 	/* by descriptor: index of the event + 1; NULL: the process never had an event */
 	uint16_t *descriptors;
 	uint16_t *references;    /* by event: descriptors and mappings of this process */
+	uint64_t *serials;       /* by event: the one that `references` are of */
 	struct mapping *mappings;
 	unsigned mapping_count;
 	int32_t lock;            /* tid of the holder */
@@ -124,7 +125,7 @@ static unsigned index_of(const struct interface_event *event)
 static int tables_make(void)
 {
 	size_t bytes = INTERFACE_DESCRIPTORS * sizeof(*own.descriptors) +
-		       INTERFACE_EVENTS * sizeof(*own.references) +
+		       INTERFACE_EVENTS * (sizeof(*own.references) + sizeof(*own.serials)) +
 		       MAPPINGS * sizeof(*own.mappings);
 	if (own.descriptors)
 		return 0;
@@ -133,7 +134,8 @@ static int tables_make(void)
 	if (map < 0 && map > -4096)
 		return (int)map;
 	own.mappings = (struct mapping *)map;
-	own.references = (uint16_t *)(own.mappings + MAPPINGS);
+	own.serials = (uint64_t *)(own.mappings + MAPPINGS);
+	own.references = (uint16_t *)(own.serials + INTERFACE_EVENTS);
 	__atomic_store_n(&own.descriptors, own.references + INTERFACE_EVENTS, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -188,12 +190,39 @@ static struct interface_call *call_of(const struct interface_turn *turn,
 	return call;
 }
 
-static void hold(struct interface_event *event)
+/* An event that its last holder closes at this moment can't be held again. */
+static bool share(struct interface_event *event)
 {
+	uint32_t holders = __atomic_load_n(&event->holders, __ATOMIC_SEQ_CST);
+	while (holders && !__atomic_compare_exchange_n(&event->holders, &holders, holders + 1,
+						       false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	return holders != 0;
+}
+
+/* `is_new`: this process has just made it.  Returns false if it is being closed. */
+static bool hold(struct interface_event *event, bool is_new)
+{
+	unsigned at = index_of(event);
+	bool is_held = true;
 	lock();
-	if (!own.references[index_of(event)]++)
+	if (own.serials[at] != event->serial)
+		own.references[at] = 0;
+	if (!own.references[at] && is_new)
 		__atomic_fetch_add(&event->holders, 1, __ATOMIC_SEQ_CST);
+	else if (!own.references[at])
+		is_held = share(event);
+	own.references[at] += is_held;
+	own.serials[at] = event->serial;
 	unlock();
+	return is_held;
+}
+
+/* Does this process hold the event that has the entry now? */
+static bool holds(unsigned at)
+{
+	const struct interface_event *event = &interface_pool->events[at];
+	return own.references[at] && interface_is_used(event) && event->serial == own.serials[at];
 }
 
 /* Closes an event, and those that inherited it.  The members of a group go on alone. */
@@ -226,10 +255,13 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 /* Returns true if that was the last holder of all processes. */
 static bool release(struct interface_event *event)
 {
+	unsigned at = index_of(event);
 	bool last = false;
 	lock();
-	if (!--own.references[index_of(event)])
+	if (holds(at) && own.references[at] == 1)
 		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
+	if (own.references[at])
+		own.references[at]--;
 	unlock();
 	return last;
 }
@@ -260,8 +292,9 @@ void interface_duplicated(struct interface_event *event, int fd)
 	if (!event || fd < 0 || fd >= INTERFACE_DESCRIPTORS)
 		return;
 	interface_begin(&turn);
-	hold(event);
-	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
+	if (hold(event, false))
+		__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1),
+				 __ATOMIC_SEQ_CST);
 	interface_end(&turn);
 }
 
@@ -354,7 +387,7 @@ static int install(struct opening *opening, unsigned long flags)
 	struct interface_event *event = opening->event;
 	enum { CLOEXEC = 1 };
 	/* before others can find it by its memfd: a child that is made now has that too */
-	hold(event);
+	hold(event, true);
 	long fd = process_call(SYS_memfd_create, "perf_event",
 			       flags & TALLY_FLAG_FD_CLOEXEC ? CLOEXEC : 0);
 	if (fd >= INTERFACE_DESCRIPTORS) {
@@ -993,7 +1026,7 @@ static int map(struct interface_turn *turn, struct interface_event *event, void 
 	}
 	/* as the kernel's mappings: a child of fork(2) has none */
 	process_call(SYS_madvise, map, size, MADV_DONTFORK);
-	hold(event);
+	hold(event, false);
 	*mapped = (void *)map;
 	return 0;
 }
@@ -1267,10 +1300,12 @@ static void adopt_descriptor(int fd)
 		if (!interface_is_used(event) || event->inode != inode)
 			continue;
 		/* held already by the earlier program */
-		if (event->executes == process_agent.pid && !own.references[i])
+		if (event->executes == process_agent.pid && !own.references[i]) {
 			own.references[i] = 1;
-		else
-			hold(event);
+			own.serials[i] = event->serial;
+		} else if (!hold(event, false)) {
+			return;
+		}
 		__atomic_store_n(&own.descriptors[fd], (uint16_t)(i + 1), __ATOMIC_SEQ_CST);
 		return;
 	}
@@ -1345,7 +1380,7 @@ void process_interface_thread_begin(struct process_thread *thread,
 static void note_execution(int32_t from, int32_t to)
 {
 	for (unsigned i = 0; own.descriptors && i < interface_pool->events_used; i++)
-		if (own.references[i] && interface_pool->events[i].executes == from)
+		if (holds(i) && interface_pool->events[i].executes == from)
 			interface_pool->events[i].executes = to;
 }
 
@@ -1403,7 +1438,7 @@ void process_interface_fork_begins(void)
 	own.fork_mask = mask;
 	own.forks = true;
 	for (unsigned i = 0; i < interface_pool->events_used; i++)
-		if (own.references[i])
+		if (holds(i))
 			__atomic_fetch_add(&interface_pool->events[i].holders, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -1453,9 +1488,10 @@ void process_interface_end(void)
 	interface_begin(&turn);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!own.references[i])
-			continue;
+		bool is_held = holds(i);
 		own.references[i] = 0;
+		if (!is_held)
+			continue;
 		if (__atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
 			close_event(&turn, event);
 	}
