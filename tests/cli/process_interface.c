@@ -1,5 +1,6 @@
 /* A program that counts itself: TAP.  The kernel, or the preloaded object in its place, must answer
  * alike.  `process_interface kernel`: says SKIP if the kernel refuses. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -123,6 +124,35 @@ static void names_of_mappings(void)
 	ring = ring_of(fd);
 	check(ring && mapping_is(page, ring, "anon_inode:[perf_event]"), "record of the ring itself");
 	close(zero);
+	close(fd);
+}
+
+/* Its mappings are ld.so's own. */
+static void loaded_library(void)
+{
+	enum { NAME = 40 };
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_DUMMY,
+					.exclude_kernel = 1,
+					.mmap = 1 };
+	char record[512];
+	uint64_t count;
+	unsigned told = 0, others = 0;
+	int fd = open_event(&attr, 0, -1, -1);
+	struct perf_event_mmap_page *page = ring_of(fd);
+	if (!page || !dlopen("libm.so.6", RTLD_NOW) || read(fd, &count, sizeof(count)) < 0) {
+		check(false, "a library is loaded");
+		return;
+	}
+	for (uint32_t type; (type = next_record(page, record, sizeof(record)));) {
+		if (type == PERF_RECORD_MMAP && strstr(record + NAME, "libm"))
+			told++;
+		else
+			others++;
+	}
+	check(told == 1 && !others, "record of a library that dlopen(3) loads");
+	printf("# %u records, %u others\n", told, others);
+	munmap(page, PAGE + DATA);
 	close(fd);
 }
 
@@ -304,6 +334,7 @@ int main(int argc, char **argv)
 	close(fd);
 	errors_of_groups();
 	names_of_mappings();
+	loaded_library();
 	signals_after_exec();
 	ring_of_child();
 	faults_of_loading();

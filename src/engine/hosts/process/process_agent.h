@@ -327,6 +327,8 @@ bool process_interface_mmap(void *address, size_t size, int protection, int flag
 bool process_interface_munmap(void *address, size_t size, int *result);
 /* Moments at which the thread's counts may be brought up to date; cheap if it has no events. */
 void process_interface_safe_point(void);
+/* For the handler, before it samples: tells the program's events of new mappings. */
+void process_interface_sampled(struct process_thread *thread, uint64_t ip);
 /* Does what the events' engine asked for, and serves calls of other threads: for the handler. */
 void process_interface_settle(struct process_thread *thread);
 void process_interface_serve(struct process_thread *thread);

@@ -1135,6 +1135,13 @@ void process_interface_safe_point(void)
 	interface_end(&turn);
 }
 
+void process_interface_sampled(struct process_thread *thread, uint64_t ip)
+{
+	struct process_interface *interface = thread->interface;
+	if (interface && interface->engine && interface->mapping_events)
+		interface_maps_look(interface, ip);
+}
+
 void process_interface_settle(struct process_thread *thread)
 {
 	struct process_interface *interface = thread->interface;
@@ -1286,6 +1293,8 @@ void interface_mapped(void *address, size_t size, int protection, int flags, int
 	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
 		name_mapping(&mapping, fd, path, sizeof(interface->path));
 	tally_engine_mmap_record(interface->task, &mapping);
+	if (protection & PROT_EXEC)
+		interface_maps_add(interface, &mapping);
 	interface_end(&turn);
 }
 

@@ -27,6 +27,7 @@ enum {
 	INTERFACE_DESCRIPTORS = 65536, /* descriptors from here up are never events */
 	INTERFACE_OPEN = 4096,         /* events of one thread */
 	INTERFACE_HEAP = 8 << 20,      /* bytes for one thread's engine; only used pages cost */
+	INTERFACE_PLACES = 1024,       /* mappings of code; more may be told twice */
 	INTERFACE_TEXT = 4096,         /* bytes: the largest argument behind a pointer */
 	INTERFACE_ANSWER = 24576,      /* bytes: the largest read(2) */
 	INTERFACE_SIGNALS = 16         /* signals that wait to be sent */
@@ -153,6 +154,21 @@ struct interface_pool {
 	struct interface_task tasks[INTERFACE_TASKS];
 };
 
+/* Mappings of code that the thread's events know. */
+struct interface_place {
+	uint64_t start, end, offset, inode;
+};
+struct interface_object {
+	uint64_t base, name, dynamic, next; /* as struct link_map begins */
+};
+struct interface_maps {
+	struct interface_place at[INTERFACE_PLACES], next[INTERFACE_PLACES];
+	unsigned count;
+	uint64_t read_ns;               /* CPU time of the last reading */
+	uint64_t last_object;           /* the last of ld.so's list, as it was then; 0: unknown */
+	struct interface_object last;
+};
+
 /* A thread's part. */
 struct process_interface {
 	struct process_thread *thread;
@@ -174,6 +190,7 @@ struct process_interface {
 	unsigned usage_samples;            /* … that sample them */
 	unsigned open_events;
 	unsigned mapping_events, comm_events; /* open events that want MMAP or COMM records */
+	struct interface_maps maps;        /* valid if there are mapping_events */
 	unsigned forks_told;               /* FORK records of children */
 	unsigned renames, renames_told;    /* other names that were seen; at the last prctl(2) */
 	bool is_traced;                    /* by ptrace(2), at the last look */
@@ -292,6 +309,16 @@ void interface_take_deferred(struct process_interface *interface);
 void interface_defer(struct interface_event *event, enum interface_deferral what);
 /* The thread of an inherited event has ended: adds its values to the original's. */
 void interface_fold(struct interface_event *event);
+
+/* --- process_interface_maps.c --------------------------------------------- */
+
+/* Reads the process's mappings.  `tells`: writes records of those that were not known. */
+void interface_maps_read(struct process_interface *interface, bool tells);
+/* The same, if there may be new ones.  `address`: of a sample, or 0. */
+void interface_maps_look(struct process_interface *interface, uint64_t address);
+/* A mapping has a record. */
+void interface_maps_add(struct process_interface *interface,
+			const struct tally_engine_mapping *mapping);
 
 /* --- process_interface_ask.c: calls to other threads ---------------------- */
 

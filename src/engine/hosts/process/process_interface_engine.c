@@ -614,6 +614,8 @@ void interface_catch_up(struct process_interface *interface)
 		switch_again(interface);
 	if (interface->usage_events)
 		tell_usage(interface);
+	if (interface->mapping_events)
+		interface_maps_look(interface, 0);
 	if (interface->comm_events)
 		look_at_name(interface);
 	interface_run_pending(interface);
@@ -708,7 +710,8 @@ static void open_event(struct process_interface *interface, struct interface_cal
 	interface->events[fd] = call->event + 1;
 	interface->serials[fd] = event->serial;
 	interface->open_events++;
-	interface->mapping_events += (event->flags & MAPPINGS) != 0;
+	if (event->flags & MAPPINGS && !interface->mapping_events++ && !event->goes_on)
+		interface_maps_read(interface, false);
 	interface->comm_events += (event->flags & TALLY_ATTR_COMM) != 0;
 	if (!counts_usage(&values.attr))
 		return;

@@ -201,12 +201,6 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 		add_loading(interface, event, loading);
 }
 
-static void tell_mapping(void *data, const struct tally_engine_mapping *mapping)
-{
-	const struct process_interface *interface = data;
-	tally_engine_mmap_record(interface->task, mapping);
-}
-
 /* The records of an execution: the program's name and what is mapped. */
 static void tell_program(struct process_interface *interface)
 {
@@ -214,8 +208,9 @@ static void tell_program(struct process_interface *interface)
 	char comm[16] = { 0 };
 	process_call(SYS_prctl, GET_NAME, comm);
 	tally_engine_comm_exec(interface->task, comm);
+	interface->maps.count = 0;
 	if (interface->mapping_events)
-		process_maps_list(tell_mapping, interface);
+		interface_maps_read(interface, true);
 }
 
 static void restore_outputs(struct process_interface *interface)

@@ -402,6 +402,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	struct tally_engine_regs regs;
 	process_sample_regs(&regs, context);
 	process_maps_sampled(thread, regs.ip);
+	process_interface_sampled(thread, regs.ip);
 	run(thread, &regs, reason);
 	thread->frozen = was_frozen;
 	thread->inside = 0;
