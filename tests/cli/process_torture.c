@@ -244,11 +244,13 @@ static int alone_of(const char *name, uint64_t random)
 /* Tells where a process's threads are. */
 static void tell_hang(pid_t pid)
 {
-	char command[512];
+	char command[1024];
 	snprintf(command, sizeof(command),
-		 "for p in $(ps -o pid= -g %d); do tr '\\0' ' ' </proc/$p/cmdline; echo; "
-		 "for t in /proc/$p/task/*; do echo $t $(cat $t/wchan) $(cat $t/syscall); "
-		 "grep -E 'State|Sig|Shd' $t/status; done; done >&2",
+		 "for p in $(ps -eo pid=,pgid= | awk '$2 == %d { print $1 }'); do "
+		 "tr '\\0' ' ' </proc/$p/cmdline; echo; for t in /proc/$p/task/*; do "
+		 "echo $t $(cat $t/wchan) $(cat $t/syscall); grep -E 'State|Sig|Shd' $t/status; done; "
+		 "if command -v gdb; then gdb -nx -batch -p $p -ex 'thread apply all bt 20'; fi; "
+		 "done >&2",
 		 (int)pid);
 	if (system(command))
 		fprintf(stderr, "no more is known\n");

@@ -184,6 +184,29 @@ static bool many_threads(uint64_t *random)
 	return true;
 }
 
+static void *add_one(void *argument)
+{
+	__atomic_fetch_add((unsigned *)argument, 1, __ATOMIC_RELAXED);
+	return argument;
+}
+
+static bool short_threads(uint64_t *random)
+{
+	enum { COUNT = 10000 };
+	static unsigned count;
+	(void)random;
+	for (unsigned i = 0; i < COUNT; i++) {
+		pthread_t thread;
+		void *result = NULL;
+		errno = pthread_create(&thread, NULL, add_one, &count);
+		if (!errno)
+			errno = pthread_join(thread, &result);
+		if (errno || result != &count)
+			return torture_failed("short thread %u", i);
+	}
+	return count == COUNT;
+}
+
 /* The stack is full: the program's handler runs on its alternate stack, and jumps out. */
 static sigjmp_buf place;
 static void leave_by_jump(int number)
@@ -301,6 +324,7 @@ const struct torture_step torture_alone_steps[] = {
 	{ "exit-beside-threads", exit_beside_threads, 3 },
 	{ "exit-by-thread", exit_by_thread, 3 },
 	{ "many-threads", many_threads, 1 },
+	{ "10000-threads", short_threads, 1 },
 	{ "stack-overflow", stack_overflow, 2 },
 	{ "alternate-stack", alternate_stack, 2 },
 	{ "fork-from-handler", fork_from_handler, 3 },
