@@ -435,9 +435,28 @@ static struct process_thread *prepare_thread(const pthread_attr_t *attr, void *(
 	return slot;
 }
 
+/* A stack of the least size has little room for handlers: the frames of this object's and of the
+ * program's, one in another, would not fit.  Returns `attr`, or *larger with more room. */
+static const pthread_attr_t *with_room(const pthread_attr_t *attr, pthread_attr_t *larger)
+{
+	enum { SMALL = 64 << 10, MORE = 32 << 10 };
+	void *address;
+	size_t size;
+	if (!attr || pthread_attr_getstack(attr, &address, &size) || !size || size >= SMALL)
+		return attr;
+	bool is_programs = (uintptr_t)address + size != 0; /* libc: NULL, less the size */
+	*larger = *attr;
+	if (is_programs || pthread_attr_setstacksize(larger, size + MORE))
+		return attr;
+	return larger;
+}
+
 PROCESS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 				  void *(*start)(void *), void *argument)
 {
+	pthread_attr_t larger;
+	if (process_agent.plan)
+		attr = with_room(attr, &larger);
 	struct process_thread *slot = prepare_thread(attr, start, argument);
 	if (!slot)
 		return PROCESS_NEXT(pthread_create)(thread, attr, start, argument);
