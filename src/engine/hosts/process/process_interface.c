@@ -200,6 +200,17 @@ static bool share(struct interface_event *event)
 	return holders != 0;
 }
 
+/* Replaces a pid among the holders: 0 is a free place. */
+static void note_holder(struct interface_event *event, int32_t from, int32_t to)
+{
+	for (unsigned i = 0; i < sizeof(event->holder_pids) / sizeof(event->holder_pids[0]); i++) {
+		int32_t present = from;
+		if (__atomic_compare_exchange_n(&event->holder_pids[i], &present, to, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+	}
+}
+
 /* `is_new`: this process has just made it.  Returns false if it is being closed. */
 static bool hold(struct interface_event *event, bool is_new)
 {
@@ -212,6 +223,8 @@ static bool hold(struct interface_event *event, bool is_new)
 		__atomic_fetch_add(&event->holders, 1, __ATOMIC_SEQ_CST);
 	else if (!own.references[at])
 		is_held = share(event);
+	if (!own.references[at] && is_held)
+		note_holder(event, 0, process_agent.pid);
 	own.references[at] += is_held;
 	own.serials[at] = event->serial;
 	unlock();
@@ -258,8 +271,10 @@ static bool release(struct interface_event *event)
 	unsigned at = index_of(event);
 	bool last = false;
 	lock();
-	if (holds(at) && own.references[at] == 1)
+	if (holds(at) && own.references[at] == 1) {
+		note_holder(event, process_agent.pid, 0);
 		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
+	}
 	if (own.references[at])
 		own.references[at]--;
 	unlock();
@@ -1478,6 +1493,9 @@ void process_interface_forked(void)
 	own.lock = 0;
 	own.depth = 0;
 	interface_epoll_forked();
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (holds(i))
+			note_holder(&interface_pool->events[i], 0, process_agent.pid);
 	for (unsigned i = 0; i < MAPPINGS && own.mapping_count; i++) {
 		uint32_t event = own.mappings[i].event;
 		if (!own.mappings[i].address)
@@ -1501,6 +1519,7 @@ void process_interface_end(void)
 		own.references[i] = 0;
 		if (!is_held)
 			continue;
+		note_holder(event, process_agent.pid, 0);
 		if (__atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
 			close_event(&turn, event);
 	}

@@ -99,6 +99,8 @@ enum interface_event_state {
 struct interface_event {
 	uint32_t state;            /* enum interface_event_state; atomic */
 	uint32_t holders;          /* processes that have descriptors or mappings of it */
+	/* pids of the first of them: if all have been killed, the entry is free */
+	int32_t holder_pids[8];
 	uint32_t gone;             /* 1: its thread has ended, `own` is final */
 	int32_t pid, tid;          /* the thread that it counts */
 	int32_t opener, opener_tid; /* the process and the thread that opened it */
@@ -234,6 +236,8 @@ static inline bool interface_is_heir(const struct interface_event *event,
 	       event->parent_serial == original->serial;
 }
 struct interface_event *interface_event_new(void); /* NULL: there are too many */
+/* Frees the entries of events whose holders have all been killed. */
+void interface_reap(void);
 /* Frees the entry if it has that serial still. */
 void interface_event_free(struct interface_event *event, uint64_t serial);
 static inline bool interface_is_used(const struct interface_event *event)
@@ -329,6 +333,10 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 		  struct interface_call *call);
 /* Serves a call that another thread has left. */
 void interface_serve(struct process_interface *interface);
+
+/* Returns 0 if the thread can be asked; -EBUSY if it is stopped; -ESRCH if it has ended, though it may
+ * not be waited for yet. */
+int interface_check_state(int32_t tid);
 
 /* --- process_interface.c -------------------------------------------------- */
 

@@ -41,7 +41,7 @@ static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 
 /* Returns -EBUSY for a stopped thread: it does not answer, and a tracer would see our signal; -ESRCH for
  * one that has ended but is not waited for; otherwise 0.  Reads /proc/TID/stat: "TID (name) T …". */
-static int check_state(int32_t tid)
+int interface_check_state(int32_t tid)
 {
 	char path[32] = "/proc/", digits[12], text[512];
 	unsigned count = 0, at = sizeof("/proc/") - 1;
@@ -76,7 +76,7 @@ static int wait_for(struct process_interface *interface, const struct interface_
 		if (is_gone(task, pid, tid))
 			return -ESRCH;
 		if (now_ns() - looked > LOOK_NS) {
-			int error = check_state(tid);
+			int error = interface_check_state(tid);
 			if (error)
 				return error;
 			looked = now_ns();
@@ -141,7 +141,7 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 		return -ESRCH;
 	int error = 0;
 	if (pid != process_agent.pid)
-		error = check_state(tid);
+		error = interface_check_state(tid);
 	if (!error)
 		error = claim(interface, task, pid, tid);
 	if (error)

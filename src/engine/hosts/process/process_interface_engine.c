@@ -648,7 +648,7 @@ static struct interface_event *entry_of(struct process_interface *interface, int
 
 /* A whole CPU is refused as the kernel refuses it to users without privilege.  The kernel looks at the
  * user's privilege for other things, too, and earlier: level 1 permits those. */
-static int open_in_engine(struct process_interface *interface, const struct interface_call *call)
+static int open_once(struct process_interface *interface, const struct interface_call *call)
 {
 	static const char paranoid[] = "perf_event_paranoid";
 	struct tally_engine *engine = interface->engine;
@@ -667,6 +667,28 @@ static int open_in_engine(struct process_interface *interface, const struct inte
 	interface->cpu_event = false;
 	tally_engine_sysctl_set(engine, paranoid, level);
 	return result;
+}
+
+/* Closes the events of processes that were killed: no process has them open. */
+static void sweep(struct process_interface *interface)
+{
+	interface_reap();
+	for (int i = 0; i < INTERFACE_OPEN; i++) {
+		if (!interface->events[i] || entry_of(interface, i))
+			continue;
+		tally_engine_close(interface->engine, i);
+		interface->events[i] = 0;
+		interface->open_events--;
+	}
+}
+
+static int open_in_engine(struct process_interface *interface, const struct interface_call *call)
+{
+	int fd = open_once(interface, call);
+	if (fd != -EMFILE && fd != -ENOMEM)
+		return fd;
+	sweep(interface);
+	return open_once(interface, call);
 }
 
 int interface_try_open(struct process_interface *interface, const struct interface_call *call)

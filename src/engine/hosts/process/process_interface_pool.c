@@ -42,12 +42,33 @@ int interface_pool_make(void)
 	return 0;
 }
 
-/* A process that was killed leaves its events behind. */
+static bool has_ended(int32_t pid)
+{
+	return process_call(SYS_kill, pid, 0) == -ESRCH || interface_check_state(pid) == -ESRCH;
+}
+
+/* Processes that were killed leave their events behind.  An inherited event goes with its original. */
 static bool is_abandoned(const struct interface_event *event)
 {
-	int32_t opener = __atomic_load_n(&event->opener, __ATOMIC_SEQ_CST), pid = event->pid;
-	return opener && process_call(SYS_kill, opener, 0) == -ESRCH &&
-	       (!pid || process_call(SYS_kill, pid, 0) == -ESRCH);
+	if (!interface_is_used(event))
+		return false;
+	if (event->parent)
+		return !interface_is_heir(event, &interface_pool->events[event->parent - 1]);
+	for (unsigned i = 0; i < sizeof(event->holder_pids) / sizeof(event->holder_pids[0]); i++) {
+		int32_t pid = __atomic_load_n(&event->holder_pids[i], __ATOMIC_SEQ_CST);
+		if (pid && !has_ended(pid))
+			return false;
+	}
+	/* without holders it is being made, or closed */
+	return __atomic_load_n(&event->holders, __ATOMIC_SEQ_CST) != 0;
+}
+
+void interface_reap(void)
+{
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (is_abandoned(&interface_pool->events[i]))
+			interface_event_free(&interface_pool->events[i],
+					     interface_pool->events[i].serial);
 }
 
 static struct interface_event *take(unsigned index)
@@ -81,10 +102,7 @@ struct interface_event *interface_event_new(void)
 		if (event)
 			return event;
 	}
-	for (unsigned i = 0; i < INTERFACE_EVENTS; i++)
-		if (is_abandoned(&interface_pool->events[i]))
-			interface_event_free(&interface_pool->events[i],
-					     interface_pool->events[i].serial);
+	interface_reap();
 	for (unsigned i = 0; i < INTERFACE_EVENTS; i++) {
 		struct interface_event *event = take(i);
 		if (event)
