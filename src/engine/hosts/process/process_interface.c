@@ -875,7 +875,8 @@ long interface_ioctl(int fd, unsigned long request, uintptr_t argument)
 static long defer_fcntl(struct interface_event *event, int command, uintptr_t argument,
 			const int32_t *owner_ex, int fd)
 {
-	enum { READ_WRITE = 2, SET_SIGNAL = 10, SET_OWNER_EX = 15, PID = 1 };
+	enum { READ_WRITE = 2, SET_SIGNAL = 10, GET_SIGNAL = 11, SET_OWNER_EX = 15, PID = 1 };
+	enum { LAST_SIGNAL = 64 };
 	event->file.set = true;
 	switch (command) {
 	case F_GETFL:
@@ -885,8 +886,12 @@ static long defer_fcntl(struct interface_event *event, int command, uintptr_t ar
 		event->file.signal_fd = fd;
 		return 0;
 	case SET_SIGNAL:
+		if (argument > LAST_SIGNAL)
+			return -EINVAL;
 		event->file.signal = (int32_t)argument;
 		return 0;
+	case GET_SIGNAL:
+		return event->file.signal;
 	case F_SETOWN:
 		event->file.owner_type = PID;
 		event->file.owner = (int32_t)argument;
