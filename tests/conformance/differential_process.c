@@ -321,9 +321,11 @@ void do_burst(struct differential *d)
 		if (slot->fd >= 0)
 			burst_step(d, slot);
 	}
-	for (unsigned i = 0; i < count; i++) {
+	/* members of a closed leader wait until the task is scheduled in: read them before */
+	for (unsigned i = 0; i < count; i++)
 		if (slots[i].fd >= 0)
 			burst_read(d, &slots[i]);
+	for (unsigned i = 0; i < count; i++) {
 		if (slots[i].fd >= 0)
 			d->surface->ops->close(d->surface, slots[i].fd);
 		forget_mapping(d, &slots[i]);
