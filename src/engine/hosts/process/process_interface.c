@@ -17,20 +17,20 @@ enum { MAPPINGS = 4096, PAGE = 4096, ADOPTED_MAX = 4096 };
 struct mapping {
 	uintptr_t address;
 	size_t size;
-	uint32_t event;     /* index + 1 */
+	uint32_t event; /* index + 1 */
 };
 
 /* The process's part. */
 static struct {
 	/* by descriptor: index of the event + 1; NULL: the process never had an event */
 	uint16_t *descriptors;
-	uint16_t *references;    /* by event: descriptors and mappings of this process */
-	uint64_t *serials;       /* by event: the one that `references` are of */
+	uint16_t *references; /* by event: descriptors and mappings of this process */
+	uint64_t *serials;    /* by event: the one that `references` are of */
 	struct mapping *mappings;
 	unsigned mapping_count;
-	int32_t lock;            /* tid of the holder */
-	unsigned depth;          /* how often the holder has it besides */
-	uint64_t fork_mask;      /* signals that were blocked before fork(2) */
+	int32_t lock;       /* tid of the holder */
+	unsigned depth;     /* how often the holder has it besides */
+	uint64_t fork_mask; /* signals that were blocked before fork(2) */
 	bool forks;
 } own;
 
@@ -168,7 +168,7 @@ static int ask(struct interface_event *event, struct process_interface *interfac
 	       struct interface_call *call)
 {
 	int error = -EAGAIN;
-	/* the thread may execute another program meanwhile, where the event has another descriptor */
+	/* the thread may execute another program meanwhile: another descriptor */
 	while (error == -EAGAIN) {
 		call->descriptor = event->descriptor;
 		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
@@ -346,7 +346,7 @@ struct opening {
 	struct interface_turn turn;
 	struct interface_event *event, *group;
 	struct interface_task *target;
-	int32_t pid, tid;     /* of the thread that is counted */
+	int32_t pid, tid; /* of the thread that is counted */
 };
 
 /* A child that was just made may not have its entry yet. */
@@ -604,8 +604,7 @@ static struct interface_event *next_member(const struct interface_event *event)
 	struct interface_event *next = NULL;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
-		if (interface_is_used(other) &&
-		    other->leader == event->leader && !other->parent &&
+		if (interface_is_used(other) && other->leader == event->leader && !other->parent &&
 		    other->order > event->order && (!next || other->order < next->order))
 			next = other;
 	}
@@ -786,16 +785,15 @@ static uint64_t ring_size(const struct interface_event *event)
 	return size;
 }
 
-/* The event's thread has ended.  The kernel keeps the event: it checks the arguments, and nothing else
- * comes of them but a reset count and changes of the events that inherited it. */
+/* The event's thread has ended.  The kernel keeps the event: it checks the arguments, and nothing
+ * else comes of them but a reset count and changes of the events that inherited it. */
 static long control_gone(struct interface_turn *turn, struct interface_event *event,
 			 struct interface_call *call, bool plain)
 {
 	unsigned long request = (unsigned long)call->arguments[0];
 	uintptr_t argument = (uintptr_t)call->arguments[1];
 	struct interface_event *at = event;
-	if (request == TALLY_IOC_SET_OUTPUT &&
-	    (argument != (uintptr_t)-1 || ring_size(event)))
+	if (request == TALLY_IOC_SET_OUTPUT && (argument != (uintptr_t)-1 || ring_size(event)))
 		return -EINVAL;
 	if (request == TALLY_IOC_PAUSE_OUTPUT)
 		return ring_size(event) > PAGE ? 0 : -EINVAL;
@@ -982,8 +980,8 @@ static void unmap(struct interface_turn *turn, struct interface_event *event, si
 		event->ring.mappings--;
 }
 
-/* The event's thread is stopped, and makes the ring later; or it has ended, and the ring stays empty.
- * Readers need to know now where the data will be. */
+/* The event's thread is stopped, and makes the ring later; or it has ended, and the ring stays
+ * empty. Readers need to know now where the data will be. */
 static int defer_ring(struct interface_event *event, const struct interface_call *call, int fd)
 {
 	struct tally_user_page page = { .data_offset = PAGE };
@@ -1134,7 +1132,8 @@ static bool has_deferred(const struct process_thread *thread)
 		return false;
 	for (unsigned i = 0; i < interface_pool->events_used; i++)
 		if (interface_pool->events[i].tid == thread->tid &&
-		    interface_pool->events[i].deferred && interface_is_used(&interface_pool->events[i]))
+		    interface_pool->events[i].deferred &&
+		    interface_is_used(&interface_pool->events[i]))
 			return true;
 	return false;
 }
@@ -1187,15 +1186,14 @@ static bool wants_forks(int32_t tid)
 				 TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		if (interface_is_used(event) && event->tid == tid &&
-		    event->flags & wanting)
+		if (interface_is_used(event) && event->tid == tid && event->flags & wanting)
 			return true;
 	}
 	return false;
 }
 
-/* The kernel writes a FORK record before the call that makes the child returns.  So this waits until the
- * child has told, a moment at most. */
+/* The kernel writes a FORK record before the call that makes the child returns.  So this waits
+ * until the child has told, a moment at most. */
 void process_interface_made_child(struct process_thread *thread)
 {
 	enum { TRIES = 200, PAUSE_NS = 100000 };
@@ -1352,8 +1350,7 @@ static void adopt(struct interface_turn *turn)
 			adopt_descriptor(fd);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!interface_is_used(event) ||
-		    event->executes != process_agent.pid)
+		if (!interface_is_used(event) || event->executes != process_agent.pid)
 			continue;
 		event->executes = 0;
 		if (!own.references[i] &&
@@ -1481,8 +1478,8 @@ void process_interface_fork_ends(void)
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* The child has its parent's descriptors, but not its mappings, and its parent's engine is of no use
- * here. */
+/* The child has its parent's descriptors, but not its mappings, and its parent's engine is of no
+ * use here. */
 void process_interface_forked(void)
 {
 	struct interface_turn turn = { .interface = NULL };

@@ -1,17 +1,18 @@
 /* perf_event_open(2) inside a program: what the files process_interface*.c share.
  *
- * An emulated event lives in the engine of the thread that it counts.  This engine is the interface's
- * own, apart from the one that counts the plan's events: so the program's prctl(2), its limits and its
- * privileges concern only what the program opened.  It is made when the thread's first event is opened.
+ * An emulated event lives in the engine of the thread that it counts.  This engine is the
+ * interface's own, apart from the one that counts the plan's events: so the program's prctl(2), its
+ * limits and its privileges concern only what the program opened.  It is made when the thread's
+ * first event is opened.
  *
  * The descriptor that the program gets is a memfd.  dup(2), fork(2) and exec(2) keep its inode, and
  * its memory holds the event's ring, so that the program's mmap(2) is the kernel's own.
  *
  * The pool.  Memory that all processes of the command share has an entry for each event (struct
- * interface_event) and for each thread (struct interface_task).  A thread that uses another thread's
- * event leaves its call in the other thread's entry, sends it PROCESS_SIGNAL and waits: each engine
- * is used only by its own thread.  While it waits, it serves others.  If a thread has ended, its
- * events' last values are in the pool.
+ * interface_event) and for each thread (struct interface_task).  A thread that uses another
+ * thread's event leaves its call in the other thread's entry, sends it PROCESS_SIGNAL and waits:
+ * each engine is used only by its own thread.  While it waits, it serves others.  If a thread has
+ * ended, its events' last values are in the pool.
  *
  * Turns.  All of this runs with every signal blocked, from interface_begin() to interface_end(): so
  * neither the program's handlers nor ours meet an engine or a lock in the middle of a change. */
@@ -34,13 +35,14 @@ enum {
 };
 
 enum interface_operation {
-	/* arguments: cpu, leader's descriptor or -1, flags, -1 for a whole CPU, and then pid; text: attr */
+	/* arguments: cpu, leader's descriptor or -1, flags, -1 for a whole CPU, and then pid; text:
+	 * attr */
 	INTERFACE_OPEN_EVENT,
 	INTERFACE_READ,        /* arguments: size */
 	INTERFACE_IOCTL,       /* arguments: request, argument unless it is a pointer */
 	INTERFACE_POLL,
 	INTERFACE_FCNTL,       /* arguments: command, argument, the program's descriptor */
-	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, pid and descriptor of the memfd */
+	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, memfd: pid and descriptor */
 	INTERFACE_UNMAP,       /* arguments: address from MAP, size, pid of the process that maps */
 	INTERFACE_CLOSE,
 	INTERFACE_FORKED,      /* arguments: pid and tid of a task that this thread has made */
@@ -138,8 +140,8 @@ struct interface_event {
 	} file;
 	uint32_t output;
 	struct tally_attr attr;
-	/* Its thread was stopped when it was opened or changed: it opens and changes the event when it
-	 * goes on.  enum interface_deferral. */
+	/* Its thread was stopped when it was opened or changed: it opens and changes the event when
+	 * it goes on.  enum interface_deferral. */
 	uint32_t deferred;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
 	int32_t waiters[4];        /* tids */
@@ -180,7 +182,7 @@ struct process_interface {
 	struct tally_engine_task *task;
 	bool pending;                      /* the engine asked for run_pending() */
 	bool cpu_event;                    /* an event of a whole CPU is being opened */
-	bool inherits;                     /* events are inherited or go on: no privilege is needed */
+	bool inherits;                     /* events are inherited or go on: without privilege */
 	uint64_t tick_ns;                  /* CPU time of the last tick */
 	/* what the engine has been told of rusage and CPUs */
 	uint64_t minor_faults, major_faults, switches, migrations;
@@ -224,8 +226,8 @@ struct process_interface {
 
 /* NULL until interface_pool_make() has succeeded. */
 extern struct interface_pool *interface_pool __attribute__((visibility("hidden")));
-/* Maps the pool, in memory of this process and its children, unless process_interface_map() has done
- * that.  Returns 0 or -errno. */
+/* Maps the pool, in memory of this process and its children, unless process_interface_map() has
+ * done that.  Returns 0 or -errno. */
 int interface_pool_make(void);
 /* Has `event` inherited `original`? */
 static inline bool interface_is_heir(const struct interface_event *event,
@@ -263,8 +265,8 @@ void interface_look_for_tracer(struct process_interface *interface);
 void interface_publish(struct process_interface *interface);
 /* Carries out a call on this thread's engine. */
 void interface_execute(struct process_interface *interface, struct interface_call *call);
-/* Carries out an ioctl(2) for an event whose thread has ended: on an event of this thread's engine with
- * the same attributes, which is made for that alone.  Returns the result or -errno. */
+/* Carries out an ioctl(2) for an event whose thread has ended: on an event of this thread's engine
+ * with the same attributes, which is made for that alone.  Returns the result or -errno. */
 long interface_stand_in(struct process_interface *interface, const struct interface_event *event,
 			struct interface_call *call);
 /* Returns what OPEN_EVENT would say of the attributes and flags: 0 or -errno.  No event is left. */
@@ -283,8 +285,8 @@ void interface_engine_drop(struct process_interface *interface);
 
 /* Makes the threads look again that wait for the event. */
 void interface_wake(struct interface_event *event);
-/* Make this thread one that waits for the event; end that.  The first returns false if there are too
- * many: then it must look now and then. */
+/* Make this thread one that waits for the event; end that.  The first returns false if there are
+ * too many: then it must look now and then. */
 bool interface_wait_begin(struct interface_event *event, const struct process_thread *thread);
 void interface_wait_end(struct interface_event *event, const struct process_thread *thread);
 
@@ -304,8 +306,8 @@ void interface_epoll_forked(void);
 bool interface_inherits_any(int32_t parent, uint64_t limit);
 /* Opens them for this thread. */
 void interface_inherit(struct process_interface *interface, uint64_t limit);
-/* The thread has executed another program: opens the events that it had before.  `loading`: what it used
- * from execve(2) on. */
+/* The thread has executed another program: opens the events that it had before.  `loading`: what it
+ * used from execve(2) on. */
 void interface_go_on(struct process_interface *interface, const struct tally_plan_usage *loading);
 /* Does what others have left while the thread was stopped. */
 void interface_take_deferred(struct process_interface *interface);
@@ -334,8 +336,8 @@ int interface_ask(struct process_interface *interface, int32_t pid, int32_t tid,
 /* Serves a call that another thread has left. */
 void interface_serve(struct process_interface *interface);
 
-/* Returns 0 if the thread can be asked; -EBUSY if it is stopped; -ESRCH if it has ended, though it may
- * not be waited for yet. */
+/* Returns 0 if the thread can be asked; -EBUSY if it is stopped; -ESRCH if it has ended, though it
+ * may not be waited for yet. */
 int interface_check_state(int32_t tid);
 
 /* --- process_interface.c -------------------------------------------------- */

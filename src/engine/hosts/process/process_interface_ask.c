@@ -39,8 +39,9 @@ static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 
-/* Returns -EBUSY for a stopped thread: it does not answer, and a tracer would see our signal; -ESRCH for
- * one that has ended but is not waited for; otherwise 0.  Reads /proc/TID/stat: "TID (name) T …". */
+/* Returns -EBUSY for a stopped thread: it does not answer, and a tracer would see our signal;
+ * -ESRCH for one that has ended but is not waited for; otherwise 0.  Reads /proc/TID/stat: "TID
+ * (name) T …". */
 int interface_check_state(int32_t tid)
 {
 	char path[32] = "/proc/", digits[12], text[512];
@@ -66,8 +67,8 @@ int interface_check_state(int32_t tid)
 	return 0;
 }
 
-/* Waits until *word leaves `value`.  Meanwhile others may ask this thread: two threads that ask each
- * other go on. */
+/* Waits until *word leaves `value`.  Meanwhile others may ask this thread: two threads that ask
+ * each other go on. */
 static int wait_for(struct process_interface *interface, const struct interface_task *task,
 		    uint32_t *word, uint32_t value, int32_t pid, int32_t tid)
 {

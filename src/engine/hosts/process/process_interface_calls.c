@@ -1,8 +1,9 @@
 /* The libc functions that programs use on descriptors of perf_event_open(2).
  *
  * Each asks first whether the descriptor is an emulated event: one load for all others, if the
- * program has no event.  Otherwise it calls libc's own function, which keeps its cancellation points.
- * System calls that a program makes by instructions of its own are not seen: it must call libc. */
+ * program has no event.  Otherwise it calls libc's own function, which keeps its cancellation
+ * points. System calls that a program makes by instructions of its own are not seen: it must call
+ * libc. */
 
 /* mmap() and mmap64() are two names here, though they are the same function. */
 #undef _FILE_OFFSET_BITS
@@ -13,10 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <linux/seccomp.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -150,8 +151,8 @@ PROCESS_EXPORT long syscall(long number, ...)
 		break;
 	case SYS_ioctl:
 		if (interface_event_of((int)a[0]))
-			return answer(interface_ioctl((int)a[0], (unsigned long)a[1],
-						      (uintptr_t)a[2]));
+			return answer(
+				interface_ioctl((int)a[0], (unsigned long)a[1], (uintptr_t)a[2]));
 		break;
 	case SYS_fcntl:
 		if (call_file((int)a[0], (int)a[1], (uintptr_t)a[2], &result))
@@ -176,8 +177,8 @@ PROCESS_EXPORT long syscall(long number, ...)
 	case SYS_futex:
 		return answer(process_restart_futex(a));
 	case SYS_rt_sigprocmask:
-		return answer(process_signals_call_mask((int)a[0], (const void *)a[1],
-							(void *)a[2], (size_t)a[3]));
+		return answer(process_signals_call_mask((int)a[0], (const void *)a[1], (void *)a[2],
+							(size_t)a[3]));
 	case SYS_seccomp:
 		/* the filter may forbid what this object does */
 		if (a[0] != SECCOMP_GET_ACTION_AVAIL && a[0] != SECCOMP_GET_NOTIF_SIZES)
@@ -354,7 +355,8 @@ PROCESS_EXPORT int dup3(int old, int new, int flags)
 
 /* --- memory --------------------------------------------------------------- */
 
-PROCESS_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+PROCESS_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd,
+			  off_t offset)
 {
 	const long a[6] = { (long)address, (long)size, protection, flags, fd, offset };
 	return (void *)answer(map(a));

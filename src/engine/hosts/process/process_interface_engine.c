@@ -1,8 +1,8 @@
 /* The interface's engine of a thread: its table, what it is told, and the calls on its events.
  *
- * As for the plan's engine (process_host.c), its clock is the thread's CPU time.  Faults, switches and
- * migrations are told when the thread makes a call on an event: what happened since the last call
- * counts then.  What happens during a call is this object's own, and is left out. */
+ * As for the plan's engine (process_host.c), its clock is the thread's CPU time.  Faults, switches
+ * and migrations are told when the thread makes a call on an event: what happened since the last
+ * call counts then.  What happens during a call is this object's own, and is left out. */
 #include "process/process_interface.h"
 #include "process/process_usage.h"
 
@@ -19,7 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000, PAGE = 4096, CPUS_MAX = 1024 };
+enum {
+	SMALLEST = 5,
+	LISTS = 40,
+	NS_PER_S = 1000000000,
+	TICK_NS = 4000000,
+	PAGE = 4096,
+	CPUS_MAX = 1024
+};
 enum { SET_SIGNAL = 10, GET_SIGNAL, SET_OWNER_EX = 15, GET_OWNER_EX }; /* fcntl's, for GNU only */
 
 #define MAPPINGS (TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA)
@@ -183,8 +190,8 @@ static void queue_signal(void *host, const struct tally_engine_signal *signal)
 	interface->signals[at].address = signal->address;
 }
 
-/* Periods begin when the event is enabled, as the kernel's do, and not at random.  A tracer would see
- * each sample's signal as a stop of its child: so a traced thread has no samples. */
+/* Periods begin when the event is enabled, as the kernel's do, and not at random.  A tracer would
+ * see each sample's signal as a stop of its child: so a traced thread has no samples. */
 static void timer_start(void *host, struct tally_engine_timer *timer)
 {
 	if (part_of(host)->is_traced)
@@ -200,7 +207,7 @@ static unsigned size_class(size_t size)
 {
 	unsigned class = SMALLEST;
 	while ((size_t)1 << class < size)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -237,8 +244,8 @@ static void *allocate_pages(void *host, size_t pages)
 	int fd = part_of(host)->ring_fd;
 	if (fd < 0)
 		return NULL;
-	if (!part_of(host)->ring_goes_on && (process_call(SYS_ftruncate, fd, 0) ||
-					     process_call(SYS_ftruncate, fd, pages * PAGE)))
+	if (!part_of(host)->ring_goes_on &&
+	    (process_call(SYS_ftruncate, fd, 0) || process_call(SYS_ftruncate, fd, pages * PAGE)))
 		return NULL;
 	long map = process_call(SYS_mmap, NULL, pages * PAGE, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -287,13 +294,13 @@ struct process_interface *interface_of(struct process_thread *thread)
 	if (process_agent.is_ending || interface_pool_make())
 		return NULL;
 	long map = process_call(SYS_mmap, NULL, sizeof(struct process_interface) + INTERFACE_HEAP,
-				PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				-1, 0);
 	if (map < 0 && map > -4096)
 		return NULL;
 	struct process_interface *interface = (struct process_interface *)map;
 	interface->heap = (uint8_t *)(interface + 1);
-	interface->heap_used = (size_t)-(uintptr_t)interface->heap % 64;
+	interface->heap_used = (size_t) - (uintptr_t)interface->heap % 64;
 	interface->thread = thread;
 	interface->ring_fd = -1;
 	interface->self = interface_task_find(thread->tid, NULL);
@@ -514,7 +521,7 @@ static void tell(struct process_interface *interface, enum tally_sw event, uint6
 	}
 }
 
-/* A fault hits events of both kinds before the next fault: the sample of one may disable its group. */
+/* A fault hits events of both kinds before the next fault: one's sample may disable its group. */
 static void tell_faults(struct process_interface *interface, enum tally_sw kind, uint64_t count)
 {
 	uint64_t each = interface->usage_samples ? 1 : count;
@@ -546,8 +553,8 @@ static void tell_usage(struct process_interface *interface)
 	interface->migrations = migrations;
 }
 
-/* The engine follows the thread to another CPU.  Its switch counts itself, and so does the migration:
- * they are among those that the kernel has counted. */
+/* The engine follows the thread to another CPU.  Its switch counts itself, and so does the
+ * migration: they are among those that the kernel has counted. */
 static void move(struct process_interface *interface)
 {
 	unsigned cpu = present_cpu(interface);
@@ -565,8 +572,8 @@ static void move(struct process_interface *interface)
 	interface->migrations++;
 }
 
-/* A leader's close leaves members that the engine, like the kernel, schedules in at the next switch of
- * the thread.  This switch counts itself. */
+/* A leader's close leaves members that the engine, like the kernel, schedules in at the next switch
+ * of the thread.  This switch counts itself. */
 static void switch_again(struct process_interface *interface)
 {
 	struct rusage usage = { 0 };
@@ -632,22 +639,20 @@ void interface_settle(struct process_interface *interface)
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* Returns the entry of an event of this thread's engine.  NULL: there is none any more: another process
- * has closed the event while this thread could not be asked. */
+/* Returns the entry of an event of this thread's engine.  NULL: there is none any more: another
+ * process has closed the event while this thread could not be asked. */
 static struct interface_event *entry_of(struct process_interface *interface, int descriptor)
 {
 	if (descriptor < 0 || descriptor >= INTERFACE_OPEN || !interface->events[descriptor])
 		return NULL;
-	struct interface_event *event =
-		&interface_pool->events[interface->events[descriptor] - 1];
-	if (!interface_is_used(event) ||
-	    event->serial != interface->serials[descriptor])
+	struct interface_event *event = &interface_pool->events[interface->events[descriptor] - 1];
+	if (!interface_is_used(event) || event->serial != interface->serials[descriptor])
 		return NULL;
 	return event;
 }
 
-/* A whole CPU is refused as the kernel refuses it to users without privilege.  The kernel looks at the
- * user's privilege for other things, too, and earlier: level 1 permits those. */
+/* A whole CPU is refused as the kernel refuses it to users without privilege.  The kernel looks at
+ * the user's privilege for other things, too, and earlier: level 1 permits those. */
 static int open_once(struct process_interface *interface, const struct interface_call *call)
 {
 	static const char paranoid[] = "perf_event_paranoid";
@@ -904,9 +909,9 @@ static void map_ring(struct process_interface *interface, struct interface_call 
 	if (is_foreign)
 		fd = open_ring(pid, fd);
 	interface->ring_fd = fd;
-	call->result = tally_engine_mmap(interface->engine, call->descriptor,
-					 (size_t)call->arguments[0], call->arguments[1] & 1,
-					 call->arguments[2], (uint64_t)call->arguments[3], &address);
+	call->result = tally_engine_mmap(
+		interface->engine, call->descriptor, (size_t)call->arguments[0],
+		call->arguments[1] & 1, call->arguments[2], (uint64_t)call->arguments[3], &address);
 	call->address = (uintptr_t)address;
 	interface->ring_fd = -1;
 	if (fd >= 0 && is_foreign)
@@ -984,8 +989,8 @@ void interface_restore_output(struct process_interface *interface,
 				   (uintptr_t)target->descriptor);
 }
 
-/* FORK records.  The engine's own task for the child lives only for that: the child has an engine of
- * its own. */
+/* FORK records.  The engine's own task for the child lives only for that: the child has an engine
+ * of its own. */
 static void tell_fork(struct process_interface *interface, const struct interface_call *call)
 {
 	struct tally_engine_identity child = *tally_engine_task_identity(interface->task);

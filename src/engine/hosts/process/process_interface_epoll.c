@@ -1,8 +1,8 @@
 /* epoll(7) of emulated events.
  *
  * The kernel would refuse the memfd, so the registration stays here, and epoll_wait(2) looks at the
- * event itself, as poll(2) does (process_interface_poll.c).  An epoll descriptor that is itself polled
- * doesn't show them. */
+ * event itself, as poll(2) does (process_interface_poll.c).  An epoll descriptor that is itself
+ * polled doesn't show them. */
 #include "process/process_interface.h"
 #include "process/process_next.h"
 
@@ -15,8 +15,8 @@
 enum { REGISTRATIONS = 256, SLICE_NS = 10000000, NS_PER_S = 1000000000 };
 
 struct registration {
-	int epoll, fd;            /* epoll -1: the entry is free */
-	bool used, is_disarmed;   /* EPOLLONESHOT has been told */
+	int epoll, fd;          /* epoll -1: the entry is free */
+	bool used, is_disarmed; /* EPOLLONESHOT has been told */
 	struct epoll_event wanted;
 };
 
@@ -78,7 +78,10 @@ static int add(int epoll, int fd, const struct epoll_event *wanted)
 		if (at->used)
 			continue;
 		*at = (struct registration){
-			.epoll = epoll, .fd = fd, .used = true, .wanted = *wanted,
+			.epoll = epoll,
+			.fd = fd,
+			.used = true,
+			.wanted = *wanted,
 		};
 		registered++;
 		return 0;

@@ -1,8 +1,8 @@
 /* Inheritance: a thread or process that is made while its maker has events with attr.inherit.
  *
- * The new thread opens an event of its own for each, with the same id and in the same group, when it
- * begins.  The pool's entry of such an event names the original: whoever reads that adds the values
- * of all.  When the thread ends, its values go to the original's `children`. */
+ * The new thread opens an event of its own for each, with the same id and in the same group, when
+ * it begins.  The pool's entry of such an event names the original: whoever reads that adds the
+ * values of all.  When the thread ends, its values go to the original's `children`. */
 #include "process/process_interface.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 static struct interface_event *original_of(unsigned index, int32_t parent, uint64_t limit)
 {
 	struct interface_event *event = &interface_pool->events[index], *original = event;
-	if (!interface_is_used(event) || event->tid != parent ||
-	    event->order >= limit || !(event->flags & TALLY_ATTR_INHERIT))
+	if (!interface_is_used(event) || event->tid != parent || event->order >= limit ||
+	    !(event->flags & TALLY_ATTR_INHERIT))
 		return NULL;
 	if (event->parent)
 		original = &interface_pool->events[event->parent - 1];
@@ -93,8 +93,8 @@ void interface_inherit(struct process_interface *interface, uint64_t limit)
 	for (uint64_t last = 0;;) {
 		struct interface_event *next = NULL;
 		for (unsigned i = 0; i < interface_pool->events_used; i++) {
-			struct interface_event *original =
-				original_of(i, thread->identity.parent_tid, limit);
+			struct interface_event *original = original_of(
+				i, thread->identity.parent_tid, limit);
 			if (original && original->order >= last &&
 			    (!next || original->order < next->order))
 				next = original;
@@ -180,8 +180,7 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 	if (event->leader != number && leader->tid == event->tid)
 		group = leader->descriptor;
 	if (event->parent && interface_pool->events[event->parent - 1].leader != event->parent)
-		group = leader_here(interface,
-				    interface_pool->events[event->parent - 1].leader);
+		group = leader_here(interface, interface_pool->events[event->parent - 1].leader);
 	event->before.count += event->own.count;
 	event->before.enabled_ns += event->own.enabled_ns;
 	event->before.running_ns += event->own.running_ns;
@@ -217,7 +216,8 @@ static void restore_outputs(struct process_interface *interface)
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		const struct interface_event *event = &interface_pool->events[i];
-		if (interface_is_used(event) && !event->gone && event->tid == interface->thread->tid)
+		if (interface_is_used(event) && !event->gone &&
+		    event->tid == interface->thread->tid)
 			interface_restore_output(interface, event);
 	}
 }
@@ -240,8 +240,8 @@ static void open_deferred(struct process_interface *interface, struct interface_
 		interface_restore(interface, event);
 }
 
-static void change_deferred(struct process_interface *interface, const struct interface_event *event,
-			    unsigned long request)
+static void change_deferred(struct process_interface *interface,
+			    const struct interface_event *event, unsigned long request)
 {
 	struct interface_call *call = &interface->call;
 	memset(call, 0, offsetof(struct interface_call, text));
@@ -258,8 +258,8 @@ void interface_take_deferred(struct process_interface *interface)
 	interface_look_for_tracer(interface);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
-		if (!interface_is_used(event) ||
-		    event->tid != interface->thread->tid || !event->deferred)
+		if (!interface_is_used(event) || event->tid != interface->thread->tid ||
+		    !event->deferred)
 			continue;
 		uint32_t what = __atomic_exchange_n(&event->deferred, 0, __ATOMIC_SEQ_CST);
 		__atomic_fetch_sub(&interface_pool->deferrals, 1, __ATOMIC_SEQ_CST);
@@ -281,9 +281,8 @@ void interface_go_on(struct process_interface *interface, const struct tally_pla
 		struct interface_event *next = NULL;
 		for (unsigned i = 0; i < interface_pool->events_used; i++) {
 			struct interface_event *event = &interface_pool->events[i];
-			if (interface_is_used(event) && !event->gone &&
-			    event->pid == thread->pid && event->order >= last &&
-			    (!next || event->order < next->order))
+			if (interface_is_used(event) && !event->gone && event->pid == thread->pid &&
+			    event->order >= last && (!next || event->order < next->order))
 				next = event;
 		}
 		if (!next)

@@ -1,9 +1,9 @@
 /* poll(2) and select(2) of emulated events.
  *
- * The thread waits in the kernel's ppoll(2) for the other descriptors, with PROCESS_SIGNAL open only
- * there.  A thread that writes to an event's ring sends that signal to the waiters that the event's
- * entry names; then the waiter looks again.  So no descriptor is needed that the program could
- * close. */
+ * The thread waits in the kernel's ppoll(2) for the other descriptors, with PROCESS_SIGNAL open
+ * only there.  A thread that writes to an event's ring sends that signal to the waiters that the
+ * event's entry names; then the waiter looks again.  So no descriptor is needed that the program
+ * could close. */
 #include "process/process_interface.h"
 #include "process/process_restart.h"
 
@@ -54,7 +54,7 @@ void interface_wait_end(struct interface_event *event, const struct process_thre
 	}
 }
 
-/* Registers with all events, or ends that.  Returns false if a signal of some event may not come. */
+/* Registers with all events, or ends that.  Returns false if some event may not send a signal. */
 static bool register_all(const struct pollfd *fds, unsigned long count,
 			 const struct process_thread *thread, bool begin)
 {
@@ -99,8 +99,8 @@ static int merge(struct pollfd *fds, const struct pollfd *others, unsigned long 
 
 struct waiting {
 	struct process_thread *thread;
-	uint64_t deadline;     /* UINT64_MAX: none */
-	uint64_t mask;         /* of signals, during the wait */
+	uint64_t deadline; /* UINT64_MAX: none */
+	uint64_t mask;     /* of signals, during the wait */
 	bool in_slices;
 	struct process_restart restart;
 };

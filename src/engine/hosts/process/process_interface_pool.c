@@ -9,8 +9,8 @@
 
 struct interface_pool *interface_pool;
 
-/* In the plan's file the pool outlives programs.  A process whose files are limited must not make it
- * longer: that would be a signal. */
+/* In the plan's file the pool outlives programs.  A process whose files are limited must not make
+ * it longer: that would be a signal. */
 void process_interface_map(int fd)
 {
 	const uint64_t size = TALLY_PLAN_INTERFACE + sizeof(*interface_pool);
@@ -47,7 +47,7 @@ static bool has_ended(int32_t pid)
 	return process_call(SYS_kill, pid, 0) == -ESRCH || interface_check_state(pid) == -ESRCH;
 }
 
-/* Processes that were killed leave their events behind.  An inherited event goes with its original. */
+/* Killed processes leave their events behind.  An inherited event goes with its original. */
 static bool is_abandoned(const struct interface_event *event)
 {
 	if (!interface_is_used(event))
@@ -166,8 +166,8 @@ static struct interface_task *task_claim(int32_t tid)
 	return NULL;
 }
 
-/* The entry of the thread's earlier program is used again, and is never without its tid: those who wait
- * for an answer would take the thread for one that has ended. */
+/* The entry of the thread's earlier program is used again, and is never without its tid: those who
+ * wait for an answer would take the thread for one that has ended. */
 struct interface_task *interface_task_new(int32_t pid, int32_t tid)
 {
 	struct interface_task *task = interface_task_find(tid, NULL);
