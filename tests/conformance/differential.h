@@ -81,6 +81,8 @@ void determine_process_event(struct slot *slot);
  * of one that has ended. */
 bool process_refuses_output(const struct differential *d, const struct slot *slot,
 			    const struct slot *target);
+/* True if no other event samples the same faults as this one. */
+bool samples_alone(const struct differential *d, const struct slot *slot);
 void do_process_work(struct differential *d, struct puppet *puppet);
 void do_burst(struct differential *d);
 

@@ -11,6 +11,7 @@
  *     records of heirs                      each thread writes only to rings of its own events
  *     output to a ring of another task      the same; the ring of an ended task gets no more records
  *     records after an exec                 a ring that another process has mapped ends there
+ *     ids in samples of several events      the kernel may give all those of one fault the first's
  *     switches                              only the kernel sees them at once
  *
  * Page faults of a whole round aren't determined: fork(2), a new thread and a new mapping cause
@@ -82,6 +83,16 @@ bool process_refuses_output(const struct differential *d, const struct slot *slo
 		if (!d->followers[i].puppet && d->followers[i].last == slot->task)
 			return true;
 	return slot->task != target->task && slot->cpu >= 0 && target->cpu >= 0;
+}
+
+bool samples_alone(const struct differential *d, const struct slot *slot)
+{
+	for (unsigned i = 0; i < SLOTS + BURST_SLOTS; i++)
+		if (&d->slots[i] != slot && d->slots[i].fd >= 0 &&
+		    d->slots[i].task == slot->task && d->slots[i].attr.sample_period &&
+		    is_fault(&d->slots[i].attr))
+			return false;
+	return true;
 }
 
 /* --- work ----------------------------------------------------------------- */

@@ -150,9 +150,10 @@ static void print_sample(struct differential *d, const struct slot *reader,
 			task_name(d, (pid_t)sample->tid));
 	if (sample->type & TALLY_SAMPLE_ADDR && !d->process)
 		fprintf(d->out, " addr=%s", addr);
-	if (sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
+	bool named = !d->process || samples_alone(d, reader);
+	if (named && sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		print_id(d, "id", sample->id);
-	if (sample->type & TALLY_SAMPLE_STREAM_ID)
+	if (named && sample->type & TALLY_SAMPLE_STREAM_ID)
 		print_id(d, "stream", sample->stream_id);
 	if (sample->type & TALLY_SAMPLE_CPU)
 		fprintf(d->out, " cpu=%u", sample->cpu);
