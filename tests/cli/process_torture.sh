@@ -2,11 +2,12 @@
 # A program that uses threads, processes and signals in every way ends under the process provider as it
 # does without it: all results are right, nothing hangs, crashes or is left behind (process_torture.c).
 # $1: seconds in total; $2: the first seed.  TAP; $TALLY is the binary, $TORTURE the program,
-# $TORTURE_LIBRARY a library that it loads.  `make soak-process` runs it for an hour.
+# $TORTURE_LIBRARY a library that it loads, $CHECKED_OBJECT the preloaded object with checks for undefined
+# behaviour.  `make soak-process` runs it for an hour.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
-part=$((${1:-15} / 3)) seed=${2:-1}
+part=$((${1:-15} / 4)) seed=${2:-1}
 tally() { timeout -k 10 $((part + 300)) "$TALLY" "$@"; }
 tally stat --provider process -o counts -- "$TORTURE" exit 3 >out 2>err
 [ $? = 3 ] || skip_all "this tally has no process provider: $(head -n 1 err)"
@@ -26,4 +27,14 @@ check "its recording is readable, and names what it did" grep -q torture_sum out
 tally record --provider process -F 7999 -m 16k -o often.data -- "$TORTURE" "$part" $((seed + 200000)) >out 2>err
 check "a program that is sampled very often" ended $?
 sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
+# Undefined behaviour ends the program.
+if [ -f "${CHECKED_OBJECT:-}" ]; then
+	mkdir -p checked/src/engine/hosts/process && cp "$TALLY" checked/tally &&
+		cp "$CHECKED_OBJECT" checked/src/engine/hosts/process/libtally-process.so || exit 1
+	timeout -k 10 $((part + 300)) checked/tally record --provider process -F 1999 -o checked.data -- "$TORTURE" "$part" $((seed + 300000)) >out 2>err
+	check "a program whose object is checked for undefined behaviour" ended $?
+	sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
+else
+	skip "a program whose object is checked for undefined behaviour" "this build has no such object"
+fi
 done_testing
