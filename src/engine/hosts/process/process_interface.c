@@ -238,6 +238,16 @@ static bool holds(unsigned at)
 	return own.references[at] && interface_is_used(event) && event->serial == own.serials[at];
 }
 
+/* Inherited groups lose the heir of that member too: they stay like the original. */
+static void member_leaves(struct interface_event *leader)
+{
+	leader->generation++;
+	for (unsigned i = 0; i < interface_pool->events_used; i++)
+		if (interface_is_used(&interface_pool->events[i]) &&
+		    interface_is_heir(&interface_pool->events[i], leader))
+			interface_pool->events[i].generation++;
+}
+
 /* Closes an event, and those that inherited it.  The members of a group go on alone. */
 static void close_event(struct interface_turn *turn, struct interface_event *event)
 {
@@ -246,7 +256,7 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 	if (turn->interface)
 		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
 	if (event->leader != own_number)
-		interface_pool->events[event->leader - 1].generation++;
+		member_leaves(&interface_pool->events[event->leader - 1]);
 	for (unsigned i = 0; i < used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
 		uint64_t other_serial = other->serial;
