@@ -362,7 +362,7 @@ struct opening {
 /* A child that was just made may not have its entry yet. */
 static bool wait_for_entry(int32_t tid, int32_t *pid)
 {
-	enum { TRIES = 100, PAUSE_NS = 500000 };
+	enum { TRIES = 1000, PAUSE_NS = 500000 };
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (interface_task_find(tid, pid))
@@ -1522,8 +1522,12 @@ void process_interface_forked(void)
 void process_interface_end(void)
 {
 	struct interface_turn turn;
-	if (!own.descriptors)
+	struct process_thread *thread = process_self();
+	if (!own.descriptors) {
+		if (thread)
+			process_interface_thread_end(thread); /* other processes' events */
 		return;
+	}
 	interface_begin(&turn);
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *event = &interface_pool->events[i];
