@@ -25,7 +25,7 @@
 
 extern char **environ;
 
-enum { ROUND_LIMIT_S = 120, THREADS_MOST = 6, STEPS_MOST = 12 };
+enum { ROUND_LIMIT_S = 400, THREADS_MOST = 6, STEPS_MOST = 12 };
 
 static char self[PATH_MAX];
 static uint64_t seed;

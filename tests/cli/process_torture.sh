@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 part=$((${1:-15} / 4)) seed=${2:-1}
-tally() { timeout -k 10 $((part + 300)) "$TALLY" "$@"; }
+tally() { timeout -k 10 $((part + 450)) "$TALLY" "$@"; }
 tally stat --provider process -o counts -- "$TORTURE" exit 3 >out 2>err
 [ $? = 3 ] || skip_all "this tally has no process provider: $(head -n 1 err)"
 
@@ -31,7 +31,7 @@ sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
 if [ -f "${CHECKED_OBJECT:-}" ]; then
 	mkdir -p checked/src/engine/hosts/process && cp "$TALLY" checked/tally &&
 		cp "$CHECKED_OBJECT" checked/src/engine/hosts/process/libtally-process.so || exit 1
-	timeout -k 10 $((part + 300)) checked/tally record --provider process -F 1999 -o checked.data -- "$TORTURE" "$part" $((seed + 300000)) >out 2>err
+	timeout -k 10 $((part + 450)) checked/tally record --provider process -F 1999 -o checked.data -- "$TORTURE" "$part" $((seed + 300000)) >out 2>err
 	check "a program whose object is checked for undefined behaviour" ended $?
 	sed -n 's/.* rounds.*/# &/p; s/.*samples in/# &/p' out err
 else
