@@ -574,7 +574,7 @@ static bool is_plain(const struct interface_event *event)
 	       !interface_pool->events[event->leader - 1].goes_on;
 }
 
-static struct interface_values values_of(const struct interface_event *event)
+static struct interface_values sum_of(const struct interface_event *event)
 {
 	struct interface_values sum = event->own;
 	add_values(&sum, &event->children);
@@ -583,6 +583,23 @@ static struct interface_values values_of(const struct interface_event *event)
 		const struct interface_event *child = &interface_pool->events[i];
 		if (interface_is_heir(child, event))
 			add_child(&sum, child);
+	}
+	return sum;
+}
+
+/* A thread that was killed while it moved values never ends that: then these are what there is. */
+static struct interface_values values_of(const struct interface_event *event)
+{
+	enum { TRIES = 1000 };
+	struct interface_values sum = { 0 };
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint32_t moves = __atomic_load_n(&event->moves, __ATOMIC_SEQ_CST);
+		bool waits = __atomic_load_n(&event->moving, __ATOMIC_SEQ_CST) != 0;
+		sum = sum_of(event);
+		if (!waits && !__atomic_load_n(&event->moving, __ATOMIC_SEQ_CST) &&
+		    moves == __atomic_load_n(&event->moves, __ATOMIC_SEQ_CST))
+			break;
+		process_call(SYS_sched_yield);
 	}
 	return sum;
 }

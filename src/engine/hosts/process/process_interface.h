@@ -124,6 +124,8 @@ struct interface_event {
 	/* what it counted in earlier programs of its thread */
 	struct interface_values before;
 	bool goes_on;              /* `before` counts */
+	/* moves of values between these, or from inherited events: those in progress, and all */
+	uint32_t moving, moves;
 	/* What the event has again in its thread's next program: the mappings that other processes
 	 * have of its ring, with a memfd of theirs; settings of its file; index + 1 of the event
 	 * whose ring it writes to. */
@@ -236,6 +238,16 @@ static inline bool interface_is_heir(const struct interface_event *event,
 	return __atomic_load_n(&event->state, __ATOMIC_SEQ_CST) == INTERFACE_USED &&
 	       event->parent == (uint32_t)(original - interface_pool->events) + 1 &&
 	       event->parent_serial == original->serial;
+}
+/* Around a move of values to where readers of `original` find them, too: meanwhile they wait. */
+static inline void interface_move_begin(struct interface_event *original)
+{
+	__atomic_fetch_add(&original->moving, 1, __ATOMIC_SEQ_CST);
+}
+static inline void interface_move_end(struct interface_event *original)
+{
+	__atomic_fetch_add(&original->moves, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_sub(&original->moving, 1, __ATOMIC_SEQ_CST);
 }
 struct interface_event *interface_event_new(void); /* NULL: there are too many */
 /* Frees the entries of events whose holders have all been killed. */

@@ -107,6 +107,14 @@ void interface_inherit(struct process_interface *interface, uint64_t limit)
 	}
 }
 
+static void fold_values(struct interface_values *to, const struct interface_values *from)
+{
+	__atomic_fetch_add(&to->count, from->count, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->enabled_ns, from->enabled_ns, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->running_ns, from->running_ns, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&to->lost, from->lost, __ATOMIC_SEQ_CST);
+}
+
 void interface_fold(struct interface_event *event)
 {
 	struct interface_event *original = &interface_pool->events[event->parent - 1];
@@ -117,11 +125,11 @@ void interface_fold(struct interface_event *event)
 		interface_event_free(event, serial);
 		return;
 	}
-	__atomic_fetch_add(&to->count, event->own.count, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&to->enabled_ns, event->own.enabled_ns, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&to->running_ns, event->own.running_ns, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&to->lost, event->own.lost, __ATOMIC_SEQ_CST);
+	interface_move_begin(original);
+	fold_values(to, &event->own);
+	fold_values(to, &event->before);
 	interface_event_free(event, serial);
+	interface_move_end(original);
 	interface_wake(original);
 }
 
@@ -181,11 +189,16 @@ static void go_on(struct process_interface *interface, struct interface_event *e
 		group = leader->descriptor;
 	if (event->parent && interface_pool->events[event->parent - 1].leader != event->parent)
 		group = leader_here(interface, interface_pool->events[event->parent - 1].leader);
+	struct interface_event *original = event;
+	if (event->parent)
+		original = &interface_pool->events[event->parent - 1];
+	interface_move_begin(original);
 	event->before.count += event->own.count;
 	event->before.enabled_ns += event->own.enabled_ns;
 	event->before.running_ns += event->own.running_ns;
 	event->before.lost += event->own.lost;
 	event->own = (struct interface_values){ 0 };
+	interface_move_end(original);
 	event->goes_on = true;
 	bool enabled = event->enabled || event->attr.flags & TALLY_ATTR_ENABLE_ON_EXEC;
 	event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
