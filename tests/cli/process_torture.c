@@ -1,16 +1,16 @@
 /* process_torture SECONDS [SEED]: does what programs do with threads, processes and signals, all at
- * once, and checks every result by itself.  Under tally it must end as it does without.
+ * once, and checks every result by itself.  It must end in the same way with and without tally.
  *
  * This process starts *rounds*, each a process of its own with its seed, and looks whether they end
  * well, in time, and leave no process behind.  A round has some threads, perhaps timers of its own
  * (setitimer(2), with and without SA_RESTART and alternate stacks), and each thread does steps by
- * chance.  What needs a process with one thread alone runs in one of its own ("alone").
+ * chance.  Some steps need a process that has only one thread: each starts one ("alone").
  *
  *     process_torture round SEED       one round again
  *     process_torture alone NAME SEED  one of the steps that need a process of their own
  *     process_torture exit STATUS
  *
- * A failure is told on standard error, with the seed; the exit status is 1 then. */
+ * It writes failures to standard error, with their seeds, and exits with status 1 then. */
 #include "process_torture.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* process_torture.h: what the files of process_torture share. */
+/* process_torture.h: the interface between the files of process_torture. */
 #ifndef PROCESS_TORTURE_H
 #define PROCESS_TORTURE_H
 
@@ -16,7 +16,7 @@ enum { NS_PER_S = 1000000000, NS_PER_MS = 1000000 };
 
 struct torture {
 	bool has_timers;    /* the round has timers of its own: calls may be interrupted */
-	bool is_told;       /* each step is told on standard error */
+	bool is_told;       /* writes the name of each step to standard error */
 };
 extern struct torture torture;
 

@@ -77,7 +77,7 @@ static bool fork_step(uint64_t *random)
 	return expect_end(pid, way, status, "fork");
 }
 
-/* Children of children, some of which end before their own. */
+/* A child ends before its own children. */
 static bool fork_tree_step(uint64_t *random)
 {
 	int status = any_status(random);
