@@ -60,10 +60,9 @@ static int show(int argc, char **argv, char **envp)
 
 static int burn(void)
 {
-	static volatile unsigned long sink;
 	while (used_s() < 0.06)
-		for (unsigned i = 0; i < 10000; i++)
-			sink += i;
+		for (volatile unsigned i = 0; i < 10000; i++)
+			;
 	return 0;
 }
 
