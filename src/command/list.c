@@ -428,9 +428,11 @@ static int print(const struct tally_command *command, struct listing *listing)
 		status = tally_command_fail(command, &err);
 	} else {
 		fwrite(text.bytes, 1, text.length, stdout);
-		fflush(stdout);
-		note_missing(command, listing, terminal);
-		note_refusal(listing);
+		/* after a failure main() reports errno */
+		if (!fflush(stdout) && !ferror(stdout)) {
+			note_missing(command, listing, terminal);
+			note_refusal(listing);
+		}
 	}
 	tally_buffer_release(&text);
 	return status;
