@@ -254,7 +254,7 @@ C
 ${CC:-cc} -O1 -o populate populate.c && run 0 inside record -F 4000 -o populate.data ./populate && ! says 'samples cover'
 check "few samples of much time are no reason for a warning"
 
-# Rings of killed processes are used again: there are 1,024.
+# Rings of killed processes are used again: there are 1,024, and tally looks for them a few times a second.
 cat >killed.c <<'C'
 #include <signal.h>
 #include <sys/wait.h>
@@ -265,6 +265,7 @@ int main(void)
 		if (!fork())
 			kill(getpid(), SIGKILL);
 		wait(NULL);
+		usleep(1500);
 	}
 	return 0;
 }
