@@ -58,6 +58,17 @@ static void make(struct made *file)
 	};
 }
 
+/* gcc's macros, or clang's __has_feature(). */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+
 static void write_file(const void *bytes, size_t size, unsigned mode)
 {
 	unlink(path);
@@ -89,11 +100,8 @@ static void glibcs_programs_are_entered(void **state)
 	assert_int_equal(kind_of(&file), PROCESS_PROGRAM_ENTERED);
 	assert_false(look(path).is_go);
 	assert_string_equal(look(path).interpreter, "");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	assert_int_equal(look("/proc/self/exe").kind, PROCESS_PROGRAM_ENTERED);
-#else
-	assert_int_equal(look("/proc/self/exe").kind, PROCESS_PROGRAM_SANITIZER);
-#endif
+	assert_int_equal(look("/proc/self/exe").kind,
+			 IS_SANITIZED ? PROCESS_PROGRAM_SANITIZER : PROCESS_PROGRAM_ENTERED);
 	assert_null(process_program_reason(PROCESS_PROGRAM_ENTERED));
 }
 
