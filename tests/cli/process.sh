@@ -254,6 +254,10 @@ C
 ${CC:-cc} -O1 -o populate populate.c && run 0 inside record -F 4000 -o populate.data ./populate && ! says 'samples cover'
 check "few samples of much time are no reason for a warning"
 
+run 0 inside record -c 1000000 -o fixed.data "$SHARES" 300 && ! says 'samples cover' &&
+	run 0 inside record -e wall-clock -c 5000000 -o wall.data sleep 0.5 && sum=$(weight wall.data) && [ "$sum" -ge 450 ]
+check "… nor is a fixed period, and its samples have their weights"
+
 # Rings of killed processes are used again: there are 1,024, and tally looks for them a few times a second.
 cat >killed.c <<'C'
 #include <signal.h>

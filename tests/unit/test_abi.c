@@ -176,6 +176,7 @@ static void samples_without_a_period_have_their_attributes(void **state)
 	uint64_t words[3] = { 0, 0x1000, 7 };
 	(void)state;
 	memcpy(words, &header, sizeof(header));
+	attr.config = TALLY_SW_PAGE_FAULTS; /* an event whose hits have weights */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tally_attr honest = attr;
 		struct tally_record record;
@@ -186,6 +187,11 @@ static void samples_without_a_period_have_their_attributes(void **state)
 		assert_int_equal(tally_record_decode(&honest, words, sizeof(words), &record), 0);
 		assert_int_equal(record.sample.period, cases[i].expected);
 	}
+	struct tally_attr clock = attr;
+	clock.config = TALLY_SW_TASK_CLOCK;
+	clock.sample_period = 1000;
+	tally_attr_honour_period(&clock);
+	assert_true(clock.sample_type & TALLY_SAMPLE_PERIOD);
 	attr.sample_type &= ~TALLY_SAMPLE_PERIOD;
 	attr.flags |= TALLY_ATTR_FREQ;
 	attr.sample_period = 4000;

@@ -61,10 +61,11 @@ static inline bool tally_attr_is_clock(const struct tally_attr *attr)
  * one sample of every hit of a software event, tracepoint or breakpoint, and the sample has the
  * hit's weight (SPEC C7).  That suits a period of 1: a hit with a weight of a million is one
  * sample.  A larger period would have no effect; without the flag, readers take the period from the
- * attribute. */
+ * attribute.  Clocks keep the flag: it changes nothing for them, and a late sample may weigh more than
+ * a period (docs/process.md). */
 static inline void tally_attr_honour_period(struct tally_attr *attr)
 {
-	if (!(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period > 1)
+	if (!(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period > 1 && !tally_attr_is_clock(attr))
 		attr->sample_type &= ~TALLY_SAMPLE_PERIOD;
 }
 

@@ -168,21 +168,35 @@ int process_pmu_register(struct process_thread *thread)
 	return tally_engine_pmu_register(thread->engine, &thread->pmu);
 }
 
+/* Without its weight, the sample is repeated for each period that has passed. */
+static void sample(struct tally_pmu_event *event, uint64_t passed,
+		   const struct tally_engine_regs *regs)
+{
+	struct tally_engine_hit hit = { .period = passed };
+	uint64_t times = 1;
+	if (!(event->attr->sample_type & TALLY_SAMPLE_PERIOD)) {
+		hit.period = event->sample_period;
+		times = (passed + event->sample_period / 2) / event->sample_period;
+	}
+	while (times--)
+		if (tally_engine_overflow(event, &hit, regs)) {
+			stop(event, 0);
+			break;
+		}
+}
+
 void process_wall_sample(struct process_thread *thread, const struct tally_engine_regs *regs)
 {
 	struct tally_pmu_event *next;
 	for (struct tally_pmu_event *event = thread->wall_events; event; event = next) {
 		next = next_of(event);
 		update(event);
-		if (event->previous - event->words[SAMPLED_AT] < event->sample_period / 2)
+		uint64_t passed = event->previous - event->words[SAMPLED_AT];
+		if (passed < event->sample_period / 2)
 			continue; /* the timer is another event's, which is faster */
 		tally_engine_period_elapsed(event);
-		const struct tally_engine_hit hit = {
-			.period = event->previous - event->words[SAMPLED_AT],
-		};
 		event->words[SAMPLED_AT] = event->previous;
-		if (tally_engine_overflow(event, &hit, regs))
-			stop(event, 0);
+		sample(event, passed, regs);
 	}
 }
 
