@@ -319,6 +319,81 @@ static void heirs_after_exec(bool is_group)
 	close(group);
 }
 
+/* --- samples -------------------------------------------------------------- */
+
+static volatile unsigned deep_calls;
+
+static __attribute__((noinline)) void call_deep(unsigned depth)
+{
+	if (depth)
+		call_deep(depth - 1);
+	else
+		spin(30);
+	deep_calls++; /* so that no call is a jump */
+}
+
+/* What a sample has behind its header: the chain, and the stack. */
+struct seen {
+	uint64_t calls; /* addresses within call_deep() */
+	uint64_t copied;
+};
+
+static struct seen look_at(const char *record)
+{
+	struct seen seen = { 0, 0 };
+	uint64_t count, size, address, start = (uint64_t)(uintptr_t)call_deep;
+	const char *at = record + sizeof(struct perf_event_header);
+	memcpy(&count, at, sizeof(count));
+	at += sizeof(count);
+	for (; count; count--, at += sizeof(address)) {
+		memcpy(&address, at, sizeof(address));
+		seen.calls += address - start < 256;
+	}
+	memcpy(&size, at, sizeof(size));
+	at += sizeof(size);
+	if (size)
+		memcpy(&seen.copied, at + size, sizeof(seen.copied));
+	return seen;
+}
+
+/* This file is compiled with frame pointers. */
+static void chains_and_stacks(void)
+{
+	enum { DEPTH = 6, STACK = 2048 };
+	static char record[16 * PAGE];
+	struct perf_event_attr attr = task_clock();
+	struct seen best = { 0, 0 };
+	unsigned samples = 0;
+	attr.sample_period = 1000000;
+	attr.sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+	attr.sample_stack_user = STACK;
+	attr.exclude_callchain_kernel = 1;
+	int fd = open_event(&attr, 0, -1, -1);
+	struct perf_event_mmap_page *page = fd < 0 ? NULL : ring_of(fd);
+	if (!page) {
+		check(false, "a sampling event has a ring");
+		return;
+	}
+	call_deep(DEPTH);
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	for (uint32_t type; (type = next_record(page, record, sizeof(record)));) {
+		if (type != PERF_RECORD_SAMPLE)
+			continue;
+		struct seen seen = look_at(record);
+		samples++;
+		if (seen.calls > best.calls)
+			best.calls = seen.calls;
+		if (seen.copied > best.copied)
+			best.copied = seen.copied;
+	}
+	check(samples > 5 && best.calls > DEPTH, "chains have the callers");
+	check(best.copied > 256 && best.copied <= STACK, "samples have copies of the stack");
+	printf("# %u samples, %u calls, %u bytes\n", samples, (unsigned)best.calls,
+	       (unsigned)best.copied);
+	munmap(page, PAGE + DATA);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "spin")) {
@@ -341,6 +416,7 @@ int main(int argc, char **argv)
 	read_while_executing();
 	heirs_after_exec(false);
 	heirs_after_exec(true);
+	chains_and_stacks();
 	printf("1..%d\n", tests);
 	return 0;
 }

@@ -104,7 +104,7 @@ struct process_thread {
 	uint64_t voluntary_switches;        /* at the last look */
 	uint64_t stack_top;                 /* address above the thread's outermost frame */
 	uint64_t stack_size;                /* bytes below stack_top that are this thread's */
-	uint64_t readable_to;               /* of the stack that is being copied */
+	uint64_t readable_from, readable_to; /* the stack that is being copied */
 	uint64_t surely_to;                 /* what is above may vanish while it is copied */
 	uint64_t outermost;                 /* address of the thread's first function */
 	uint64_t random;
@@ -257,8 +257,12 @@ size_t process_sample_stack_size(void *host, const struct tally_engine_regs *reg
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
 			    void *to, size_t size);
 uint64_t process_sample_stack_pointer(void *host, const struct tally_engine_regs *regs);
+/* The first has the place alone, since tally unwinds; the second follows frame pointers, for events of
+ * the program's own. */
 unsigned process_sample_chain(void *host, const struct tally_engine_regs *regs, bool user,
 			      uint64_t *addresses, unsigned max);
+unsigned process_sample_frames(void *host, const struct tally_engine_regs *regs, bool user,
+			       uint64_t *addresses, unsigned max);
 /* Fills in the interrupted state. */
 void process_sample_regs(struct tally_engine_regs *regs, const ucontext_t *context);
 
@@ -292,9 +296,10 @@ int process_signals_start(void);
  * told yet.  With `all`, of every one: at the start of a program.  Called between process_enter() and
  * process_leave(). */
 void process_maps_tell(struct process_thread *thread, bool all);
-/* Calls the function for each mapping of code, if there is /proc and no other thread reads it. */
+/* Calls the function for each mapping of code, with `with_data` of anything, if there is /proc and no
+ * other thread reads it. */
 typedef void process_maps_taker(void *data, const struct tally_engine_mapping *mapping);
-void process_maps_list(process_maps_taker *taker, void *data);
+void process_maps_list(process_maps_taker *taker, void *data, bool with_data);
 /* For the handler, before it samples: the same, if the code at `ip` is not known yet, or ld.so or the
  * program has made mappings since. */
 void process_maps_sampled(struct process_thread *thread, uint64_t ip);

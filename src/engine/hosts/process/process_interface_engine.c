@@ -406,7 +406,7 @@ static int engine_make(struct process_interface *interface)
 		.signal = queue_signal,
 		.timer_start = timer_start,
 		.timer_cancel = process_timer_engine_cancel,
-		.callchain = process_sample_chain,
+		.callchain = process_sample_frames,
 		.user_register = process_sample_register,
 		.interrupted_register = process_sample_register,
 		.register_mask = process_sample_registers(),

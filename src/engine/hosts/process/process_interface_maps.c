@@ -79,6 +79,16 @@ static void take(void *data, const struct tally_engine_mapping *mapping)
 		tally_engine_mmap_record(reading->interface->task, mapping);
 }
 
+/* Data is told only when an event asks for it: there may be many mappings of it. */
+static bool wants_data(const struct process_interface *interface)
+{
+	for (unsigned i = 0; i < INTERFACE_OPEN; i++)
+		if (interface->events[i] &&
+		    interface_pool->events[interface->events[i] - 1].flags & TALLY_ATTR_MMAP_DATA)
+			return true;
+	return false;
+}
+
 void interface_maps_read(struct process_interface *interface, bool tells)
 {
 	struct interface_maps *maps = &interface->maps;
@@ -86,7 +96,7 @@ void interface_maps_read(struct process_interface *interface, bool tells)
 	maps->read_ns = process_clock_ns(interface->thread);
 	/* before reading, so that the next look finds objects that come meanwhile */
 	find_last_object(maps);
-	process_maps_list(take, &reading);
+	process_maps_list(take, &reading, wants_data(interface));
 	if (!reading.count)
 		return;
 	memcpy(maps->at, maps->next, reading.count * sizeof(maps->at[0]));

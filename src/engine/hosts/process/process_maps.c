@@ -263,6 +263,7 @@ struct reader {
 	struct places *new;
 	process_maps_taker *taker;
 	void *data;
+	bool with_data; /* list_line(): also what isn't code */
 };
 
 /* Adds a line's mapping to the new table, and writes its record if it is new. */
@@ -290,7 +291,7 @@ static void list_line(const struct reader *reader, char *text)
 	struct tally_engine_mapping mapping = { 0 };
 	struct place place;
 	char *name = parse(text, &place, &mapping.protection, &mapping.flags);
-	if (!name || !place.is_code)
+	if (!name || !(place.is_code || reader->with_data))
 		return;
 	mapping.address = place.start;
 	mapping.length = place.end - place.start;
@@ -345,9 +346,11 @@ static bool read_maps(struct process_thread *thread)
 	return new->count > 0;
 }
 
-void process_maps_list(process_maps_taker *taker, void *data)
+void process_maps_list(process_maps_taker *taker, void *data, bool with_data)
 {
-	const struct reader reader = { .take = list_line, .taker = taker, .data = data };
+	const struct reader reader = {
+		.take = list_line, .taker = taker, .data = data, .with_data = with_data
+	};
 	if (!try_lock())
 		return;
 	int fd = (int)process_call(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",

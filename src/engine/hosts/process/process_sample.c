@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { PAGE = 4096, WORD = 8 };
+enum { PAGE = 4096, WORD = 8, LARGEST_COPY = 65535 /* bytes; a record's size has 16 bits */ };
 
 /* Numbers of registers: asm/perf_regs.h. */
 #if defined(__x86_64__)
@@ -130,6 +130,7 @@ size_t process_sample_stack_size(void *host, const struct tally_engine_regs *reg
 	while (at < end && at >= regs->sp && is_readable(at))
 		at = (at | (PAGE - 1)) + 1;
 	thread->readable_to = at < end ? at : end;
+	thread->readable_from = regs->sp;
 	thread->surely_to = thread->readable_to;
 	if (!is_own)
 		thread->surely_to = (regs->sp | (PAGE - 1)) + 1;
@@ -145,12 +146,20 @@ static size_t copy_carefully(void *to, uint64_t from, size_t size)
 	return got < 0 ? 0 : (size_t)got;
 }
 
+/* An engine without user_stack_size() begins a sample's copy at offset 0. */
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
 			    void *to, size_t size)
 {
-	const struct process_thread *thread = host;
-	if (!regs || !regs->host || regs->sp + offset + size > thread->readable_to)
+	struct process_thread *thread = host;
+	if (!regs || !regs->host)
 		return 0;
+	if (!offset && thread->readable_from != regs->sp)
+		process_sample_stack_size(host, regs, LARGEST_COPY);
+	thread->readable_from = 0; /* the next sample looks anew */
+	if (regs->sp + offset >= thread->readable_to)
+		return 0;
+	if (size > thread->readable_to - (regs->sp + offset))
+		size = thread->readable_to - (regs->sp + offset);
 	if (regs->sp + offset + size > thread->surely_to)
 		return copy_carefully(to, regs->sp + offset, size);
 	memcpy(to, (const void *)(uintptr_t)(regs->sp + offset), size);
@@ -166,4 +175,35 @@ unsigned process_sample_chain(void *host, const struct tally_engine_regs *regs, 
 		return 0;
 	addresses[0] = regs->ip;
 	return 1;
+}
+
+/* The chain by frame pointers, as the kernel makes it.  Frames lie above one another. */
+unsigned process_sample_frames(void *host, const struct tally_engine_regs *regs, bool user,
+			       uint64_t *addresses, unsigned max)
+{
+#if defined(__riscv)
+	enum { RECORD_BELOW = 16 }; /* the frame pointer points behind the record */
+#else
+	enum { RECORD_BELOW = 0 };
+#endif
+	const struct process_thread *thread = host;
+	unsigned count = process_sample_chain(host, regs, user, addresses, max);
+	if (!count || !regs->host)
+		return count;
+	uint64_t below = regs->sp, frame = regs->fp;
+	while (count < max && frame > below && frame % sizeof(frame) == 0) {
+		uint64_t record[2], at = frame - RECORD_BELOW;
+		bool is_own = at >= regs->sp && at + sizeof(record) <= thread->stack_top &&
+			      is_on_own_stack(thread, at);
+		if (is_own)
+			memcpy(record, (const void *)(uintptr_t)at, sizeof(record));
+		else if (copy_carefully(record, at, sizeof(record)) != sizeof(record))
+			break;
+		if (!record[1])
+			break;
+		addresses[count++] = record[1];
+		below = frame;
+		frame = record[0];
+	}
+	return count;
 }
