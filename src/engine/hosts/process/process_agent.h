@@ -49,6 +49,15 @@ enum {
 	PROCESS_HEAP = 1 << 20,          /* bytes for a thread's engine */
 };
 
+enum { PROCESS_HEAP_LISTS = 40 };
+
+/* An engine's memory: process_heap.c. */
+struct process_heap {
+	uint8_t *memory;                    /* NULL: none yet */
+	size_t size, used;                  /* bytes */
+	void *released[PROCESS_HEAP_LISTS]; /* lists of pieces, by the logarithm of their size */
+};
+
 /* A thread's slot.  The array is anonymous memory: what was never touched costs nothing.  A slot
  * keeps its engine, its heap and its ring for the next thread. */
 struct process_thread {
@@ -124,10 +133,7 @@ struct process_thread {
 	unsigned forks_told;                /* of its interface, when it last made a child */
 	uint64_t inherits_before;           /* process_interface_moment() when it was made */
 
-	/* the engine's memory */
-	uint8_t *heap;
-	size_t heap_used;
-	void *heap_free[40];                /* lists of released pieces, by size class */
+	struct process_heap heap;           /* the engine's memory */
 };
 
 /* The process's state.  Written while it has one thread: at the start, and after a fork. */
@@ -173,8 +179,17 @@ void process_leave(struct process_thread *thread);
 uint64_t process_enter_alone(struct process_thread *thread);
 void process_leave_alone(struct process_thread *thread, uint64_t mask);
 
+/* --- process_heap.c ------------------------------------------------------- */
+
+/* Returns zeroed memory, or NULL if there is not enough.  Release gets the size that was asked for. */
+void *process_heap_allocate(struct process_heap *heap, size_t size);
+void process_heap_release(struct process_heap *heap, void *memory, size_t size);
+
 /* --- process_host.c ------------------------------------------------------- */
 
+/* Returns what the tables of the thread's engines have in common: clocks, registers, stacks, and
+ * exclusion, which needs nothing. */
+struct tally_engine_host process_host_table(struct process_thread *thread);
 /* Makes the slot's engine if it has none, and a task with that identity in it, and switches to it.
  * Returns 0 or -errno. */
 int process_host_start(struct process_thread *thread,

@@ -1,4 +1,4 @@
-/* The engine's host: a table for each thread's engine, and the engine's memory.
+/* The engine's host: a table for each thread's engine, and its ring.
  *
  * The engine has one CPU, number 0, on which the thread is always current: it is switched in when
  * the engine is told about it, and out when it ends.  "Interrupts" are the handler of
@@ -12,8 +12,8 @@
  * Two things are kept out of that clock: `hidden_ns` is what this object itself needed to attach,
  * and while `frozen` the clock shows where the thread's counting begins.
  *
- * Memory comes from a heap of the slot, in pieces of powers of two.  The heap is mapped once and
- * kept for the next thread in the slot. */
+ * Memory comes from a heap of the slot, which is mapped once and kept for the next thread in the
+ * slot. */
 #include "process/process_agent.h"
 #include "process/process_call.h"
 
@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SMALLEST = 5, LISTS = 40, NS_PER_S = 1000000000, TICK_NS = 4000000 };
+enum { NS_PER_S = 1000000000, TICK_NS = 4000000 };
 
 uint64_t process_cpu_ns(void)
 {
@@ -135,39 +135,14 @@ static void wake(void *host, struct tally_engine_file *file)
 
 /* --- memory --------------------------------------------------------------- */
 
-static unsigned size_class(size_t size)
-{
-	unsigned class = SMALLEST;
-	while ((size_t)1 << class < size)
-		class++;
-	return class;
-}
-
 static void *allocate(void *host, size_t size)
 {
-	struct process_thread *thread = host;
-	unsigned class = size_class(size);
-	size_t bytes = (size_t)1 << class;
-	if (class >= LISTS)
-		return NULL;
-	void *memory = thread->heap_free[class];
-	if (memory) {
-		memcpy(&thread->heap_free[class], memory, sizeof(void *));
-		return memset(memory, 0, bytes);
-	}
-	if (!thread->heap || bytes > PROCESS_HEAP - thread->heap_used)
-		return NULL;
-	memory = thread->heap + thread->heap_used;
-	thread->heap_used += bytes;
-	return memset(memory, 0, bytes);
+	return process_heap_allocate(&((struct process_thread *)host)->heap, size);
 }
 
 static void release(void *host, void *memory, size_t size)
 {
-	struct process_thread *thread = host;
-	unsigned class = size_class(size);
-	memcpy(memory, &thread->heap_free[class], sizeof(void *));
-	thread->heap_free[class] = memory;
+	process_heap_release(&((struct process_thread *)host)->heap, memory, size);
 }
 
 /* The plan's events share one ring, which is mapped already. */
@@ -274,9 +249,9 @@ void process_host_settle(struct process_thread *thread)
 	}
 }
 
-static int new_engine(struct process_thread *thread)
+struct tally_engine_host process_host_table(struct process_thread *thread)
 {
-	const struct tally_engine_host table = {
+	return (struct tally_engine_host){
 		.host = thread,
 		.cpus = 1,
 		.page_size = TALLY_PLAN_PAGE,
@@ -284,22 +259,12 @@ static int new_engine(struct process_thread *thread)
 		.counts_cpu_time = true,
 		.clock_ns = clock_ns,
 		.clock_of = clock_of,
-		.this_cpu = this_cpu,
 		.cpu_number = cpu_number,
 		.level = level,
-		.current_task = current_task,
 		.irq_save = irq_save,
 		.irq_restore = irq_restore,
 		.lock = nothing,
 		.unlock = nothing,
-		.run_on = run_on,
-		.allocate = allocate,
-		.release = release,
-		.allocate_pages = allocate_pages,
-		.release_pages = release_pages,
-		.capable = capable,
-		.pend = pend,
-		.wake = wake,
 		.timer_start = process_timer_engine_start,
 		.timer_cancel = process_timer_engine_cancel,
 		.callchain = process_sample_chain,
@@ -307,9 +272,24 @@ static int new_engine(struct process_thread *thread)
 		.interrupted_register = process_sample_register,
 		.register_mask = process_sample_registers(),
 		.user_stack = process_sample_stack,
-		.user_stack_size = process_sample_stack_size,
 		.user_stack_pointer = process_sample_stack_pointer,
 	};
+}
+
+static int new_engine(struct process_thread *thread)
+{
+	struct tally_engine_host table = process_host_table(thread);
+	table.this_cpu = this_cpu;
+	table.current_task = current_task;
+	table.run_on = run_on;
+	table.allocate = allocate;
+	table.release = release;
+	table.allocate_pages = allocate_pages;
+	table.release_pages = release_pages;
+	table.capable = capable;
+	table.pend = pend;
+	table.wake = wake;
+	table.user_stack_size = process_sample_stack_size;
 	const struct tally_engine_identity tally = { .comm = "tally" };
 	thread->engine = tally_engine_new(&table);
 	if (!thread->engine)
@@ -331,12 +311,13 @@ static int new_engine(struct process_thread *thread)
 /* Makes what the slot's next threads use again: the heap, the ring, the engine. */
 static int prepare(struct process_thread *thread)
 {
-	if (!thread->heap) {
+	if (!thread->heap.memory) {
 		long map = process_call(SYS_mmap, NULL, PROCESS_HEAP, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map < 0 && map > -4096)
 			return (int)map;
-		thread->heap = (uint8_t *)map;
+		thread->heap.memory = (uint8_t *)map;
+		thread->heap.size = PROCESS_HEAP;
 	}
 	take_ring(thread);
 	int error = new_engine(thread);
@@ -372,8 +353,10 @@ void process_host_end(struct process_thread *thread)
 
 void process_host_drop(struct process_thread *thread)
 {
-	uint8_t *heap = thread->heap;
+	uint8_t *heap = thread->heap.memory;
 	memset(thread, 0, sizeof(*thread));
-	thread->heap = heap;
+	thread->heap.memory = heap;
+	if (heap)
+		thread->heap.size = PROCESS_HEAP;
 	thread->ring = -1;
 }

@@ -219,9 +219,7 @@ struct process_interface {
 	uint64_t words[INTERFACE_ANSWER / 8]; /* of the read in progress */
 	char path[4096];                   /* of the mapping in progress */
 	size_t locked_pages;               /* charged beyond perf_event_mlock_kb */
-	uint8_t *heap;
-	size_t heap_used;
-	void *heap_free[40];
+	struct process_heap heap;          /* the engine's memory */
 };
 
 /* --- process_interface_pool.c --------------------------------------------- */

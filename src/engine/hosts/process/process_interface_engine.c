@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,9 +21,6 @@
 #include <unistd.h>
 
 enum {
-	SMALLEST = 5,
-	LISTS = 40,
-	NS_PER_S = 1000000000,
 	TICK_NS = 4000000,
 	PAGE = 4096,
 	CPUS_MAX = 1024
@@ -38,37 +36,9 @@ static struct process_interface *part_of(void *host)
 
 /* --- the engine's table --------------------------------------------------- */
 
-static uint64_t clock_ns(void *host)
-{
-	return process_clock_ns(host);
-}
-
-static int clock_of(void *host, int32_t clockid, uint64_t *ns)
-{
-	struct timespec now = { 0 };
-	(void)host;
-	if (process_call(SYS_clock_gettime, clockid, &now))
-		return -EINVAL;
-	*ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-	return 0;
-}
-
 static unsigned this_cpu(void *host)
 {
 	return part_of(host)->this_cpu;
-}
-
-static unsigned cpu_number(void *host)
-{
-	unsigned cpu = 0;
-	(void)host;
-	process_call(SYS_getcpu, &cpu, NULL, NULL);
-	return cpu;
-}
-
-static enum tally_engine_level level(void *host)
-{
-	return ((const struct process_thread *)host)->level;
 }
 
 static struct tally_engine_task *current_task(void *host)
@@ -85,22 +55,6 @@ static struct tally_engine_task *find_task(void *host, int32_t tid)
 	if (process_call(SYS_kill, tid, 0) == -ESRCH)
 		return NULL;
 	return part_of(host)->task;
-}
-
-static uintptr_t irq_save(void *host)
-{
-	(void)host;
-	return 0;
-}
-
-static void irq_restore(void *host, uintptr_t state)
-{
-	(void)host, (void)state;
-}
-
-static void nothing(void *host)
-{
-	(void)host;
 }
 
 /* No other CPU runs anything of this engine, so the thread stands for it. */
@@ -203,39 +157,14 @@ static void timer_start(void *host, struct tally_engine_timer *timer)
 
 /* --- memory --------------------------------------------------------------- */
 
-static unsigned size_class(size_t size)
-{
-	unsigned class = SMALLEST;
-	while ((size_t)1 << class < size)
-		class ++;
-	return class;
-}
-
 static void *allocate(void *host, size_t size)
 {
-	struct process_interface *interface = part_of(host);
-	unsigned class = size_class(size);
-	size_t bytes = (size_t)1 << class;
-	if (class >= LISTS)
-		return NULL;
-	void *memory = interface->heap_free[class];
-	if (memory) {
-		memcpy(&interface->heap_free[class], memory, sizeof(void *));
-		return memset(memory, 0, bytes);
-	}
-	if (bytes > INTERFACE_HEAP - interface->heap_used)
-		return NULL;
-	memory = interface->heap + interface->heap_used;
-	interface->heap_used += bytes;
-	return memory;
+	return process_heap_allocate(&part_of(host)->heap, size);
 }
 
 static void release(void *host, void *memory, size_t size)
 {
-	struct process_interface *interface = part_of(host);
-	unsigned class = size_class(size);
-	memcpy(memory, &interface->heap_free[class], sizeof(void *));
-	interface->heap_free[class] = memory;
+	process_heap_release(&part_of(host)->heap, memory, size);
 }
 
 /* The pages of a ring are those of the event's memfd, emptied unless its records go on. */
@@ -299,8 +228,9 @@ struct process_interface *interface_of(struct process_thread *thread)
 	if (map < 0 && map > -4096)
 		return NULL;
 	struct process_interface *interface = (struct process_interface *)map;
-	interface->heap = (uint8_t *)(interface + 1);
-	interface->heap_used = (size_t) - (uintptr_t)interface->heap % 64;
+	interface->heap.memory = (uint8_t *)(interface + 1);
+	interface->heap.size = INTERFACE_HEAP;
+	interface->heap.used = (size_t)-(uintptr_t)interface->heap.memory % 64;
 	interface->thread = thread;
 	interface->ring_fd = -1;
 	interface->self = interface_task_find(thread->tid, NULL);
@@ -349,7 +279,7 @@ static void note_usage(struct process_interface *interface);
 
 static unsigned present_cpu(const struct process_interface *interface)
 {
-	unsigned cpu = cpu_number(NULL);
+	unsigned cpu = (unsigned)sched_getcpu();
 	return cpu < interface->cpus ? cpu : 0;
 }
 
@@ -374,45 +304,26 @@ static int engine_make(struct process_interface *interface)
 	struct process_thread *thread = interface->thread;
 	interface->cpus = possible_cpus();
 	interface->on_cpu = interface->this_cpu = present_cpu(interface);
-	const struct tally_engine_host table = {
-		.host = thread,
-		.cpus = interface->cpus,
-		.page_size = PAGE,
-		.tick_ns = TICK_NS,
-		.counts_cpu_time = true,
-		.clock_ns = clock_ns,
-		.clock_of = clock_of,
-		.this_cpu = this_cpu,
-		.cpu_number = cpu_number,
-		.level = level,
-		.current_task = current_task,
-		.find_task = find_task,
-		.irq_save = irq_save,
-		.irq_restore = irq_restore,
-		.lock = nothing,
-		.unlock = nothing,
-		.run_on = run_on,
-		.allocate = allocate,
-		.release = release,
-		.allocate_pages = allocate_pages,
-		.release_pages = release_pages,
-		.charge_locked = charge_locked,
-		.uncharge_locked = uncharge_locked,
-		.capable = capable,
-		.cgroup_of_fd = cgroup_of_fd,
-		.in_cgroup = in_cgroup,
-		.pend = pend,
-		.wake = wake,
-		.signal = queue_signal,
-		.timer_start = timer_start,
-		.timer_cancel = process_timer_engine_cancel,
-		.callchain = process_sample_frames,
-		.user_register = process_sample_register,
-		.interrupted_register = process_sample_register,
-		.register_mask = process_sample_registers(),
-		.user_stack = process_sample_stack,
-		.user_stack_pointer = process_sample_stack_pointer,
-	};
+	struct tally_engine_host table = process_host_table(thread);
+	table.cpus = interface->cpus;
+	table.this_cpu = this_cpu;
+	table.current_task = current_task;
+	table.find_task = find_task;
+	table.run_on = run_on;
+	table.allocate = allocate;
+	table.release = release;
+	table.allocate_pages = allocate_pages;
+	table.release_pages = release_pages;
+	table.charge_locked = charge_locked;
+	table.uncharge_locked = uncharge_locked;
+	table.capable = capable;
+	table.cgroup_of_fd = cgroup_of_fd;
+	table.in_cgroup = in_cgroup;
+	table.pend = pend;
+	table.wake = wake;
+	table.signal = queue_signal;
+	table.timer_start = timer_start;
+	table.callchain = process_sample_frames;
 	struct tally_engine_identity identity = thread->identity;
 	process_call(SYS_prctl, PR_GET_NAME, identity.comm);
 	interface->engine = tally_engine_new(&table);
@@ -589,7 +500,7 @@ static void switch_again(struct process_interface *interface)
 
 static void tick(struct process_interface *interface)
 {
-	uint64_t now = clock_ns(interface->thread);
+	uint64_t now = process_clock_ns(interface->thread);
 	if (now - interface->tick_ns < TICK_NS)
 		return;
 	interface->tick_ns = now;
