@@ -70,9 +70,8 @@ func root(rounds uint64) uint64 {
 func atomic_add(rounds uint64) uint64 {
 	sum := uint64(0)
 	for i := uint64(0); i < rounds; i++ {
-		atomic.AddUint64(&counter, 1)
-		atomic.AddUint64(&counter, 3) // slow, without: _ = atomic.AddUint64
 		sum += i
+		atomic.AddUint64(&counter, atomic.AddUint64(&counter, 1)) // slow, without: _ = atomic.AddUint64
 		sum ^= 3
 	}
 	return sum
