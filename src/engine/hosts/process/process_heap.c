@@ -10,7 +10,7 @@ static unsigned size_class(size_t size)
 {
 	unsigned class = SMALLEST;
 	while ((size_t)1 << class < size)
-		class++;
+		class ++;
 	return class;
 }
 

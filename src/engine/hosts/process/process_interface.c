@@ -1,38 +1,15 @@
-/* perf_event_open(2) inside a program: the process's descriptors, and the calls on them. */
+/* perf_event_open(2) inside a program: the system calls on emulated events, each from the program's
+ * thread to the engine that has the event. */
 #include "process/process_interface.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 
-enum { MAPPINGS = 4096, PAGE = 4096, ADOPTED_MAX = 4096 };
-
-/* A mapping of the program's. */
-struct mapping {
-	uintptr_t address;
-	size_t size;
-	uint32_t event; /* index + 1 */
-};
-
-/* The process's part. */
-static struct {
-	/* by descriptor: index of the event + 1; NULL: the process never had an event */
-	uint16_t *descriptors;
-	uint16_t *references; /* by event: descriptors and mappings of this process */
-	uint64_t *serials;    /* by event: the one that `references` are of */
-	struct mapping *mappings;
-	unsigned mapping_count;
-	int32_t lock;       /* tid of the holder */
-	unsigned depth;     /* how often the holder has it besides */
-	uint64_t fork_mask; /* signals that were blocked before fork(2) */
-	bool forks;
-} own;
+enum { PAGE = 4096 };
 
 /* --- turns ---------------------------------------------------------------- */
 
@@ -65,28 +42,30 @@ void interface_end(struct interface_turn *turn)
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &turn->mask, NULL, sizeof(turn->mask));
 }
 
-/* Signals are blocked, so the holder goes on: waiters only need to let it.  The holder may take it
- * again: handlers of pthread_atfork(3) run while fork(2) holds it. */
-static void lock(void)
+int interface_ask_event(struct interface_event *event, struct process_interface *interface,
+			struct interface_call *call)
 {
-	int32_t self = (int32_t)process_call(SYS_gettid), holder = 0;
-	if (__atomic_load_n(&own.lock, __ATOMIC_RELAXED) == self) {
-		own.depth++;
-		return;
+	int error = -EAGAIN;
+	/* the thread may execute another program meanwhile: another descriptor */
+	while (error == -EAGAIN) {
+		call->descriptor = event->descriptor;
+		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
+			return -ESRCH;
+		if (__atomic_load_n(&event->deferred, __ATOMIC_SEQ_CST) & INTERFACE_DEFERS_OPEN)
+			return -EBUSY;
+		error = interface_ask(interface, event->pid, event->tid, call);
 	}
-	while (!__atomic_compare_exchange_n(&own.lock, &holder, self, false, __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED)) {
-		holder = 0;
-		process_call(SYS_sched_yield);
-	}
+	return error;
 }
 
-static void unlock(void)
+/* Returns the call of this turn.  A thread that isn't counted makes no calls. */
+struct interface_call *interface_call_of(const struct interface_turn *turn,
+					 enum interface_operation operation)
 {
-	if (own.depth)
-		own.depth--;
-	else
-		__atomic_store_n(&own.lock, 0, __ATOMIC_RELEASE);
+	struct interface_call *call = &turn->interface->call;
+	memset(call, 0, offsetof(struct interface_call, text));
+	call->operation = operation;
+	return call;
 }
 
 /* --- the program's memory ------------------------------------------------- */
@@ -113,214 +92,6 @@ int interface_copy_in(void *to, const void *from, size_t size)
 int interface_copy_out(void *to, const void *from, size_t size)
 {
 	return copy(SYS_process_vm_writev, to, from, size, to);
-}
-
-/* --- descriptors ---------------------------------------------------------- */
-
-static unsigned index_of(const struct interface_event *event)
-{
-	return (unsigned)(event - interface_pool->events);
-}
-
-static int tables_make(void)
-{
-	size_t bytes = INTERFACE_DESCRIPTORS * sizeof(*own.descriptors) +
-		       INTERFACE_EVENTS * (sizeof(*own.references) + sizeof(*own.serials)) +
-		       MAPPINGS * sizeof(*own.mappings);
-	if (own.descriptors)
-		return 0;
-	long map = process_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (map < 0 && map > -4096)
-		return (int)map;
-	own.mappings = (struct mapping *)map;
-	own.serials = (uint64_t *)(own.mappings + MAPPINGS);
-	own.references = (uint16_t *)(own.serials + INTERFACE_EVENTS);
-	__atomic_store_n(&own.descriptors, own.references + INTERFACE_EVENTS, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static uint64_t inode_of(int fd)
-{
-	struct stat about;
-	if (process_call(SYS_fstat, fd, &about))
-		return 0;
-	return about.st_ino;
-}
-
-/* A program may have closed the descriptor by a call that is not replaced: its file tells. */
-struct interface_event *interface_event_of(int fd)
-{
-	uint16_t *descriptors = __atomic_load_n(&own.descriptors, __ATOMIC_ACQUIRE);
-	if (!descriptors || fd < 0 || fd >= INTERFACE_DESCRIPTORS)
-		return NULL;
-	unsigned at = __atomic_load_n(&descriptors[fd], __ATOMIC_RELAXED);
-	if (!at)
-		return NULL;
-	struct interface_event *event = &interface_pool->events[at - 1];
-	if (inode_of(fd) == event->inode)
-		return event;
-	interface_closed(fd);
-	return NULL;
-}
-
-static int ask(struct interface_event *event, struct process_interface *interface,
-	       struct interface_call *call)
-{
-	int error = -EAGAIN;
-	/* the thread may execute another program meanwhile: another descriptor */
-	while (error == -EAGAIN) {
-		call->descriptor = event->descriptor;
-		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
-			return -ESRCH;
-		if (__atomic_load_n(&event->deferred, __ATOMIC_SEQ_CST) & INTERFACE_DEFERS_OPEN)
-			return -EBUSY;
-		error = interface_ask(interface, event->pid, event->tid, call);
-	}
-	return error;
-}
-
-/* Returns the call of this turn.  A thread that isn't counted makes no calls. */
-static struct interface_call *call_of(const struct interface_turn *turn,
-				      enum interface_operation operation)
-{
-	struct interface_call *call = &turn->interface->call;
-	memset(call, 0, offsetof(struct interface_call, text));
-	call->operation = operation;
-	return call;
-}
-
-/* An event that its last holder closes at this moment can't be held again. */
-static bool share(struct interface_event *event)
-{
-	uint32_t holders = __atomic_load_n(&event->holders, __ATOMIC_SEQ_CST);
-	while (holders && !__atomic_compare_exchange_n(&event->holders, &holders, holders + 1,
-						       false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		;
-	return holders != 0;
-}
-
-/* Replaces a pid among the holders: 0 is a free place. */
-static void note_holder(struct interface_event *event, int32_t from, int32_t to)
-{
-	for (unsigned i = 0; i < sizeof(event->holder_pids) / sizeof(event->holder_pids[0]); i++) {
-		int32_t present = from;
-		if (__atomic_compare_exchange_n(&event->holder_pids[i], &present, to, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			return;
-	}
-}
-
-/* `is_new`: this process has just made it.  Returns false if it is being closed. */
-static bool hold(struct interface_event *event, bool is_new)
-{
-	unsigned at = index_of(event);
-	bool is_held = true;
-	lock();
-	if (own.serials[at] != event->serial)
-		own.references[at] = 0;
-	if (!own.references[at] && is_new)
-		__atomic_fetch_add(&event->holders, 1, __ATOMIC_SEQ_CST);
-	else if (!own.references[at])
-		is_held = share(event);
-	if (!own.references[at] && is_held)
-		note_holder(event, 0, process_agent.pid);
-	own.references[at] += is_held;
-	own.serials[at] = event->serial;
-	unlock();
-	return is_held;
-}
-
-/* Does this process hold the event that has the entry now? */
-static bool holds(unsigned at)
-{
-	const struct interface_event *event = &interface_pool->events[at];
-	return own.references[at] && interface_is_used(event) && event->serial == own.serials[at];
-}
-
-/* Inherited groups lose the heir of that member too: they stay like the original. */
-static void member_leaves(struct interface_event *leader)
-{
-	leader->generation++;
-	for (unsigned i = 0; i < interface_pool->events_used; i++)
-		if (interface_is_used(&interface_pool->events[i]) &&
-		    interface_is_heir(&interface_pool->events[i], leader))
-			interface_pool->events[i].generation++;
-}
-
-/* Closes an event, and those that inherited it.  The members of a group go on alone. */
-static void close_event(struct interface_turn *turn, struct interface_event *event)
-{
-	unsigned used = interface_pool->events_used, own_number = index_of(event) + 1;
-	uint64_t serial = event->serial;
-	if (turn->interface)
-		ask(event, turn->interface, call_of(turn, INTERFACE_CLOSE));
-	if (event->leader != own_number)
-		member_leaves(&interface_pool->events[event->leader - 1]);
-	for (unsigned i = 0; i < used; i++) {
-		struct interface_event *other = &interface_pool->events[i];
-		uint64_t other_serial = other->serial;
-		if (!interface_is_used(other) || other == event)
-			continue;
-		if (other->leader == own_number)
-			other->leader = i + 1;
-		if (other->output == own_number)
-			other->output = 0;
-		if (!interface_is_heir(other, event))
-			continue;
-		if (turn->interface)
-			ask(other, turn->interface, call_of(turn, INTERFACE_CLOSE));
-		interface_event_free(other, other_serial);
-	}
-	interface_event_free(event, serial);
-}
-
-/* Returns true if that was the last holder of all processes. */
-static bool release(struct interface_event *event)
-{
-	unsigned at = index_of(event);
-	bool last = false;
-	lock();
-	if (holds(at) && own.references[at] == 1) {
-		note_holder(event, process_agent.pid, 0);
-		last = __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0;
-	}
-	if (own.references[at])
-		own.references[at]--;
-	unlock();
-	return last;
-}
-
-static void let_go(struct interface_turn *turn, struct interface_event *event)
-{
-	if (release(event))
-		close_event(turn, event);
-}
-
-void interface_closed(int fd)
-{
-	struct interface_turn turn;
-	interface_epoll_closed(fd);
-	if (!own.descriptors || fd < 0 || fd >= INTERFACE_DESCRIPTORS || !own.descriptors[fd])
-		return;
-	interface_begin(&turn);
-	unsigned at = __atomic_exchange_n(&own.descriptors[fd], 0, __ATOMIC_SEQ_CST);
-	if (at)
-		let_go(&turn, &interface_pool->events[at - 1]);
-	interface_end(&turn);
-}
-
-void interface_duplicated(struct interface_event *event, int fd)
-{
-	struct interface_turn turn;
-	interface_closed(fd);
-	if (!event || fd < 0 || fd >= INTERFACE_DESCRIPTORS)
-		return;
-	interface_begin(&turn);
-	if (hold(event, false))
-		__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1),
-				 __ATOMIC_SEQ_CST);
-	interface_end(&turn);
 }
 
 /* --- open ----------------------------------------------------------------- */
@@ -412,7 +183,7 @@ static int install(struct opening *opening, unsigned long flags)
 	struct interface_event *event = opening->event;
 	enum { CLOEXEC = 1 };
 	/* before others can find it by its memfd: a child that is made now has that too */
-	hold(event, true);
+	interface_hold(event, true);
 	long fd = process_call(SYS_memfd_create, "perf_event",
 			       flags & TALLY_FLAG_FD_CLOEXEC ? CLOEXEC : 0);
 	if (fd >= INTERFACE_DESCRIPTORS) {
@@ -420,16 +191,16 @@ static int install(struct opening *opening, unsigned long flags)
 		fd = -EMFILE;
 	}
 	if (fd < 0) {
-		release(event);
+		interface_release(event);
 		return (int)fd;
 	}
-	event->inode = inode_of((int)fd);
-	event->leader = index_of(event) + 1;
+	event->inode = interface_inode_of((int)fd);
+	event->leader = interface_index(event) + 1;
 	if (opening->group && !(flags & TALLY_FLAG_FD_NO_GROUP)) {
 		event->leader = opening->group->leader;
 		interface_pool->events[event->leader - 1].generation++;
 	}
-	__atomic_store_n(&own.descriptors[fd], (uint16_t)(index_of(event) + 1), __ATOMIC_SEQ_CST);
+	interface_name_descriptor(event, (int)fd);
 	return (int)fd;
 }
 
@@ -445,7 +216,7 @@ static int defer_open(struct opening *opening, struct interface_call *call)
 	interface_execute(interface, call);
 	if (call->result < 0)
 		return 0;
-	struct interface_call *closing = call_of(&opening->turn, INTERFACE_CLOSE);
+	struct interface_call *closing = interface_call_of(&opening->turn, INTERFACE_CLOSE);
 	closing->descriptor = event->descriptor;
 	interface_execute(interface, closing);
 	event->pid = opening->pid;
@@ -461,7 +232,7 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 	opening->event = interface_event_new();
 	if (!opening->event)
 		return -EMFILE;
-	call->event = index_of(opening->event);
+	call->event = interface_index(opening->event);
 	call->event_id = opening->event->id;
 	call->arguments[2] = (int64_t)flags;
 	error = interface_ask(opening->turn.interface, opening->pid, opening->tid, call);
@@ -473,8 +244,8 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 		error = install(opening, flags);
 		if (error >= 0)
 			return error;
-		ask(opening->event, opening->turn.interface,
-		    call_of(&opening->turn, INTERFACE_CLOSE));
+		interface_ask_event(opening->event, opening->turn.interface,
+				    interface_call_of(&opening->turn, INTERFACE_CLOSE));
 	}
 	interface_event_free(opening->event, opening->event->serial);
 	return error;
@@ -484,7 +255,7 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 static int open_checked(struct opening *opening, const void *attr, int32_t pid, int cpu, int group,
 			unsigned long flags)
 {
-	struct interface_call *call = call_of(&opening->turn, INTERFACE_OPEN_EVENT);
+	struct interface_call *call = interface_call_of(&opening->turn, INTERFACE_OPEN_EVENT);
 	int error = copy_attr(call, attr);
 	if (error)
 		return error;
@@ -520,7 +291,7 @@ long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned 
 	struct opening opening = { .event = NULL, .group = NULL };
 	uint32_t size = 0;
 	interface_begin(&opening.turn);
-	int result = opening.turn.interface ? tables_make() : -ENOSYS;
+	int result = opening.turn.interface ? interface_own_make() : -ENOSYS;
 	if (!result)
 		result = open_checked(&opening, attr, pid, cpu, group, flags);
 	interface_end(&opening.turn);
@@ -530,191 +301,6 @@ long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned 
 		interface_copy_out((char *)(uintptr_t)attr + 4, &size, sizeof(size));
 	}
 	return result;
-}
-
-/* --- read ----------------------------------------------------------------- */
-
-static void add_values(struct interface_values *sum, const struct interface_values *more)
-{
-	sum->count += more->count;
-	sum->enabled_ns += more->enabled_ns;
-	sum->running_ns += more->running_ns;
-	sum->lost += more->lost;
-}
-
-static bool inherits(const struct interface_event *event)
-{
-	return event->flags & TALLY_ATTR_INHERIT;
-}
-
-/* Brings the entries of an event and of those that inherited it up to date. */
-static void publish(struct interface_turn *turn, struct interface_event *event)
-{
-	if (turn->interface)
-		ask(event, turn->interface, call_of(turn, INTERFACE_PUBLISH));
-	if (!inherits(event))
-		return;
-	for (unsigned i = 0; i < interface_pool->events_used; i++) {
-		struct interface_event *child = &interface_pool->events[i];
-		if (interface_is_heir(child, event) && turn->interface)
-			ask(child, turn->interface, call_of(turn, INTERFACE_PUBLISH));
-	}
-}
-
-static void add_child(struct interface_values *sum, const struct interface_event *child)
-{
-	add_values(sum, &child->own);
-	add_values(sum, &child->before);
-}
-
-/* The engine alone knows all of such an event's values. */
-static bool is_plain(const struct interface_event *event)
-{
-	return !inherits(event) && !event->goes_on &&
-	       !interface_pool->events[event->leader - 1].goes_on;
-}
-
-static struct interface_values sum_of(const struct interface_event *event)
-{
-	struct interface_values sum = event->own;
-	add_values(&sum, &event->children);
-	add_values(&sum, &event->before);
-	for (unsigned i = 0; inherits(event) && i < interface_pool->events_used; i++) {
-		const struct interface_event *child = &interface_pool->events[i];
-		if (interface_is_heir(child, event))
-			add_child(&sum, child);
-	}
-	return sum;
-}
-
-/* A thread that was killed while it moved values never ends that: then these are what there is. */
-static struct interface_values values_of(const struct interface_event *event)
-{
-	enum { TRIES = 1000 };
-	struct interface_values sum = { 0 };
-	for (unsigned i = 0; i < TRIES; i++) {
-		uint32_t moves = __atomic_load_n(&event->moves, __ATOMIC_SEQ_CST);
-		bool waits = __atomic_load_n(&event->moving, __ATOMIC_SEQ_CST) != 0;
-		sum = sum_of(event);
-		if (!waits && !__atomic_load_n(&event->moving, __ATOMIC_SEQ_CST) &&
-		    moves == __atomic_load_n(&event->moves, __ATOMIC_SEQ_CST))
-			break;
-		process_call(SYS_sched_yield);
-	}
-	return sum;
-}
-
-static unsigned put_times(uint64_t *words, uint64_t format, const struct interface_values *values)
-{
-	unsigned n = 0;
-	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
-		words[n++] = values->enabled_ns;
-	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
-		words[n++] = values->running_ns;
-	return n;
-}
-
-static unsigned put_ids(uint64_t *words, uint64_t format, const struct interface_event *event,
-			const struct interface_values *values)
-{
-	unsigned n = 0;
-	if (format & TALLY_FORMAT_ID)
-		words[n++] = event->id;
-	if (format & TALLY_FORMAT_LOST)
-		words[n++] = values->lost;
-	return n;
-}
-
-/* Returns the member of the group that comes after `event`, or NULL. */
-static struct interface_event *next_member(const struct interface_event *event)
-{
-	struct interface_event *next = NULL;
-	for (unsigned i = 0; i < interface_pool->events_used; i++) {
-		struct interface_event *other = &interface_pool->events[i];
-		if (interface_is_used(other) && other->leader == event->leader && !other->parent &&
-		    other->order > event->order && (!next || other->order < next->order))
-			next = other;
-	}
-	return next;
-}
-
-static unsigned members(const struct interface_event *leader)
-{
-	unsigned count = 0;
-	for (const struct interface_event *at = leader; at; at = next_member(at))
-		count++;
-	return count;
-}
-
-/* Inherited groups must have the members that the original has now. */
-static bool heirs_are_alike(const struct interface_event *leader)
-{
-	for (unsigned i = 0; i < interface_pool->events_used; i++) {
-		const struct interface_event *child = &interface_pool->events[i];
-		if (interface_is_heir(child, leader) && child->generation != leader->generation)
-			return false;
-	}
-	return true;
-}
-
-/* The words of read(2) from the pool: for events whose thread has ended, and for inherited ones. */
-static long compose(struct interface_turn *turn, struct interface_event *event, uint64_t *words,
-		    size_t size)
-{
-	uint64_t format = event->read_format;
-	bool group = format & TALLY_FORMAT_GROUP;
-	struct interface_event *first = group ? &interface_pool->events[event->leader - 1] : event;
-	unsigned times = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) +
-			 !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
-	unsigned each = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
-	unsigned count = group ? members(first) : 1, n = 0;
-	if (group && !heirs_are_alike(first))
-		return -ECHILD;
-	if (size < (group + times + (size_t)count * each) * sizeof(*words))
-		return -ENOSPC;
-	if ((group + times + (size_t)count * each) * sizeof(*words) > INTERFACE_ANSWER)
-		return -ENOMEM;
-	for (struct interface_event *at = first; at; at = group ? next_member(at) : NULL) {
-		publish(turn, at);
-		struct interface_values values = values_of(at);
-		if (at == first && group)
-			words[n++] = count;
-		if (at == first && group)
-			n += put_times(&words[n], format, &values);
-		words[n++] = values.count;
-		if (!group)
-			n += put_times(&words[n], format, &values);
-		n += put_ids(&words[n], format, at, &values);
-	}
-	return (long)(n * sizeof(*words));
-}
-
-/* Puts the words into the thread's part: a stack may be small. */
-static long read_event(struct interface_turn *turn, struct interface_event *event, size_t size)
-{
-	struct process_interface *interface = turn->interface;
-	struct interface_call *call = call_of(turn, INTERFACE_READ);
-	call->arguments[0] = (int64_t)(size < INTERFACE_ANSWER ? size : INTERFACE_ANSWER);
-	int error = ask(event, interface, call);
-	if (error || (call->result > 0 && !is_plain(event)))
-		return compose(turn, event, interface->words, size);
-	if (call->result > 0)
-		memcpy(interface->words, call->answer, (size_t)call->result);
-	return call->result;
-}
-
-long interface_read(int fd, void *bytes, size_t size)
-{
-	struct interface_turn turn;
-	interface_begin(&turn);
-	struct interface_event *event = interface_event_of(fd);
-	long length = -EBADF;
-	if (event && turn.interface)
-		length = read_event(&turn, event, size);
-	if (length > 0 && interface_copy_out(bytes, turn.interface->words, (size_t)length))
-		length = -EFAULT;
-	interface_end(&turn);
-	return length;
 }
 
 /* --- ioctl ---------------------------------------------------------------- */
@@ -750,10 +336,10 @@ static void control_children(struct interface_turn *turn, const struct interface
 		struct interface_event *child = &interface_pool->events[i];
 		if (!interface_is_heir(child, event))
 			continue;
-		struct interface_call *call = call_of(turn, INTERFACE_IOCTL);
+		struct interface_call *call = interface_call_of(turn, INTERFACE_IOCTL);
 		call->arguments[0] = (int64_t)request;
 		call->arguments[1] = (int64_t)argument;
-		ask(child, turn->interface, call);
+		interface_ask_event(child, turn->interface, call);
 	}
 }
 
@@ -767,7 +353,7 @@ static void note_enabled(struct interface_event *event, unsigned long request, b
 		return;
 	}
 	for (struct interface_event *at = &interface_pool->events[event->leader - 1]; at;
-	     at = next_member(at))
+	     at = interface_next_member(at))
 		at->enabled = enabled;
 }
 
@@ -776,7 +362,7 @@ static void forget(struct interface_event *event, bool group)
 {
 	event->before.count = 0;
 	for (struct interface_event *at = &interface_pool->events[event->leader - 1]; group && at;
-	     at = next_member(at))
+	     at = interface_next_member(at))
 		at->before.count = 0;
 }
 
@@ -789,7 +375,7 @@ static long defer_change(struct interface_event *event, unsigned long request, b
 		what = INTERFACE_DEFERS_RESET;
 	if (group)
 		at = &interface_pool->events[event->leader - 1];
-	for (; at; at = group ? next_member(at) : NULL) {
+	for (; at; at = group ? interface_next_member(at) : NULL) {
 		note_enabled(at, request, false);
 		interface_defer(at, what);
 		if (request == TALLY_IOC_RESET)
@@ -801,15 +387,9 @@ static long defer_change(struct interface_event *event, unsigned long request, b
 /* Returns the bytes of the event's ring; 0: neither this process nor another one maps it. */
 static uint64_t ring_size(const struct interface_event *event)
 {
-	uint64_t size = 0;
 	if (event->ring.mappings)
 		return event->ring.size;
-	lock();
-	for (unsigned i = 0; own.mapping_count && i < MAPPINGS && !size; i++)
-		if (own.mappings[i].address && own.mappings[i].event == index_of(event) + 1)
-			size = (own.mappings[i].size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	unlock();
-	return size;
+	return interface_mapped_size(event);
 }
 
 /* The event's thread has ended.  The kernel keeps the event: it checks the arguments, and nothing
@@ -830,10 +410,10 @@ static long control_gone(struct interface_turn *turn, struct interface_event *ev
 		forget(event, argument & 1);
 		if (argument & 1)
 			at = &interface_pool->events[event->leader - 1];
-		for (; at; at = argument & 1 ? next_member(at) : NULL)
+		for (; at; at = argument & 1 ? interface_next_member(at) : NULL)
 			at->own.count = 0;
 	}
-	if (inherits(event))
+	if (interface_inherits(event))
 		control_children(turn, event, request, argument);
 	return 0;
 }
@@ -841,7 +421,7 @@ static long control_gone(struct interface_turn *turn, struct interface_event *ev
 static long control(struct interface_turn *turn, struct interface_event *event,
 		    unsigned long request, uintptr_t argument)
 {
-	struct interface_call *call = call_of(turn, INTERFACE_IOCTL);
+	struct interface_call *call = interface_call_of(turn, INTERFACE_IOCTL);
 	bool plain = request == TALLY_IOC_ENABLE || request == TALLY_IOC_DISABLE ||
 		     request == TALLY_IOC_RESET;
 	int error = copy_argument(call, request, argument);
@@ -861,7 +441,7 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 		call->arguments[1] = event->descriptor;
 	else if (request == TALLY_IOC_SET_BPF)
 		call->arguments[1] = INTERFACE_OPEN; /* no event, so no descriptor that it knows */
-	error = ask(event, turn->interface, call);
+	error = interface_ask_event(event, turn->interface, call);
 	if (error && request == TALLY_IOC_ID)
 		return interface_copy_out((void *)argument, &event->id, sizeof(event->id));
 	if (error == -EBUSY && plain)
@@ -875,7 +455,7 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 	note_enabled(event, request, plain && argument & 1);
 	if (request == TALLY_IOC_RESET)
 		forget(event, argument & 1);
-	if (plain && inherits(event))
+	if (plain && interface_inherits(event))
 		control_children(turn, event, request, argument);
 	if (request == TALLY_IOC_ID)
 		return interface_copy_out((void *)argument, call->answer, sizeof(uint64_t));
@@ -938,7 +518,7 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 	struct interface_event *event = interface_event_of(fd);
 	long result = -EBADF;
 	if (event && turn.interface) {
-		struct interface_call *call = call_of(&turn, INTERFACE_FCNTL);
+		struct interface_call *call = interface_call_of(&turn, INTERFACE_FCNTL);
 		call->arguments[0] = command;
 		call->arguments[1] = (int64_t)argument;
 		call->arguments[2] = fd;
@@ -947,7 +527,7 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 			result = interface_copy_in(call->text, (const void *)argument,
 						   SIZE_OF_OWNER);
 		if (!result)
-			result = ask(event, turn.interface, call);
+			result = interface_ask_event(event, turn.interface, call);
 		if (!result)
 			result = call->result;
 		else if (result == -EBUSY || result == -ESRCH)
@@ -965,7 +545,7 @@ void process_interface_prctl(int option)
 {
 	struct interface_turn turn;
 	unsigned long request = TALLY_IOC_DISABLE;
-	if (!own.descriptors)
+	if (!interface_has_own())
 		return;
 	if (option == TALLY_PR_TASK_PERF_EVENTS_ENABLE)
 		request = TALLY_IOC_ENABLE;
@@ -981,28 +561,13 @@ void process_interface_prctl(int option)
 
 /* --- mmap ----------------------------------------------------------------- */
 
-static int note_mapping(struct interface_event *event, uintptr_t address, size_t size)
-{
-	int error = -ENOMEM;
-	lock();
-	for (unsigned i = 0; i < MAPPINGS && error; i++) {
-		if (own.mappings[i].address)
-			continue;
-		own.mappings[i] = (struct mapping){ address, size, index_of(event) + 1 };
-		own.mapping_count++;
-		error = 0;
-	}
-	unlock();
-	return error;
-}
-
 static void unmap(struct interface_turn *turn, struct interface_event *event, size_t size)
 {
-	struct interface_call *call = call_of(turn, INTERFACE_UNMAP);
+	struct interface_call *call = interface_call_of(turn, INTERFACE_UNMAP);
 	call->arguments[0] = (int64_t)event->ring.address;
 	call->arguments[1] = (int64_t)size;
 	call->arguments[2] = process_agent.pid;
-	int error = ask(event, turn->interface, call);
+	int error = interface_ask_event(event, turn->interface, call);
 	if ((error == -EBUSY || error == -ESRCH) && event->ring.mappings)
 		event->ring.mappings--;
 }
@@ -1015,7 +580,7 @@ static int defer_ring(struct interface_event *event, const struct interface_call
 	uint64_t size = ((uint64_t)call->arguments[0] + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	uint64_t data = size - PAGE, present = ring_size(event);
 	if (!call->arguments[2] || call->arguments[3] || size < PAGE || data & (data - 1) ||
-	    (event->cpu == -1 && inherits(event)) || (present && present != size))
+	    (event->cpu == -1 && interface_inherits(event)) || (present && present != size))
 		return -EINVAL;
 	event->ring.mappings += event->ring.mappings != 0;
 	if (present)
@@ -1035,7 +600,7 @@ static int defer_ring(struct interface_event *event, const struct interface_call
 static int make_ring(struct interface_turn *turn, struct interface_event *event,
 		     struct interface_call *call, int fd)
 {
-	int error = ask(event, turn->interface, call);
+	int error = interface_ask_event(event, turn->interface, call);
 	if (error == -ESRCH || (error == -EBUSY && event->deferred & INTERFACE_DEFERS_OPEN))
 		error = defer_ring(event, call, fd);
 	else if (error == -EBUSY)
@@ -1048,7 +613,7 @@ static int make_ring(struct interface_turn *turn, struct interface_event *event,
 static int map(struct interface_turn *turn, struct interface_event *event, void *address,
 	       size_t size, int protection, int flags, int fd, uint64_t offset, void **mapped)
 {
-	struct interface_call *call = call_of(turn, INTERFACE_MAP);
+	struct interface_call *call = interface_call_of(turn, INTERFACE_MAP);
 	if (protection & PROT_EXEC)
 		return -EPERM;
 	call->arguments[0] = (int64_t)size;
@@ -1064,14 +629,14 @@ static int map(struct interface_turn *turn, struct interface_event *event, void 
 	if (map < 0 && map > -4096)
 		error = (int)map;
 	if (!error)
-		error = note_mapping(event, (uintptr_t)map, size);
+		error = interface_note_mapping(event, (uintptr_t)map, size);
 	if (error) {
 		unmap(turn, event, size);
 		return error;
 	}
 	/* as the kernel's mappings: a child of fork(2) has none */
 	process_call(SYS_madvise, map, size, MADV_DONTFORK);
-	hold(event, false);
+	interface_hold(event, false);
 	*mapped = (void *)map;
 	return 0;
 }
@@ -1096,30 +661,18 @@ bool process_interface_mmap(void *address, size_t size, int protection, int flag
 bool process_interface_munmap(void *address, size_t size, int *result)
 {
 	struct interface_turn turn;
-	struct mapping mapping = { 0 };
-	size_t rounded = (size + PAGE - 1) & ~(size_t)(PAGE - 1);
-	if (!__atomic_load_n(&own.mapping_count, __ATOMIC_RELAXED))
+	if (!interface_has_mappings())
 		return false;
 	interface_begin(&turn);
-	lock();
-	for (unsigned i = 0; i < MAPPINGS && !mapping.address; i++) {
-		struct mapping *at = &own.mappings[i];
-		size_t whole = (at->size + PAGE - 1) & ~(size_t)(PAGE - 1);
-		if (!at->address || at->address != (uintptr_t)address || whole != rounded)
-			continue;
-		mapping = *at;
-		at->address = 0;
-		own.mapping_count--;
-	}
-	unlock();
-	if (mapping.address && turn.interface) {
-		struct interface_event *event = &interface_pool->events[mapping.event - 1];
+	size_t whole = 0;
+	struct interface_event *event = interface_take_mapping((uintptr_t)address, size, &whole);
+	if (event && turn.interface) {
 		*result = (int)process_call(SYS_munmap, address, size);
-		unmap(&turn, event, mapping.size);
-		let_go(&turn, event);
+		unmap(&turn, event, whole);
+		interface_let_go(&turn, event);
 	}
 	interface_end(&turn);
-	return mapping.address != 0;
+	return event != NULL;
 }
 
 /* --- moments -------------------------------------------------------------- */
@@ -1140,8 +693,8 @@ int interface_poll(struct interface_event *event)
 	interface_begin(&turn);
 	int result = HANG_UP;
 	if (turn.interface) {
-		struct interface_call *call = call_of(&turn, INTERFACE_POLL);
-		int error = ask(event, turn.interface, call);
+		struct interface_call *call = interface_call_of(&turn, INTERFACE_POLL);
+		int error = interface_ask_event(event, turn.interface, call);
 		if (!error)
 			result = (int)call->result;
 		else if (error == -ETIMEDOUT || has_heirs(event) ||
@@ -1240,14 +793,14 @@ void process_interface_made_child(struct process_thread *thread)
 }
 
 /* The events of the thread that made this one may want a FORK record. */
-static void tell_parent(const struct process_thread *thread)
+void interface_tell_parent(const struct process_thread *thread)
 {
 	struct interface_turn turn;
 	if (!wants_forks(thread->identity.parent_tid))
 		return;
 	interface_begin(&turn);
 	if (turn.interface) {
-		struct interface_call *call = call_of(&turn, INTERFACE_FORKED);
+		struct interface_call *call = interface_call_of(&turn, INTERFACE_FORKED);
 		call->arguments[0] = thread->pid;
 		call->arguments[1] = thread->tid;
 		interface_ask(turn.interface, thread->identity.parent_pid,
@@ -1269,295 +822,4 @@ void process_interface_renamed(struct process_thread *thread, const char *comm)
 		tally_engine_comm(interface->task, comm);
 	interface->renames_told = interface->renames;
 	interface_end(&turn);
-}
-
-/* --- records of mappings --------------------------------------------------- */
-
-static size_t path_of(int fd, char *path, size_t size)
-{
-	char link[32] = "/proc/self/fd/", digits[12];
-	unsigned count = 0, at = sizeof("/proc/self/fd/") - 1;
-	for (int left = fd; left || !count; left /= 10)
-		digits[count++] = (char)('0' + left % 10);
-	while (count)
-		link[at++] = digits[--count];
-	link[at] = '\0';
-	long length = process_call(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
-	path[length > 0 ? length : 0] = '\0';
-	return length > 0 ? (size_t)length : 0;
-}
-
-/* What the kernel backs by memory files: anonymous memory that is shared, also /dev/zero's. */
-static bool is_shared_memory(int flags, const struct stat *about)
-{
-	enum { MEMORY_DEVICES = 1, ZERO = 5 };
-	if ((flags & MAP_TYPE) == MAP_PRIVATE)
-		return false;
-	return flags & MAP_ANONYMOUS ||
-	       (S_ISCHR(about->st_mode) && about->st_rdev == makedev(MEMORY_DEVICES, ZERO));
-}
-
-/* Names the mapping's file, as the kernel does. */
-static void name_mapping(struct tally_engine_mapping *mapping, int fd, char *path, size_t size)
-{
-	struct stat about = { 0 };
-	int flags = (int)mapping->flags;
-	mapping->path = "//anon";
-	if (!(flags & MAP_ANONYMOUS) && process_call(SYS_fstat, fd, &about))
-		return;
-	if (is_shared_memory(flags, &about)) {
-		mapping->path = "/dev/zero (deleted)";
-		return;
-	}
-	if (flags & MAP_ANONYMOUS || !path_of(fd, path, size))
-		return;
-	mapping->path = path;
-	mapping->major = major(about.st_dev);
-	mapping->minor = minor(about.st_dev);
-	mapping->inode = about.st_ino;
-}
-
-void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
-		      uint64_t offset)
-{
-	struct interface_turn turn;
-	struct process_thread *thread = process_self();
-	struct process_interface *interface = thread ? thread->interface : NULL;
-	if (!interface || !interface->mapping_events)
-		return;
-	char *path = interface->path;
-	struct tally_engine_mapping mapping = {
-		.address = (uintptr_t)address,
-		.length = (size + PAGE - 1) & ~(size_t)(PAGE - 1),
-		.file_offset = offset,
-		.protection = (uint32_t)protection,
-		.flags = (uint32_t)flags,
-		.path = "anon_inode:[perf_event]",
-	};
-	interface_begin(&turn);
-	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
-		name_mapping(&mapping, fd, path, sizeof(interface->path));
-	tally_engine_mmap_record(interface->task, &mapping);
-	if (protection & PROT_EXEC)
-		interface_maps_add(interface, &mapping);
-	interface_end(&turn);
-}
-
-/* --- the life of threads -------------------------------------------------- */
-
-/* The descriptors that the program has from its process's earlier program, or from its parent. */
-static void adopt_descriptor(int fd)
-{
-	uint64_t inode = inode_of(fd);
-	for (unsigned i = 0; inode && i < interface_pool->events_used; i++) {
-		struct interface_event *event = &interface_pool->events[i];
-		if (!interface_is_used(event) || event->inode != inode)
-			continue;
-		/* held already by the earlier program */
-		if (event->executes == process_agent.pid && !own.references[i]) {
-			own.references[i] = 1;
-			own.serials[i] = event->serial;
-		} else if (!hold(event, false)) {
-			return;
-		}
-		__atomic_store_n(&own.descriptors[fd], (uint16_t)(i + 1), __ATOMIC_SEQ_CST);
-		return;
-	}
-}
-
-static void adopt(struct interface_turn *turn)
-{
-	struct rlimit limit = { .rlim_cur = 0 };
-	process_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
-	int end = limit.rlim_cur < ADOPTED_MAX ? (int)limit.rlim_cur : ADOPTED_MAX;
-	if (tables_make())
-		return;
-	for (int fd = 0; fd < end; fd++)
-		if (process_call(SYS_fcntl, fd, F_GETFD) >= 0)
-			adopt_descriptor(fd);
-	for (unsigned i = 0; i < interface_pool->events_used; i++) {
-		struct interface_event *event = &interface_pool->events[i];
-		if (!interface_is_used(event) || event->executes != process_agent.pid)
-			continue;
-		event->executes = 0;
-		if (!own.references[i] &&
-		    __atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
-			close_event(turn, event);
-	}
-}
-
-/* A program that was executed has its thread's events; one that a child of vfork(2) has executed
- * inherits its parent's. */
-static void program_begins(struct process_thread *thread, bool was_counted,
-			   const struct tally_plan_usage *loading)
-{
-	struct interface_turn turn;
-	if (!interface_pool->events_used)
-		return;
-	interface_begin(&turn);
-	if (turn.interface) {
-		interface_go_on(turn.interface, loading);
-		adopt(&turn);
-	}
-	interface_end(&turn);
-	if (!was_counted)
-		thread->inherits_before = UINT64_MAX;
-}
-
-/* Each thread has an entry from its beginning on: others may open events on it. */
-void process_interface_thread_begin(struct process_thread *thread,
-				    const struct tally_plan_usage *loading)
-{
-	struct interface_turn turn;
-	if (interface_pool_make())
-		return;
-	bool was_counted = interface_task_find(thread->tid, NULL) != NULL;
-	if (loading)
-		program_begins(thread, was_counted, loading);
-	struct interface_task *task = interface_task_new(thread->pid, thread->tid);
-	if (thread->interface)
-		((struct process_interface *)thread->interface)->self = task;
-	if (!task)
-		return;
-	if (!loading)
-		tell_parent(thread);
-	uint64_t limit = thread->inherits_before;
-	if (!limit || !interface_inherits_any(thread->identity.parent_tid, limit))
-		return;
-	interface_begin(&turn);
-	if (turn.interface)
-		interface_inherit(turn.interface, limit);
-	interface_end(&turn);
-}
-
-static void note_execution(int32_t from, int32_t to)
-{
-	for (unsigned i = 0; own.descriptors && i < interface_pool->events_used; i++)
-		if (holds(i) && interface_pool->events[i].executes == from)
-			interface_pool->events[i].executes = to;
-}
-
-void process_interface_exec_begins(void)
-{
-	struct interface_turn turn;
-	const struct process_thread *thread = process_self();
-	if (!thread || !interface_pool || (!thread->interface && !own.descriptors))
-		return;
-	interface_begin(&turn);
-	if (turn.interface && turn.interface->engine)
-		interface_publish(turn.interface);
-	note_execution(0, process_agent.pid);
-	interface_end(&turn);
-}
-
-void process_interface_exec_failed(void)
-{
-	if (interface_pool)
-		note_execution(process_agent.pid, 0);
-}
-
-uint64_t process_interface_moment(struct process_thread *thread)
-{
-	const struct process_interface *interface = thread->interface;
-	if (!interface_pool)
-		return 0;
-	thread->forks_told = interface ? interface->forks_told : 0;
-	return 1 + __atomic_load_n(&interface_pool->next_order, __ATOMIC_SEQ_CST);
-}
-
-void process_interface_thread_end(struct process_thread *thread)
-{
-	const uint64_t all = ~0ull;
-	uint64_t mask;
-	if (!interface_pool)
-		return;
-	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
-	if (thread->interface)
-		interface_engine_end(thread->interface);
-	interface_task_end(thread->tid);
-	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
-}
-
-/* The child will hold what this process holds.  This is noted before it exists, so that no event
- * closes between. */
-void process_interface_fork_begins(void)
-{
-	const uint64_t all = ~0ull;
-	uint64_t mask;
-	if (!own.descriptors)
-		return;
-	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
-	lock();
-	own.fork_mask = mask;
-	own.forks = true;
-	for (unsigned i = 0; i < interface_pool->events_used; i++)
-		if (holds(i))
-			__atomic_fetch_add(&interface_pool->events[i].holders, 1, __ATOMIC_SEQ_CST);
-}
-
-void process_interface_fork_ends(void)
-{
-	uint64_t mask = own.fork_mask;
-	if (!own.forks)
-		return;
-	own.forks = false;
-	unlock();
-	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
-}
-
-/* The child has its parent's descriptors, but not its mappings, and its parent's engine is of no
- * use here. */
-void process_interface_forked(void)
-{
-	struct interface_turn turn = { .interface = NULL };
-	for (unsigned i = 0; i < process_agent.slots_used; i++)
-		if (process_agent.threads[i].interface)
-			interface_engine_drop(process_agent.threads[i].interface);
-	if (!own.descriptors)
-		return;
-	if (own.forks)
-		process_call(SYS_rt_sigprocmask, SIG_SETMASK, &own.fork_mask, NULL,
-			     sizeof(own.fork_mask));
-	own.forks = false;
-	own.lock = 0;
-	own.depth = 0;
-	interface_epoll_forked();
-	for (unsigned i = 0; i < interface_pool->events_used; i++)
-		if (holds(i))
-			note_holder(&interface_pool->events[i], 0, process_agent.pid);
-	for (unsigned i = 0; i < MAPPINGS && own.mapping_count; i++) {
-		uint32_t event = own.mappings[i].event;
-		if (!own.mappings[i].address)
-			continue;
-		own.mappings[i].address = 0;
-		own.mapping_count--;
-		let_go(&turn, &interface_pool->events[event - 1]);
-	}
-}
-
-/* The process ends: events that no other process holds are closed. */
-void process_interface_end(void)
-{
-	struct interface_turn turn;
-	struct process_thread *thread = process_self();
-	if (!own.descriptors) {
-		if (thread)
-			process_interface_thread_end(thread); /* other processes' events */
-		return;
-	}
-	interface_begin(&turn);
-	for (unsigned i = 0; i < interface_pool->events_used; i++) {
-		struct interface_event *event = &interface_pool->events[i];
-		bool is_held = holds(i);
-		own.references[i] = 0;
-		if (!is_held)
-			continue;
-		note_holder(event, process_agent.pid, 0);
-		if (__atomic_sub_fetch(&event->holders, 1, __ATOMIC_SEQ_CST) == 0)
-			close_event(&turn, event);
-	}
-	memset(own.descriptors, 0, INTERFACE_DESCRIPTORS * sizeof(*own.descriptors));
-	interface_end(&turn);
-	if (turn.interface)
-		process_interface_thread_end(turn.interface->thread);
 }

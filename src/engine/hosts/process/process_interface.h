@@ -38,26 +38,26 @@ enum interface_operation {
 	/* arguments: cpu, leader's descriptor or -1, flags, -1 for a whole CPU, and then pid; text:
 	 * attr */
 	INTERFACE_OPEN_EVENT,
-	INTERFACE_READ,        /* arguments: size */
-	INTERFACE_IOCTL,       /* arguments: request, argument unless it is a pointer */
+	INTERFACE_READ,  /* arguments: size */
+	INTERFACE_IOCTL, /* arguments: request, argument unless it is a pointer */
 	INTERFACE_POLL,
-	INTERFACE_FCNTL,       /* arguments: command, argument, the program's descriptor */
-	INTERFACE_MAP,         /* arguments: size, writable, shared, offset, memfd: pid and descriptor */
-	INTERFACE_UNMAP,       /* arguments: address from MAP, size, pid of the process that maps */
+	INTERFACE_FCNTL, /* arguments: command, argument, the program's descriptor */
+	INTERFACE_MAP,   /* arguments: size, writable, shared, offset, memfd: pid and descriptor */
+	INTERFACE_UNMAP, /* arguments: address from MAP, size, pid of the process that maps */
 	INTERFACE_CLOSE,
-	INTERFACE_FORKED,      /* arguments: pid and tid of a task that this thread has made */
-	INTERFACE_PUBLISH      /* brings the entry in the pool up to date */
+	INTERFACE_FORKED, /* arguments: pid and tid of a task that this thread has made */
+	INTERFACE_PUBLISH /* brings the entry in the pool up to date */
 };
 
 /* A call that a thread carries out on an event of its own engine. */
 struct interface_call {
 	uint32_t operation;
-	int32_t descriptor;        /* of the engine */
+	int32_t descriptor; /* of the engine */
 	int64_t arguments[6];
-	int64_t result;            /* or -errno */
-	uint64_t event_id;         /* OPEN_EVENT: the id to give */
-	uint32_t event;            /* OPEN_EVENT: index in the pool */
-	uint64_t address;          /* MAP: where the engine has the ring */
+	int64_t result;    /* or -errno */
+	uint64_t event_id; /* OPEN_EVENT: the id to give */
+	uint32_t event;    /* OPEN_EVENT: index in the pool */
+	uint64_t address;  /* MAP: where the engine has the ring */
 	uint8_t text[INTERFACE_TEXT] __attribute__((aligned(8)));
 	uint8_t answer[INTERFACE_ANSWER] __attribute__((aligned(8)));
 };
@@ -71,8 +71,8 @@ enum interface_call_state {
 
 /* A thread that can be asked; interface_pool->names says which it is. */
 struct interface_task {
-	uint32_t asker;            /* tid of the thread that uses `call`; 0: none */
-	uint32_t state;            /* enum interface_call_state; a futex */
+	uint32_t asker; /* tid of the thread that uses `call`; 0: none */
+	uint32_t state; /* enum interface_call_state; a futex */
 	struct interface_call call;
 };
 
@@ -83,7 +83,7 @@ enum interface_deferral {
 };
 
 struct interface_name {
-	int32_t tid;               /* 0: the entry is free */
+	int32_t tid; /* 0: the entry is free */
 	int32_t pid;
 };
 
@@ -99,31 +99,31 @@ enum interface_event_state {
 
 /* An event. */
 struct interface_event {
-	uint32_t state;            /* enum interface_event_state; atomic */
-	uint32_t holders;          /* processes that have descriptors or mappings of it */
+	uint32_t state;   /* enum interface_event_state; atomic */
+	uint32_t holders; /* processes that have descriptors or mappings of it */
 	/* pids of the first of them: if all have been killed, the entry is free */
 	int32_t holder_pids[8];
-	uint32_t gone;             /* 1: its thread has ended, `own` is final */
-	int32_t pid, tid;          /* the thread that it counts */
+	uint32_t gone;              /* 1: its thread has ended, `own` is final */
+	int32_t pid, tid;           /* the thread that it counts */
 	int32_t opener, opener_tid; /* the process and the thread that opened it */
-	int32_t executes;          /* pid of a holder that is executing another program; 0: none */
-	uint32_t generation;       /* of a leader: grows with each change of its group */
-	int32_t descriptor;        /* in that thread's engine */
-	uint32_t parent;           /* of an inherited event: index + 1 of the original, and */
-	uint64_t parent_serial;    /* the original's serial */
-	uint32_t leader;           /* index + 1 of its group's leader, perhaps itself */
+	int32_t executes;           /* pid of a holder that is executing another program; 0: none */
+	uint32_t generation;        /* of a leader: grows with each change of its group */
+	int32_t descriptor;         /* in that thread's engine */
+	uint32_t parent;            /* of an inherited event: index + 1 of the original, and */
+	uint64_t parent_serial;     /* the original's serial */
+	uint32_t leader;            /* index + 1 of its group's leader, perhaps itself */
 	uint64_t id;
-	uint64_t serial;           /* never the same again: tells whether the entry was used anew */
-	uint64_t order;            /* grows: members of a group are in this order */
-	uint64_t inode;            /* of the memfd */
+	uint64_t serial; /* never the same again: tells whether the entry was used anew */
+	uint64_t order;  /* grows: members of a group are in this order */
+	uint64_t inode;  /* of the memfd */
 	uint64_t flags, read_format, sample_period; /* of attr */
-	int32_t cpu;               /* as it was opened */
-	uint32_t enabled;          /* as the last call left it */
+	int32_t cpu;                                /* as it was opened */
+	uint32_t enabled;                           /* as the last call left it */
 	/* as of the last PUBLISH; sums of inherited events whose threads have ended */
 	struct interface_values own, children;
 	/* what it counted in earlier programs of its thread */
 	struct interface_values before;
-	bool goes_on;              /* `before` counts */
+	bool goes_on; /* `before` counts */
 	/* moves of values between these, or from inherited events: those in progress, and all */
 	uint32_t moving, moves;
 	/* What the event has again in its thread's next program: the mappings that other processes
@@ -132,8 +132,8 @@ struct interface_event {
 	struct {
 		uint32_t mappings;
 		int32_t pid, fd;
-		uint64_t size;     /* bytes */
-		uint64_t address;  /* in the thread's engine */
+		uint64_t size;    /* bytes */
+		uint64_t address; /* in the thread's engine */
 		bool writable;
 	} ring;
 	struct {
@@ -146,15 +146,15 @@ struct interface_event {
 	 * it goes on.  enum interface_deferral. */
 	uint32_t deferred;
 	/* Threads that wait in poll(2): PROCESS_SIGNAL wakes them. */
-	int32_t waiters[4];        /* tids */
+	int32_t waiters[4]; /* tids */
 	int32_t waiter_pids[4];
 };
 
 struct interface_pool {
-	uint64_t next_id;          /* atomic, like all of this */
+	uint64_t next_id; /* atomic, like all of this */
 	uint64_t next_order;
-	uint32_t deferrals;        /* events with `deferred` */
-	uint32_t events_used;      /* entries from here on were never used */
+	uint32_t deferrals;   /* events with `deferred` */
+	uint32_t events_used; /* entries from here on were never used */
 	struct interface_event events[INTERFACE_EVENTS];
 	struct interface_name names[INTERFACE_TASKS];
 	struct interface_task tasks[INTERFACE_TASKS];
@@ -170,56 +170,62 @@ struct interface_object {
 struct interface_maps {
 	struct interface_place at[INTERFACE_PLACES], next[INTERFACE_PLACES];
 	unsigned count;
-	uint64_t read_ns;               /* CPU time of the last reading */
-	uint64_t last_object;           /* the last of ld.so's list, as it was then; 0: unknown */
+	uint64_t read_ns;     /* CPU time of the last reading */
+	uint64_t last_object; /* the last of ld.so's list, as it was then; 0: unknown */
 	struct interface_object last;
 };
 
 /* A thread's part. */
 struct process_interface {
 	struct process_thread *thread;
-	struct interface_task *self;       /* its entry in the pool; NULL: there is none */
-	struct tally_engine *engine;       /* NULL: it has no event yet */
+	struct interface_task *self; /* its entry in the pool; NULL: there is none */
+	struct tally_engine *engine; /* NULL: it has no event yet */
 	struct tally_engine_process *process;
 	struct tally_engine_task *task;
-	bool pending;                      /* the engine asked for run_pending() */
-	bool cpu_event;                    /* an event of a whole CPU is being opened */
-	bool inherits;                     /* events are inherited or go on: without privilege */
-	uint64_t tick_ns;                  /* CPU time of the last tick */
+	bool pending;     /* the engine asked for run_pending() */
+	bool cpu_event;   /* an event of a whole CPU is being opened */
+	bool inherits;    /* events are inherited or go on: without privilege */
+	uint64_t tick_ns; /* CPU time of the last tick */
 	/* what the engine has been told of rusage and CPUs */
 	uint64_t minor_faults, major_faults, switches, migrations;
-	unsigned migration_events;         /* open events that count migrations */
+	unsigned migration_events; /* open events that count migrations */
 	/* the CPU that the engine takes the thread to be on, and the one that it runs for */
 	unsigned on_cpu, this_cpu;
 	unsigned cpus;
-	unsigned usage_events;             /* open events that count those */
-	unsigned usage_samples;            /* … that sample them */
+	unsigned usage_events;  /* open events that count those */
+	unsigned usage_samples; /* … that sample them */
 	unsigned open_events;
 	unsigned mapping_events, comm_events; /* open events that want MMAP or COMM records */
-	struct interface_maps maps;        /* valid if there are mapping_events */
-	unsigned forks_told;               /* FORK records of children */
-	unsigned renames, renames_told;    /* other names that were seen; at the last prctl(2) */
-	bool is_traced;                    /* by ptrace(2), at the last look */
-	bool awaits_switch;                /* events wait until the thread is scheduled in */
-	bool starts_timer;                 /* a timer was started in this turn */
+	struct interface_maps maps;           /* valid if there are mapping_events */
+	unsigned forks_told;                  /* FORK records of children */
+	unsigned renames, renames_told;       /* other names that were seen; at the last prctl(2) */
+	bool is_traced;                       /* by ptrace(2), at the last look */
+	bool awaits_switch;                   /* events wait until the thread is scheduled in */
+	bool starts_timer;                    /* a timer was started in this turn */
 	bool was_frozen;
-	uint32_t events[INTERFACE_OPEN];   /* by the engine's descriptor: index in the pool + 1 */
-	uint64_t serials[INTERFACE_OPEN];  /* of those entries */
-	int signal_fds[INTERFACE_OPEN];    /* the program's descriptor of F_SETFL with O_ASYNC */
-	int ring_fd;                       /* the memfd of the MAP in progress */
-	bool ring_goes_on;                 /* it has records already */
+	uint32_t events[INTERFACE_OPEN];  /* by the engine's descriptor: index in the pool + 1 */
+	uint64_t serials[INTERFACE_OPEN]; /* of those entries */
+	int signal_fds[INTERFACE_OPEN];   /* the program's descriptor of F_SETFL with O_ASYNC */
+	int ring_fd;                      /* the memfd of the MAP in progress */
+	bool ring_goes_on;                /* it has records already */
 	struct {
 		int32_t pid, tid;
 		int type, owner, number, code, fd;
-		uint64_t data, address;    /* of SIGTRAP */
+		uint64_t data, address; /* of SIGTRAP */
 		uint32_t event_type;
 	} signals[INTERFACE_SIGNALS];
 	unsigned signal_count;
-	struct interface_call call;        /* of this thread to itself */
+	struct interface_call call;           /* of this thread to itself */
 	uint64_t words[INTERFACE_ANSWER / 8]; /* of the read in progress */
-	char path[4096];                   /* of the mapping in progress */
-	size_t locked_pages;               /* charged beyond perf_event_mlock_kb */
-	struct process_heap heap;          /* the engine's memory */
+	char path[4096];                      /* of the mapping in progress */
+	size_t locked_pages;                  /* charged beyond perf_event_mlock_kb */
+	struct process_heap heap;             /* the engine's memory */
+};
+
+/* What a thread does with events, from interface_begin() to interface_end(). */
+struct interface_turn {
+	uint64_t mask;                       /* signals that were blocked */
+	struct process_interface *interface; /* NULL: the thread is not counted */
 };
 
 /* --- process_interface_pool.c --------------------------------------------- */
@@ -336,6 +342,17 @@ void interface_maps_look(struct process_interface *interface, uint64_t address);
 void interface_maps_add(struct process_interface *interface,
 			const struct tally_engine_mapping *mapping);
 
+/* A mapping was made: for MMAP records.  `fd` -1: anonymous memory. */
+void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
+		      uint64_t offset);
+
+/* --- process_interface_read.c --------------------------------------------- */
+
+/* As read(2) on an event's descriptor: returns a number of bytes or -errno. */
+long interface_read(int fd, void *bytes, size_t size);
+/* Returns the member of the group that comes after `event`, or NULL. */
+struct interface_event *interface_next_member(const struct interface_event *event);
+
 /* --- process_interface_ask.c: calls to other threads ---------------------- */
 
 /* Carries out the call in the thread that has the event: `interface` is the caller's own part, or
@@ -350,14 +367,52 @@ void interface_serve(struct process_interface *interface);
  * may not be waited for yet. */
 int interface_check_state(int32_t tid);
 
+/* --- process_interface_own.c: what this process has ------------------------ */
+
+/* Makes the tables.  Returns 0 or -errno. */
+int interface_own_make(void);
+bool interface_has_own(void); /* are they there? */
+static inline unsigned interface_index(const struct interface_event *event)
+{
+	return (unsigned)(event - interface_pool->events);
+}
+static inline bool interface_inherits(const struct interface_event *event)
+{
+	return event->flags & TALLY_ATTR_INHERIT;
+}
+/* Returns the inode of a descriptor's file; 0: there is none. */
+uint64_t interface_inode_of(int fd);
+/* Adds a reference of this process.  `is_new`: it has just made the event.  Returns false if the
+ * event is being closed. */
+bool interface_hold(struct interface_event *event, bool is_new);
+/* Takes one away.  Returns true if that was the last of all processes; the second closes the event
+ * then. */
+bool interface_release(struct interface_event *event);
+void interface_let_go(struct interface_turn *turn, struct interface_event *event);
+/* The descriptor names the event from now on. */
+void interface_name_descriptor(struct interface_event *event, int fd);
+/* This process has mapped the event's ring.  Returns 0 or -ENOMEM. */
+int interface_note_mapping(struct interface_event *event, uintptr_t address, size_t size);
+/* Forgets a mapping; *whole is its size.  Returns its event, or NULL if there is none like that. */
+struct interface_event *interface_take_mapping(uintptr_t address, size_t size, size_t *whole);
+bool interface_has_mappings(void);
+/* Returns the bytes of the event's ring in this process; 0: it doesn't map it. */
+uint64_t interface_mapped_size(const struct interface_event *event);
+
 /* --- process_interface.c -------------------------------------------------- */
 
-struct interface_turn {
-	uint64_t mask;                         /* signals that were blocked */
-	struct process_interface *interface;   /* NULL: the thread is not counted */
-};
 void interface_begin(struct interface_turn *turn);
 void interface_end(struct interface_turn *turn);
+
+/* Returns the call of this turn, which isn't filled in yet.  A thread that isn't counted makes no
+ * calls. */
+struct interface_call *interface_call_of(const struct interface_turn *turn,
+					 enum interface_operation operation);
+/* Has the event's thread carry out the call: interface_ask(). */
+int interface_ask_event(struct interface_event *event, struct process_interface *interface,
+			struct interface_call *call);
+/* The events of the thread that made this one may want a FORK record. */
+void interface_tell_parent(const struct process_thread *thread);
 
 /* Returns the event of a descriptor, or NULL.  Fast if it is none. */
 struct interface_event *interface_event_of(int fd);
@@ -368,12 +423,8 @@ int interface_copy_out(void *to, const void *from, size_t size);
 
 /* The system calls on emulated events; each returns a result or -errno. */
 long interface_open(const void *attr, int32_t pid, int cpu, int group, unsigned long flags);
-long interface_read(int fd, void *bytes, size_t size);
 long interface_ioctl(int fd, unsigned long request, uintptr_t argument);
 long interface_fcntl(int fd, int command, uintptr_t argument);
-/* A mapping was made: for MMAP records.  `fd` -1: anonymous memory. */
-void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
-		      uint64_t offset);
 /* Returns POLLIN, POLLHUP, or 0. */
 int interface_poll(struct interface_event *event);
 /* A descriptor was closed, or now names what another one names.  `event` may be NULL. */

@@ -5,12 +5,16 @@
  * event, if ld.so's list of objects has changed, or if the sample's address is in no known mapping. */
 #include "process/process_interface.h"
 
+#include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 
 /* An unknown address is no reason to read again so soon: it may stay unknown. */
-enum { PAUSE_NS = 20000000, OBJECTS_MOST = 4096 };
+enum { PAUSE_NS = 20000000, OBJECTS_MOST = 4096, PAGE = 4096 };
 
 /* Copies memory that may be unmapped meanwhile.  Returns false if it is. */
 static bool copy(uint64_t from, void *to, size_t size)
@@ -117,8 +121,79 @@ void interface_maps_add(struct process_interface *interface,
 	struct interface_maps *maps = &interface->maps;
 	if (maps->count == INTERFACE_PLACES)
 		return;
-	maps->at[maps->count++] = (struct interface_place){
-		mapping->address, mapping->address + mapping->length, mapping->file_offset,
-		mapping->inode
+	maps->at[maps->count++] = (struct interface_place){ mapping->address,
+							    mapping->address + mapping->length,
+							    mapping->file_offset, mapping->inode };
+}
+
+/* --- records of mappings --------------------------------------------------- */
+
+static size_t path_of(int fd, char *path, size_t size)
+{
+	char link[32] = "/proc/self/fd/", digits[12];
+	unsigned count = 0, at = sizeof("/proc/self/fd/") - 1;
+	for (int left = fd; left || !count; left /= 10)
+		digits[count++] = (char)('0' + left % 10);
+	while (count)
+		link[at++] = digits[--count];
+	link[at] = '\0';
+	long length = process_call(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
+/* What the kernel backs by memory files: anonymous memory that is shared, also /dev/zero's. */
+static bool is_shared_memory(int flags, const struct stat *about)
+{
+	enum { MEMORY_DEVICES = 1, ZERO = 5 };
+	if ((flags & MAP_TYPE) == MAP_PRIVATE)
+		return false;
+	return flags & MAP_ANONYMOUS ||
+	       (S_ISCHR(about->st_mode) && about->st_rdev == makedev(MEMORY_DEVICES, ZERO));
+}
+
+/* Names the mapping's file, as the kernel does. */
+static void name_mapping(struct tally_engine_mapping *mapping, int fd, char *path, size_t size)
+{
+	struct stat about = { 0 };
+	int flags = (int)mapping->flags;
+	mapping->path = "//anon";
+	if (!(flags & MAP_ANONYMOUS) && process_call(SYS_fstat, fd, &about))
+		return;
+	if (is_shared_memory(flags, &about)) {
+		mapping->path = "/dev/zero (deleted)";
+		return;
+	}
+	if (flags & MAP_ANONYMOUS || !path_of(fd, path, size))
+		return;
+	mapping->path = path;
+	mapping->major = major(about.st_dev);
+	mapping->minor = minor(about.st_dev);
+	mapping->inode = about.st_ino;
+}
+
+void interface_mapped(void *address, size_t size, int protection, int flags, int fd,
+		      uint64_t offset)
+{
+	struct interface_turn turn;
+	struct process_thread *thread = process_self();
+	struct process_interface *interface = thread ? thread->interface : NULL;
+	if (!interface || !interface->mapping_events)
+		return;
+	char *path = interface->path;
+	struct tally_engine_mapping mapping = {
+		.address = (uintptr_t)address,
+		.length = (size + PAGE - 1) & ~(size_t)(PAGE - 1),
+		.file_offset = offset,
+		.protection = (uint32_t)protection,
+		.flags = (uint32_t)flags,
+		.path = "anon_inode:[perf_event]",
 	};
+	interface_begin(&turn);
+	if (flags & MAP_ANONYMOUS || !interface_event_of(fd))
+		name_mapping(&mapping, fd, path, sizeof(interface->path));
+	tally_engine_mmap_record(interface->task, &mapping);
+	if (protection & PROT_EXEC)
+		interface_maps_add(interface, &mapping);
+	interface_end(&turn);
 }

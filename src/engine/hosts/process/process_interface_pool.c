@@ -30,15 +30,19 @@ void process_interface_map(int fd)
 	interface_pool = (struct interface_pool *)map;
 }
 
+/* Several threads may open the first event at the same time: the pool of the first one counts. */
 int interface_pool_make(void)
 {
-	if (interface_pool)
+	struct interface_pool *none = NULL;
+	if (__atomic_load_n(&interface_pool, __ATOMIC_ACQUIRE))
 		return 0;
 	long map = process_call(SYS_mmap, NULL, sizeof(*interface_pool), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map < 0 && map > -4096)
 		return (int)map;
-	interface_pool = (struct interface_pool *)map;
+	if (!__atomic_compare_exchange_n(&interface_pool, &none, (struct interface_pool *)map,
+					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		process_call(SYS_munmap, map, sizeof(*interface_pool));
 	return 0;
 }
 
