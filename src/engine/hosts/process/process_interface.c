@@ -42,19 +42,23 @@ void interface_end(struct interface_turn *turn)
 	process_call(SYS_rt_sigprocmask, SIG_SETMASK, &turn->mask, NULL, sizeof(turn->mask));
 }
 
-int interface_ask_event(struct interface_event *event, struct process_interface *interface,
-			struct interface_call *call)
+int interface_ask_event(struct interface_event *event, uint64_t serial,
+			struct process_interface *interface, struct interface_call *call)
 {
 	int error = -EAGAIN;
+	call->serial = serial;
 	/* the thread may execute another program meanwhile: another descriptor */
 	while (error == -EAGAIN) {
 		call->descriptor = event->descriptor;
-		if (__atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&event->serial, __ATOMIC_SEQ_CST) != serial ||
+		    __atomic_load_n(&event->gone, __ATOMIC_SEQ_CST))
 			return -ESRCH;
 		if (__atomic_load_n(&event->deferred, __ATOMIC_SEQ_CST) & INTERFACE_DEFERS_OPEN)
 			return -EBUSY;
 		error = interface_ask(interface, event->pid, event->tid, call);
 	}
+	if (!error && !call->serial)
+		error = -ESRCH;
 	return error;
 }
 
@@ -244,7 +248,7 @@ static int open_event(struct opening *opening, struct interface_call *call, unsi
 		error = install(opening, flags);
 		if (error >= 0)
 			return error;
-		interface_ask_event(opening->event, opening->turn.interface,
+		interface_ask_event(opening->event, opening->event->serial, opening->turn.interface,
 				    interface_call_of(&opening->turn, INTERFACE_CLOSE));
 	}
 	interface_event_free(opening->event, opening->event->serial);
@@ -334,12 +338,13 @@ static void control_children(struct interface_turn *turn, const struct interface
 {
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
-		if (!interface_is_heir(child, event))
+		uint64_t serial = interface_heir_serial(child, event);
+		if (!serial)
 			continue;
 		struct interface_call *call = interface_call_of(turn, INTERFACE_IOCTL);
 		call->arguments[0] = (int64_t)request;
 		call->arguments[1] = (int64_t)argument;
-		interface_ask_event(child, turn->interface, call);
+		interface_ask_event(child, serial, turn->interface, call);
 	}
 }
 
@@ -441,7 +446,7 @@ static long control(struct interface_turn *turn, struct interface_event *event,
 		call->arguments[1] = event->descriptor;
 	else if (request == TALLY_IOC_SET_BPF)
 		call->arguments[1] = INTERFACE_OPEN; /* no event, so no descriptor that it knows */
-	error = interface_ask_event(event, turn->interface, call);
+	error = interface_ask_event(event, event->serial, turn->interface, call);
 	if (error && request == TALLY_IOC_ID)
 		return interface_copy_out((void *)argument, &event->id, sizeof(event->id));
 	if (error == -EBUSY && plain)
@@ -527,7 +532,7 @@ long interface_fcntl(int fd, int command, uintptr_t argument)
 			result = interface_copy_in(call->text, (const void *)argument,
 						   SIZE_OF_OWNER);
 		if (!result)
-			result = interface_ask_event(event, turn.interface, call);
+			result = interface_ask_event(event, event->serial, turn.interface, call);
 		if (!result)
 			result = call->result;
 		else if (result == -EBUSY || result == -ESRCH)
@@ -567,7 +572,7 @@ static void unmap(struct interface_turn *turn, struct interface_event *event, si
 	call->arguments[0] = (int64_t)event->ring.address;
 	call->arguments[1] = (int64_t)size;
 	call->arguments[2] = process_agent.pid;
-	int error = interface_ask_event(event, turn->interface, call);
+	int error = interface_ask_event(event, event->serial, turn->interface, call);
 	if ((error == -EBUSY || error == -ESRCH) && event->ring.mappings)
 		event->ring.mappings--;
 }
@@ -600,7 +605,7 @@ static int defer_ring(struct interface_event *event, const struct interface_call
 static int make_ring(struct interface_turn *turn, struct interface_event *event,
 		     struct interface_call *call, int fd)
 {
-	int error = interface_ask_event(event, turn->interface, call);
+	int error = interface_ask_event(event, event->serial, turn->interface, call);
 	if (error == -ESRCH || (error == -EBUSY && event->deferred & INTERFACE_DEFERS_OPEN))
 		error = defer_ring(event, call, fd);
 	else if (error == -EBUSY)
@@ -694,7 +699,7 @@ int interface_poll(struct interface_event *event)
 	int result = HANG_UP;
 	if (turn.interface) {
 		struct interface_call *call = interface_call_of(&turn, INTERFACE_POLL);
-		int error = interface_ask_event(event, turn.interface, call);
+		int error = interface_ask_event(event, event->serial, turn.interface, call);
 		if (!error)
 			result = (int)call->result;
 		else if (error == -ETIMEDOUT || has_heirs(event) ||

@@ -57,7 +57,9 @@ struct interface_call {
 	int64_t result;    /* or -errno */
 	uint64_t event_id; /* OPEN_EVENT: the id to give */
 	uint32_t event;    /* OPEN_EVENT: index in the pool */
-	uint64_t address;  /* MAP: where the engine has the ring */
+	uint64_t
+		serial; /* of the descriptor's event, or 0; 0 in the answer: there is no such event */
+	uint64_t address; /* MAP: where the engine has the ring */
 	uint8_t text[INTERFACE_TEXT] __attribute__((aligned(8)));
 	uint8_t answer[INTERFACE_ANSWER] __attribute__((aligned(8)));
 };
@@ -243,6 +245,17 @@ static inline bool interface_is_heir(const struct interface_event *event,
 	       event->parent == (uint32_t)(original - interface_pool->events) + 1 &&
 	       event->parent_serial == original->serial;
 }
+/* Returns the serial of `event` if it has inherited `original`, otherwise 0.  The entry may be used
+ * anew at any moment: its thread ends and frees it. */
+static inline uint64_t interface_heir_serial(const struct interface_event *event,
+					     const struct interface_event *original)
+{
+	uint64_t serial = __atomic_load_n(&event->serial, __ATOMIC_SEQ_CST);
+	if (!interface_is_heir(event, original) ||
+	    __atomic_load_n(&event->serial, __ATOMIC_SEQ_CST) != serial)
+		return 0;
+	return serial;
+}
 /* Around a move of values to where readers of `original` find them, too: meanwhile they wait. */
 static inline void interface_move_begin(struct interface_event *original)
 {
@@ -408,9 +421,10 @@ void interface_end(struct interface_turn *turn);
  * calls. */
 struct interface_call *interface_call_of(const struct interface_turn *turn,
 					 enum interface_operation operation);
-/* Has the event's thread carry out the call: interface_ask(). */
-int interface_ask_event(struct interface_event *event, struct process_interface *interface,
-			struct interface_call *call);
+/* Has the event's thread carry out the call: interface_ask().  `serial` is the event's: if the entry
+ * is another event's by now, nothing is done, and the result is -ESRCH. */
+int interface_ask_event(struct interface_event *event, uint64_t serial,
+			struct process_interface *interface, struct interface_call *call);
 /* The events of the thread that made this one may want a FORK record. */
 void interface_tell_parent(const struct process_thread *thread);
 

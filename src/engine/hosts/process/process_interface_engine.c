@@ -957,9 +957,21 @@ static void carry_out(struct process_interface *interface, struct interface_call
 	}
 }
 
+/* The event that the caller means may have ended, and another one may have its descriptor. */
+static bool is_meant(const struct process_interface *interface, const struct interface_call *call)
+{
+	int descriptor = call->descriptor;
+	return descriptor >= 0 && descriptor < INTERFACE_OPEN && interface->events[descriptor] &&
+	       interface->serials[descriptor] == call->serial;
+}
+
 void interface_execute(struct process_interface *interface, struct interface_call *call)
 {
 	call->result = 0;
+	if (call->serial && !is_meant(interface, call)) {
+		call->serial = 0;
+		return;
+	}
 	if (!interface->engine)
 		call->result = engine_make(interface);
 	if (call->result)

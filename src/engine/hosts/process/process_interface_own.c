@@ -175,25 +175,25 @@ static void close_event(struct interface_turn *turn, struct interface_event *eve
 	unsigned used = interface_pool->events_used, own_number = interface_index(event) + 1;
 	uint64_t serial = event->serial;
 	if (turn->interface)
-		interface_ask_event(event, turn->interface,
+		interface_ask_event(event, serial, turn->interface,
 				    interface_call_of(turn, INTERFACE_CLOSE));
 	if (event->leader != own_number)
 		member_leaves(&interface_pool->events[event->leader - 1]);
 	for (unsigned i = 0; i < used; i++) {
 		struct interface_event *other = &interface_pool->events[i];
-		uint64_t other_serial = other->serial;
 		if (!interface_is_used(other) || other == event)
 			continue;
 		if (other->leader == own_number)
 			other->leader = i + 1;
 		if (other->output == own_number)
 			other->output = 0;
-		if (!interface_is_heir(other, event))
+		uint64_t heir = interface_heir_serial(other, event);
+		if (!heir)
 			continue;
 		if (turn->interface)
-			interface_ask_event(other, turn->interface,
+			interface_ask_event(other, heir, turn->interface,
 					    interface_call_of(turn, INTERFACE_CLOSE));
-		interface_event_free(other, other_serial);
+		interface_event_free(other, heir);
 	}
 	interface_event_free(event, serial);
 }

@@ -58,13 +58,15 @@ static bool is_abandoned(const struct interface_event *event)
 		return false;
 	if (event->parent)
 		return !interface_is_heir(event, &interface_pool->events[event->parent - 1]);
+	uint32_t ended = 0;
 	for (unsigned i = 0; i < sizeof(event->holder_pids) / sizeof(event->holder_pids[0]); i++) {
 		int32_t pid = __atomic_load_n(&event->holder_pids[i], __ATOMIC_SEQ_CST);
 		if (pid && !has_ended(pid))
 			return false;
+		ended += pid != 0;
 	}
-	/* without holders it is being made, or closed */
-	return __atomic_load_n(&event->holders, __ATOMIC_SEQ_CST) != 0;
+	/* A holder that begins, forks or lets go is counted, but has no pid here for a moment. */
+	return ended && __atomic_load_n(&event->holders, __ATOMIC_SEQ_CST) == ended;
 }
 
 void interface_reap(void)

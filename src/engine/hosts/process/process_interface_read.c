@@ -17,14 +17,15 @@ static void add_values(struct interface_values *sum, const struct interface_valu
 static void publish(struct interface_turn *turn, struct interface_event *event)
 {
 	if (turn->interface)
-		interface_ask_event(event, turn->interface,
+		interface_ask_event(event, event->serial, turn->interface,
 				    interface_call_of(turn, INTERFACE_PUBLISH));
 	if (!interface_inherits(event))
 		return;
 	for (unsigned i = 0; i < interface_pool->events_used; i++) {
 		struct interface_event *child = &interface_pool->events[i];
-		if (interface_is_heir(child, event) && turn->interface)
-			interface_ask_event(child, turn->interface,
+		uint64_t serial = interface_heir_serial(child, event);
+		if (serial && turn->interface)
+			interface_ask_event(child, serial, turn->interface,
 					    interface_call_of(turn, INTERFACE_PUBLISH));
 	}
 }
@@ -164,7 +165,7 @@ static long read_event(struct interface_turn *turn, struct interface_event *even
 	struct process_interface *interface = turn->interface;
 	struct interface_call *call = interface_call_of(turn, INTERFACE_READ);
 	call->arguments[0] = (int64_t)(size < INTERFACE_ANSWER ? size : INTERFACE_ANSWER);
-	int error = interface_ask_event(event, interface, call);
+	int error = interface_ask_event(event, event->serial, interface, call);
 	if (error || (call->result > 0 && !is_plain(event)))
 		return compose(turn, event, interface->words, size);
 	if (call->result > 0)
