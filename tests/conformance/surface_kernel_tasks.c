@@ -65,7 +65,7 @@ static void populate(void)
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
 	for (ssize_t more; length < sizeof(text) - 1 &&
-	     (more = read(fd, text + length, sizeof(text) - 1 - length)) > 0;)
+			   (more = read(fd, text + length, sizeof(text) - 1 - length)) > 0;)
 		length += (size_t)more;
 	close(fd);
 	text[length] = '\0';
@@ -200,15 +200,22 @@ pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface
 	struct kernel_surface *kernel = kernel_of(surface);
 	if (kind == SURFACE_THREAD)
 		return spawn_thread(kernel, body, argument);
+	volatile uint32_t *settled = kernel_shared(surface, sizeof(*settled));
+	if (!settled)
+		return -ENOMEM;
+	*settled = 0;
 	pid_t pid = fork();
 	if (pid == 0) {
 		memset(kernel->threads, 0, sizeof(kernel->threads));
 		populate();
+		kernel_post(surface, settled, 1);
 		_exit(body(surface, argument));
 	}
 	if (pid < 0)
 		return -errno;
 	populate(); /* the fork write-protected our pages */
+	/* An event that the caller opens now must not count the child's faults of populate(). */
+	kernel_wait_while(surface, settled, 0);
 	return pid;
 }
 
