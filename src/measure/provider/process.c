@@ -524,9 +524,10 @@ const struct tally_provider_ops tally_provider_process_ops = {
 	.detailed_events = "minor-faults,major-faults",
 	.max_rate_hz = MAX_HZ,
 	.treatment = "measured from inside",
-	.missed_reason = "most of the command ran in programs that can't be entered",
-	.missed_note = "static, set-user-ID and 32-bit programs can't be entered, and of a program "
-		       "that is killed up to 20 ms a thread are missing",
+	.missed_reason = "most of the command's time can't be seen from inside",
+	.missed_note = "static, set-user-ID and 32-bit programs can't be entered, what the kernel "
+		       "does to make and end a thread can't be seen, and of a program that is "
+		       "killed up to 20 ms a thread are missing",
 	.no_kernel_samples =
 		"--provider process does not support --overwrite, branch stacks, registers, -d, -W, "
 		"-R, --per-thread, --off-cpu, --switch-output-event and similar options: they need "
