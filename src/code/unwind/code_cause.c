@@ -34,6 +34,7 @@
 #include "unwind/unwind.h"
 
 #include "unwind/code_walk.h"
+#include "unwind/x86_instruction.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -94,35 +95,9 @@ struct function {
 
 /* ---- x86-64 -------------------------------------------------------------- */
 
-enum { REX_B = 1, REX_R = 4, RSP = 4, RBP = 5 };
-
-struct decoded {
-	const uint8_t *bytes; /* from the opcode on */
-	size_t length;        /* of `bytes` */
-	uint8_t rex;          /* 0: none */
-	bool has_lock, has_repeat;
-};
-
-static struct decoded decode(const uint8_t *code, size_t length)
-{
-	static const uint8_t PREFIXES[] = { 0x66, 0xf2, 0xf3, 0x3e, 0x2e, 0x64,
-					    0x65, 0x67, 0xf0, 0x26, 0x36 };
-	struct decoded out = { .bytes = code, .length = length };
-	for (; out.length > 1 && memchr(PREFIXES, *out.bytes, sizeof(PREFIXES)); out.length--) {
-		out.has_lock |= *out.bytes == 0xf0;
-		out.has_repeat |= *out.bytes == 0xf3 || *out.bytes == 0xf2;
-		out.bytes++;
-	}
-	if (out.length > 1 && (*out.bytes & 0xf0) == 0x40) {
-		out.rex = *out.bytes++;
-		out.length--;
-	}
-	return out;
-}
-
 /* True if the operand of ModRM is a register, or memory of the stack (`is_load`: the instruction
  * only reads it).  rbp is taken for a frame pointer if the distance is negative. */
-static bool is_near(const struct decoded *decoded, size_t modrm_at, bool is_load)
+static bool is_near(const struct tally_x86_instruction *decoded, size_t modrm_at, bool is_load)
 {
 	const uint8_t *modrm = decoded->bytes + modrm_at;
 	if (decoded->length <= modrm_at)
@@ -130,26 +105,18 @@ static bool is_near(const struct decoded *decoded, size_t modrm_at, bool is_load
 	unsigned mode = *modrm >> 6, base = *modrm & 7;
 	if (mode == 3)
 		return true;
-	if (!is_load || decoded->rex & REX_B || decoded->length < modrm_at + 2)
+	if (!is_load || decoded->rex & TALLY_X86_REX_B || decoded->length < modrm_at + 2)
 		return false;
-	if (base == RSP)
-		return (modrm[1] & 7) == RSP && modrm[1] >> 3 == RSP;
-	if (base != RBP || mode == 0)
+	if (base == TALLY_X86_RSP)
+		return (modrm[1] & 7) == TALLY_X86_RSP && modrm[1] >> 3 == TALLY_X86_RSP;
+	if (base != TALLY_X86_RBP || mode == 0)
 		return false;
 	if (mode == 1)
 		return modrm[1] >> 7;
 	return decoded->length >= modrm_at + 5 && modrm[4] >> 7;
 }
 
-/* Returns the number of a register: a bit of REX extends what three bits of ModRM say. */
-static uint8_t extended(const struct decoded *decoded, unsigned low, uint8_t rex_bit)
-{
-	if (decoded->rex & rex_bit)
-		low |= 8;
-	return (uint8_t)low;
-}
-
-static bool is_quick_0f(const struct decoded *decoded)
+static bool is_quick_0f(const struct tally_x86_instruction *decoded)
 {
 	uint8_t opcode = 0;
 	if (decoded->length > 1)
@@ -163,7 +130,12 @@ static bool is_quick_0f(const struct decoded *decoded)
 	return has_modrm && is_near(decoded, 2, is_extension);
 }
 
-static bool is_quick_x86(const struct decoded *decoded)
+static bool is_repeated(const struct tally_x86_instruction *decoded)
+{
+	return decoded->has_f2 || decoded->has_f3;
+}
+
+static bool is_quick_x86(const struct tally_x86_instruction *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
 	unsigned middle = 0;
@@ -179,7 +151,7 @@ static bool is_quick_x86(const struct decoded *decoded)
 	    opcode == 0xa9 || (opcode & 0xf0) == 0xb0)
 		return true;
 	if (opcode == 0x90)
-		return !decoded->has_repeat; /* else pause */
+		return !is_repeated(decoded); /* else pause */
 	if (opcode == 0x8a || opcode == 0x8b || opcode == 0x63)
 		return is_near(decoded, 1, true);
 	if ((opcode & 0xfe) == 0xf6)
@@ -194,7 +166,7 @@ static bool is_quick_x86(const struct decoded *decoded)
 }
 
 /* Returns the register that a slow instruction's ModRM byte names as its result. */
-static uint8_t result_of_x86(const struct decoded *decoded)
+static uint8_t result_of_x86(const struct tally_x86_instruction *decoded)
 {
 	/* loads, arithmetic with memory, imul, cmov, cvt to integers, bit scans, popcnt */
 	static const uint8_t PLAIN[] = { 0x8b, 0x63, 0x03, 0x0b, 0x13, 0x1b, 0x23, 0x2b, 0x33 };
@@ -208,7 +180,7 @@ static uint8_t result_of_x86(const struct decoded *decoded)
 	if (is_0f)
 		is_loaded = memchr(BEHIND_0F, bytes[1], sizeof(BEHIND_0F));
 	if (is_loaded)
-		return extended(decoded, bytes[1 + is_0f] >> 3 & 7, REX_R);
+		return (uint8_t)tally_x86_middle(decoded, bytes[1 + is_0f]);
 	bool is_vector = is_0f && ((bytes[1] & 0xf0) == 0x10 || (bytes[1] & 0xf0) == 0x50 ||
 				   bytes[1] == 0x28 || bytes[1] == 0x29 || bytes[1] == 0x6f);
 	bool is_store = bytes[0] == 0x89 || bytes[0] == 0x88 || bytes[0] == 0xc7;
@@ -218,7 +190,7 @@ static uint8_t result_of_x86(const struct decoded *decoded)
 }
 
 /* Returns the register that add, sub, inc, dec or lea adds a constant to. */
-static uint8_t counter_of_x86(const struct decoded *decoded)
+static uint8_t counter_of_x86(const struct tally_x86_instruction *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
 	if (decoded->length < 2)
@@ -226,23 +198,23 @@ static uint8_t counter_of_x86(const struct decoded *decoded)
 	if (bytes[0] == 0x05 || bytes[0] == 0x2d)
 		return 0; /* rax */
 	unsigned mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7, operand = bytes[1] & 7;
-	uint8_t number = extended(decoded, operand, REX_B);
+	unsigned number = tally_x86_register(decoded, operand, TALLY_X86_REX_B);
 	bool is_sum = (bytes[0] == 0x83 || bytes[0] == 0x81) && (middle == 0 || middle == 5),
 	     is_step = bytes[0] == 0xff && middle < 2,
-	     is_lea = bytes[0] == 0x8d && (mode == 1 || mode == 2) && operand != RSP &&
-		      number == extended(decoded, middle, REX_R);
+	     is_lea = bytes[0] == 0x8d && (mode == 1 || mode == 2) && operand != TALLY_X86_RSP &&
+		      number == tally_x86_register(decoded, middle, TALLY_X86_REX_R);
 	if (is_lea || (mode == 3 && (is_sum || is_step)))
-		return number;
+		return (uint8_t)number;
 	return UNKNOWN;
 }
 
-static bool is_nop_x86(const struct decoded *decoded)
+static bool is_nop_x86(const struct tally_x86_instruction *decoded)
 {
-	return (decoded->bytes[0] == 0x90 && !decoded->has_repeat) ||
+	return (decoded->bytes[0] == 0x90 && !is_repeated(decoded)) ||
 	       (decoded->length > 1 && decoded->bytes[0] == 0x0f && decoded->bytes[1] == 0x1f);
 }
 
-static enum kind kind_of_0f(const struct decoded *decoded)
+static enum kind kind_of_0f(const struct tally_x86_instruction *decoded)
 {
 	uint8_t opcode = 0;
 	if (decoded->length > 1)
@@ -263,7 +235,7 @@ static enum kind kind_of_0f(const struct decoded *decoded)
 	return OTHER;
 }
 
-static enum kind kind_of_x86(const struct decoded *decoded)
+static enum kind kind_of_x86(const struct tally_x86_instruction *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
 	unsigned middle = 0;
@@ -282,11 +254,11 @@ static enum kind kind_of_x86(const struct decoded *decoded)
 		return CALL;
 	if ((opcode & 0xf6) == 0xc2 || opcode == 0xcf || opcode == 0xcc || opcode == 0xf4)
 		return END;
-	if (opcode == 0x90 && decoded->has_repeat)
+	if (opcode == 0x90 && is_repeated(decoded))
 		return FENCE; /* pause */
 	bool is_string = (opcode & 0xfc) == 0xa4 || (opcode >= 0xaa && opcode <= 0xaf) ||
 			 (opcode & 0xfc) == 0x6c;
-	if (is_string && decoded->has_repeat)
+	if (is_string && is_repeated(decoded))
 		return REPEAT;
 	if (is_quick_x86(decoded))
 		return QUICK;
@@ -294,7 +266,7 @@ static enum kind kind_of_x86(const struct decoded *decoded)
 }
 
 /* Returns where a jump leads, from the function's start. */
-static int64_t target_of_x86(const struct decoded *decoded, uint32_t end)
+static int64_t target_of_x86(const struct tally_x86_instruction *decoded, uint32_t end)
 {
 	int32_t distance;
 	uint8_t opcode = decoded->bytes[0];
@@ -315,7 +287,7 @@ static int64_t read_x86(const uint8_t *code, size_t size, struct instruction *ou
 		out->kind = END;
 		return -1;
 	}
-	const struct decoded decoded = decode(code, length);
+	const struct tally_x86_instruction decoded = tally_x86_decode(code, length);
 	out->size = (uint32_t)length;
 	out->kind = kind_of_x86(&decoded);
 	out->is_nop = is_nop_x86(&decoded);

@@ -32,6 +32,7 @@
  * that the place holds an address right behind a call (tally_code_ends_in_call()).
  */
 #include "unwind/unwind.h"
+#include "unwind/x86_instruction.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -47,20 +48,6 @@ enum {
 	SUB_BYTES = 7,              /* sub $imm32,%rsp */
 	BANG_MIN = 0x1000, BANG_MAX = 0x200000,
 };
-
-static int32_t read_32(const uint8_t *bytes)
-{
-	int32_t value;
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static int32_t read_immediate(const uint8_t *bytes, bool is_byte)
-{
-	if (is_byte)
-		return (int8_t)*bytes;
-	return read_32(bytes);
-}
 
 /* ---- the end ------------------------------------------------------------- */
 
@@ -94,7 +81,7 @@ static size_t raise_sp(const struct bytes *code, struct leaving *leaving)
 		if (!begins(code, forms[i].bytes, forms[i].size) || code->left < whole)
 			continue;
 		const uint8_t *operand = code->at + forms[i].size;
-		int32_t bytes = read_immediate(operand, forms[i].immediate == 1);
+		int32_t bytes = tally_x86_immediate(operand, forms[i].immediate == 1);
 		if (bytes < 0 || bytes > FRAME_BYTES_MAX)
 			return 0;
 		leaving->sp += bytes;
@@ -211,7 +198,7 @@ static bool enter_sub(struct entering *entering)
 	if ((!is_short && !IS_NEXT(entering, "\x48\x81\xec")) ||
 	    (size_t)(entering->end - entering->at) < whole)
 		return false;
-	int32_t bytes = read_immediate(entering->at + 3, is_short);
+	int32_t bytes = tally_x86_immediate(entering->at + 3, is_short);
 	if (bytes < 0 || bytes > FRAME_BYTES_MAX)
 		return false;
 	entering->at += whole;
@@ -255,7 +242,7 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 {
 	const uint8_t *start = entering->at;
 	bool was_closed = is_closed(start, entering->end);
-	int32_t size = read_32(start + 3), saved_at;
+	int32_t size = tally_x86_immediate(start + 3, false), saved_at;
 	if (!was_closed && !enter_sub(entering))
 		return false;
 	if (was_closed)
@@ -264,7 +251,7 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 		saved_at = (int8_t)entering->at[4];
 		entering->at += 5;
 	} else if (IS_NEXT(entering, "\x48\x89\xac\x24") && entering->end - entering->at > 7) {
-		saved_at = read_32(entering->at + 4);
+		saved_at = tally_x86_immediate(entering->at + 4, false);
 		entering->at += 8;
 	} else {
 		return false;
@@ -290,7 +277,7 @@ static bool is_touching(const uint8_t *code, const uint8_t *end)
 		       code[BANG_BYTES] == 0x55;
 	if (end - code < BANG_BYTES || code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24)
 		return false;
-	int64_t below = -(int64_t)read_32(code + 3);
+	int64_t below = -(int64_t)tally_x86_immediate(code + 3, false);
 	return below >= BANG_MIN && below <= BANG_MAX;
 }
 

@@ -17,10 +17,10 @@
  * be cases of a switch.
  */
 #include "unwind/code_walk.h"
+#include "unwind/x86_instruction.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BITS = 64, ALIGNMENT = 16 };
 
@@ -40,13 +40,6 @@ struct sweep {
 static void set(uint64_t *bits, size_t at)
 {
 	bits[at / BITS] |= 1ull << at % BITS;
-}
-
-static int32_t read_32(const uint8_t *bytes)
-{
-	int32_t value;
-	memcpy(&value, bytes, sizeof(value));
-	return value;
 }
 
 static void note(struct sweep *sweep, uint64_t *bits, uint64_t target)
@@ -91,12 +84,14 @@ static void note_targets(struct sweep *sweep, const uint8_t *bytes, size_t lengt
 	if (bytes[length - NEAR_CALL] == 0xe8 &&
 	    (length == NEAR_CALL ||
 	     (length == NEAR_CALL + 1 && (bytes[0] == 0x67 || bytes[0] == 0xf2))))
-		note(sweep, sweep->called, behind + (uint64_t)(int64_t)read_32(bytes + length - 4));
+		note(sweep, sweep->called,
+		     behind + (uint64_t)(int64_t)tally_x86_immediate(bytes + length - 4, false));
 	else if (length == LEA && is_wide && bytes[1] == 0x8d && (bytes[2] & 0xc7) == 0x05)
-		note(sweep, sweep->taken, behind + (uint64_t)(int64_t)read_32(bytes + 3));
+		note(sweep, sweep->taken,
+		     behind + (uint64_t)(int64_t)tally_x86_immediate(bytes + 3, false));
 	else if ((length == SHORT_MOV && (bytes[0] & 0xf8) == 0xb8) ||
 		 (length >= MOV && is_wide && bytes[1] == 0xc7))
-		note(sweep, sweep->taken, (uint32_t)read_32(bytes + length - 4));
+		note(sweep, sweep->taken, (uint32_t)tally_x86_immediate(bytes + length - 4, false));
 }
 
 /* Notes the target of a jump that stays in its function: conditional, or not far. */
@@ -113,7 +108,7 @@ static void note_jump(struct sweep *sweep, const uint8_t *bytes, size_t length, 
 			    (bytes[0] & 0xfc) == 0xe0))
 		distance = (int8_t)bytes[1];
 	else if (is_conditional || (length == 5 && bytes[0] == 0xe9))
-		distance = read_32(bytes + length - 4);
+		distance = tally_x86_immediate(bytes + length - 4, false);
 	if (is_conditional || (distance <= NEAR && distance >= -NEAR))
 		note(sweep, sweep->jumped, behind + (uint64_t)distance);
 }

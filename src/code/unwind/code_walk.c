@@ -20,11 +20,11 @@
  */
 #include "unwind/code_walk.h"
 
+#include "unwind/x86_instruction.h"
+
 #include <string.h>
 
 enum { WORD = 8, SIZE_MAX_BYTES = 64 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX = 256 };
-/* Registers, as code numbers them. */
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R11 = 11, NEITHER = 99 };
 
 /* The frame as it is known at an instruction.  Distances are in bytes, from the return address
  * downwards. */
@@ -38,13 +38,13 @@ struct state {
 	int32_t alias_depth;       /* the depth that the register `alias` points at */
 	/* below the aligned address: the word that points at slot_depth; 0: none */
 	int32_t slot, slot_depth;
-	uint8_t alias;    /* number of a register; NEITHER: none */
+	uint8_t alias;    /* number of a register; TALLY_X86_NONE: none */
 	bool is_lost;     /* rsp is unknown, unless rbp gives it */
 	bool is_apart;    /* is_lost, and `depth` counts from the aligned address */
 	bool fp_is_lost;  /* rbp was overwritten, and the caller's value was not saved */
 };
 
-static const struct state AT_START = { .alias = NEITHER };
+static const struct state AT_START = { .alias = TALLY_X86_NONE };
 
 struct way {
 	uint32_t at;
@@ -68,20 +68,6 @@ struct exploration {
 	uint64_t address; /* of the code */
 };
 
-static int32_t read_32(const uint8_t *bytes)
-{
-	int32_t value;
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static int32_t read_immediate(const uint8_t *bytes, bool is_byte)
-{
-	if (is_byte)
-		return (int8_t)*bytes;
-	return read_32(bytes);
-}
-
 /* True if rbp is a frame pointer: it alone tells the frame.  Then ways may disagree about rsp:
  * some calls pop their arguments. */
 static bool is_linked(const struct state *state)
@@ -95,11 +81,10 @@ static bool is_same(const struct state *a, const struct state *b)
 		return is_linked(a) && is_linked(b);
 	return a->depth == b->depth && a->fp_depth == b->fp_depth && a->link == b->link &&
 	       a->is_lost == b->is_lost && a->fp_is_lost == b->fp_is_lost &&
-	       (!a->is_lost ||
-		(a->is_apart == b->is_apart && a->fp_apart == b->fp_apart &&
-		 a->link_apart == b->link_apart && a->slot == b->slot &&
-		 a->slot_depth == b->slot_depth && a->alias == b->alias &&
-		 (a->alias == NEITHER || a->alias_depth == b->alias_depth)));
+	       (!a->is_lost || (a->is_apart == b->is_apart && a->fp_apart == b->fp_apart &&
+				a->link_apart == b->link_apart && a->slot == b->slot &&
+				a->slot_depth == b->slot_depth && a->alias == b->alias &&
+				(a->alias == TALLY_X86_NONE || a->alias_depth == b->alias_depth)));
 }
 
 /* Returns a hash of the state, never 0. */
@@ -120,7 +105,7 @@ static uint32_t digest_of(const struct state *state)
 					  state->slot,
 					  state->slot_depth,
 					  state->alias,
-					  state->alias == NEITHER ? 0 : state->alias_depth };
+					  state->alias == TALLY_X86_NONE ? 0 : state->alias_depth };
 		for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++)
 			digest = (digest ^ digest >> 31 ^ (uint32_t)apart[i]) * 0x9e3779b97f4a7c15;
 	}
@@ -138,51 +123,10 @@ static void add_way(struct exploration *exploration, int64_t at, const struct st
 	struct way *way = &exploration->ways[exploration->count++];
 	*way = (struct way){ (uint32_t)at, *state };
 	if (!state->is_lost) /* an alias is of use in straight code only */
-		way->state.alias = NEITHER;
+		way->state.alias = TALLY_X86_NONE;
 }
 
 /* ---- what an instruction does to the frame ------------------------------- */
-
-struct decoded {
-	const uint8_t *bytes; /* behind the prefixes */
-	size_t length;        /* of `bytes` */
-	uint8_t rex;          /* 0: none */
-	bool has_66, has_scalar, has_repeat; /* prefixes 66, f2, f3 */
-};
-
-static bool is_prefix(uint8_t byte)
-{
-	static const uint8_t PREFIXES[] = { 0x66, 0xf2, 0xf3, 0x3e, 0x2e, 0x64,
-					    0x65, 0x67, 0xf0, 0x26, 0x36 };
-	return memchr(PREFIXES, byte, sizeof(PREFIXES));
-}
-
-static struct decoded decode(const uint8_t *code, size_t length)
-{
-	struct decoded decoded = { .bytes = code, .length = length };
-	while (decoded.length > 1 && is_prefix(*decoded.bytes)) {
-		decoded.has_66 |= *decoded.bytes == 0x66;
-		decoded.has_scalar |= *decoded.bytes == 0xf2;
-		decoded.has_repeat |= *decoded.bytes == 0xf3;
-		decoded.bytes++;
-		decoded.length--;
-	}
-	if (decoded.length > 1 && (*decoded.bytes & 0xf0) == 0x40) {
-		decoded.rex = *decoded.bytes++;
-		decoded.length--;
-	}
-	return decoded;
-}
-
-enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
-
-/* Returns the number of a register: a bit of REX extends what three bits of the code say. */
-static unsigned extended(const struct decoded *decoded, unsigned low, uint8_t rex_bit)
-{
-	if (decoded->rex & rex_bit)
-		return low | 8;
-	return low;
-}
 
 /* rsp is somewhere unknown. */
 static void lose_sp(struct state *state)
@@ -229,10 +173,10 @@ enum { LOST_BY_CALLS = 0xfc7, KEPT_BY_CALLS = 0xf008 };
 /* Makes a register the alias, unless there is one that is as good. */
 static void set_alias(struct state *state, unsigned reg, int64_t depth)
 {
-	bool has_better = state->alias != NEITHER &&
+	bool has_better = state->alias != TALLY_X86_NONE &&
 			  (!(LOST_BY_CALLS >> state->alias & 1) || LOST_BY_CALLS >> reg & 1);
-	if (depth < -FRAME_BYTES_MAX || depth > FRAME_BYTES_MAX || reg > 15 || reg == RSP ||
-	    has_better)
+	if (depth < -FRAME_BYTES_MAX || depth > FRAME_BYTES_MAX || reg > 15 ||
+	    reg == TALLY_X86_RSP || has_better)
 		return;
 	state->alias = (uint8_t)reg;
 	state->alias_depth = (int32_t)depth;
@@ -245,7 +189,7 @@ static void fill_slot(struct state *state, int64_t slot)
 		return;
 	state->slot = (int32_t)slot;
 	state->slot_depth = state->alias_depth;
-	state->alias = NEITHER;
+	state->alias = TALLY_X86_NONE;
 }
 
 static void lose_fp(struct state *state)
@@ -254,45 +198,45 @@ static void lose_fp(struct state *state)
 	state->fp_is_lost |= !state->fp_depth && !state->fp_apart;
 }
 
-/* Pushes a register, or NEITHER. */
+/* Pushes a register, or TALLY_X86_NONE. */
 static void push(struct state *state, unsigned reg)
 {
-	bool is_callers_fp = reg == RBP && !state->fp_depth && !state->fp_apart && !state->link &&
-			     !state->fp_is_lost;
+	bool is_callers_fp = reg == TALLY_X86_RBP && !state->fp_depth && !state->fp_apart &&
+			     !state->link && !state->fp_is_lost;
 	set_depth(state, (int64_t)state->depth + WORD);
 	if (is_callers_fp && !state->is_lost)
 		state->fp_depth = state->depth;
 	if (is_callers_fp && state->is_apart)
 		state->fp_apart = state->depth;
-	if (reg != NEITHER && reg == state->alias && state->is_apart)
+	if (reg != TALLY_X86_NONE && reg == state->alias && state->is_apart)
 		fill_slot(state, state->depth);
 }
 
-/* Pops to a register, or NEITHER. */
+/* Pops to a register, or TALLY_X86_NONE. */
 static void pop(struct state *state, unsigned reg)
 {
 	bool is_saved_fp = !state->is_lost && state->fp_depth && state->depth == state->fp_depth;
 	is_saved_fp |= state->is_apart && state->fp_apart && state->depth == state->fp_apart;
 	bool is_slot = state->is_apart && state->slot && state->depth == state->slot;
-	if (reg == RBP && is_saved_fp) {
+	if (reg == TALLY_X86_RBP && is_saved_fp) {
 		state->fp_depth = state->fp_apart = 0; /* rbp is the caller's again */
 		state->link = state->link_apart = 0;
 		state->fp_is_lost = false;
-	} else if (reg == RBP) {
+	} else if (reg == TALLY_X86_RBP) {
 		lose_fp(state);
 	}
-	if (reg == RSP && is_slot)
+	if (reg == TALLY_X86_RSP && is_slot)
 		find_sp(state, state->slot_depth);
-	else if (reg == RSP)
+	else if (reg == TALLY_X86_RSP)
 		lose_sp(state);
 	else
 		set_depth(state, (int64_t)state->depth - WORD);
 	if (is_slot)
 		state->slot = 0;
-	if (is_slot && reg != RSP)
+	if (is_slot && reg != TALLY_X86_RSP)
 		set_alias(state, reg, state->slot_depth);
 	else if (reg == state->alias)
-		state->alias = NEITHER;
+		state->alias = TALLY_X86_NONE;
 }
 
 /* Sets rsp to `below` bytes below the word that rbp points at. */
@@ -306,25 +250,6 @@ static void take_link(struct state *state, int64_t below)
 		lose_sp(state);
 }
 
-/* Finds the operand n(register), in an instruction whose ModRM byte is bytes[1].  Returns the
- * register, and sets *offset to n; NEITHER for other operands. */
-static unsigned based_operand(const struct decoded *decoded, int32_t *offset)
-{
-	const uint8_t *bytes = decoded->bytes;
-	if (decoded->length < 2)
-		return NEITHER;
-	uint8_t mode = bytes[1] >> 6, memory = bytes[1] & 7;
-	bool has_sib = memory == RSP;
-	size_t at = 2 + has_sib;
-	if (mode == 3 || (mode == 0 && memory == RBP) ||
-	    (has_sib && (bytes[2] != 0x24 || decoded->rex & REX_X)))
-		return NEITHER;
-	*offset = 0;
-	if (mode)
-		*offset = read_immediate(bytes + at, mode == 1);
-	return extended(decoded, memory, REX_B);
-}
-
 /* The scale on which an address n(register) is a place in the frame. */
 enum scale { NOWHERE, BELOW_RETURN, BELOW_ALIGNED };
 
@@ -333,19 +258,19 @@ static enum scale place_of(const struct state *state, unsigned reg, int32_t offs
 {
 	enum scale scale = NOWHERE;
 	*depth = 0;
-	if (reg == RSP) {
+	if (reg == TALLY_X86_RSP) {
 		if (!state->is_lost)
 			scale = BELOW_RETURN;
 		else if (state->is_apart)
 			scale = BELOW_ALIGNED;
 		*depth = state->depth;
-	} else if (reg == RBP && state->link) {
+	} else if (reg == TALLY_X86_RBP && state->link) {
 		scale = BELOW_RETURN;
 		*depth = state->link;
-	} else if (reg == RBP && state->link_apart) {
+	} else if (reg == TALLY_X86_RBP && state->link_apart) {
 		scale = BELOW_ALIGNED;
 		*depth = state->link_apart;
-	} else if (reg != NEITHER && reg == state->alias) {
+	} else if (reg != TALLY_X86_NONE && reg == state->alias) {
 		scale = BELOW_RETURN;
 		*depth = state->alias_depth;
 	}
@@ -354,287 +279,39 @@ static enum scale place_of(const struct state *state, unsigned reg, int32_t offs
 }
 
 /* The same for an instruction's operand in memory. */
-static enum scale place_of_operand(const struct state *state, const struct decoded *decoded,
-				   int64_t *depth)
+static enum scale place_of_operand(const struct state *state,
+				   const struct tally_x86_instruction *decoded, int64_t *depth)
 {
 	int32_t offset = 0;
-	unsigned base = based_operand(decoded, &offset);
+	unsigned base = tally_x86_base(decoded, &offset);
 	return place_of(state, base, offset, depth);
 }
 
-/* The registers that an instruction's ModRM byte names; NEITHER where it names memory. */
-
-static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
-{
-	return extended(decoded, modrm >> 3 & 7u, REX_R);
-}
-
-static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
-{
-	if (modrm >> 6 != 3)
-		return NEITHER;
-	return extended(decoded, modrm & 7u, REX_B);
-}
-
-/* Returns the register that an opcode behind 0f writes. */
-static unsigned written_by_0f(const struct decoded *decoded)
-{
-	uint8_t opcode = decoded->bytes[1];
-	if ((opcode & 0xf8) == 0xc8) /* bswap */
-		return extended(decoded, opcode & 7u, REX_B);
-	if (decoded->length < 3)
-		return NEITHER;
-	uint8_t modrm = decoded->bytes[2];
-	/* lar, lsl; cvt to integers; movmskp; imul; popcnt, bsf, bsr; pextrw; pmovmskb */
-	static const uint8_t MIDDLE[] = { 0x02, 0x03, 0x2c, 0x2d, 0x50, 0xaf,
-					  0xb8, 0xbc, 0xbd, 0xc5, 0xd7 };
-	/* movd from a vector; shld, shrd; bts, btr, btc; rdfsbase; cmpxchg, xadd; rdrand */
-	static const uint8_t OPERAND[] = { 0x7e, 0xa4, 0xa5, 0xab, 0xac, 0xad, 0xae,
-					   0xb1, 0xb3, 0xba, 0xbb, 0xc1, 0xc7 };
-	bool is_moved = (opcode & 0xf0) == 0x40 || (opcode & 0xf6) == 0xb6; /* cmov, movzx, movsx */
-	bool is_middle = is_moved || memchr(MIDDLE, opcode, sizeof(MIDDLE));
-	bool is_operand = memchr(OPERAND, opcode, sizeof(OPERAND));
-	if ((opcode & 0xfe) == 0x2c) /* otherwise it writes an MMX register */
-		is_middle = decoded->has_repeat || decoded->has_scalar;
-	/* f3 0f 7e moves between vectors; 0f ae writes a register only with f3 */
-	if (opcode == 0x7e || opcode == 0xae)
-		is_operand = (opcode == 0xae) == decoded->has_repeat;
-	if (is_middle)
-		return middle_register(decoded, modrm);
-	if (is_operand)
-		return operand_register(decoded, modrm);
-	return NEITHER;
-}
-
-static unsigned bit_of(unsigned reg)
-{
-	if (reg >= 16)
-		return 0;
-	return 1u << reg;
-}
-
-/* Returns the registers that an instruction with VEX or EVEX writes, a bit for each.  The payload
- * has the map, the bits of REX (inverted), and vvvv: one more register. */
-static unsigned written_by_vex(const struct decoded *decoded)
-{
-	enum { EVEX = 0x62, VEX_2 = 0xc5 };
-	const uint8_t *bytes = decoded->bytes;
-	bool is_short = bytes[0] == VEX_2;
-	size_t payload = 2;
-	if (bytes[0] == EVEX)
-		payload = 3;
-	if (is_short)
-		payload = 1;
-	if (decoded->length < payload + 3)
-		return 0;
-	unsigned map = bytes[1] & 0x1f;
-	uint8_t last = bytes[2], opcode = bytes[payload + 1], modrm = bytes[payload + 2];
-	if (bytes[0] == EVEX)
-		map = bytes[1] & 7;
-	if (is_short) {
-		map = 1;
-		last = bytes[1];
-	}
-	struct decoded plain = { .has_66 = (last & 3) == 1, .has_repeat = (last & 3) == 2,
-				 .has_scalar = (last & 3) == 3 };
-	if (!(bytes[1] & 0x80))
-		plain.rex |= REX_R;
-	if (!is_short && !(bytes[1] & 0x20))
-		plain.rex |= REX_B;
-	const uint8_t like_0f[] = { 0x0f, opcode, modrm };
-	plain.bytes = like_0f;
-	plain.length = sizeof(like_0f);
-	static const uint8_t MAP_1[] = { 0x2c, 0x2d, 0x50, 0x7e, 0xc5, 0xd7 };
-	/* kmov; conversions to unsigned integers */
-	bool is_mask = map == 1 && opcode == 0x93;
-	bool is_unsigned = bytes[0] == EVEX && (opcode & 0xfe) == 0x78 &&
-			   (plain.has_repeat || plain.has_scalar);
-	if (map == 1 && (is_mask || is_unsigned))
-		return bit_of(middle_register(&plain, modrm));
-	if (map == 1 && memchr(MAP_1, opcode, sizeof(MAP_1)))
-		return bit_of(written_by_0f(&plain));
-	if (map == 1)
-		return 0;
-	unsigned other = ~(unsigned)last >> 3 & 15;
-	if (map == 2 && opcode == 0xf3) /* blsr, blsi, blsmsk */
-		return bit_of(other);
-	if (map == 2 && opcode == 0xf6) /* mulx writes two */
-		return bit_of(other) | bit_of(middle_register(&plain, modrm));
-	if ((map == 2 && opcode >= 0xf2 && opcode <= 0xf7) || (map == 3 && opcode == 0xf0))
-		return bit_of(middle_register(&plain, modrm));
-	bool is_extracted = map == 3 && opcode >= 0x14 && opcode <= 0x17; /* vpextr */
-	if (!is_extracted)
-		return 0;
-	return bit_of(operand_register(&plain, modrm));
-}
-
-/* Returns the register of an 8-bit operand.  Without REX, 4 to 7 are ah, ch, dh, bh. */
-static unsigned of_byte(const struct decoded *decoded, unsigned reg)
-{
-	if (reg != NEITHER && !decoded->rex)
-		return reg & 3;
-	return reg;
-}
-
-/* Returns the registers that an instruction of the first map writes, by its ModRM byte. */
-static unsigned written_by_operands(const struct decoded *decoded)
-{
-	uint8_t opcode = decoded->bytes[0], modrm = decoded->bytes[1], group = modrm >> 3 & 7;
-	unsigned middle = middle_register(decoded, modrm),
-		 operand = operand_register(decoded, modrm);
-	bool is_byte = opcode < 0x40 || opcode == 0x80 || opcode == 0x86 || opcode == 0x88 ||
-		       opcode == 0x8a || opcode == 0xc0 || opcode == 0xc6 || opcode == 0xd0 ||
-		       opcode == 0xd2 || opcode == 0xf6 || opcode == 0xfe;
-	if (is_byte && !(opcode & 1)) {
-		middle = of_byte(decoded, middle);
-		operand = of_byte(decoded, operand);
-	}
-	if (opcode < 0x38 && (opcode & 7) < 4) /* arithmetic; cmp, 38 to 3b, writes nothing */
-		return bit_of(opcode & 2 ? middle : operand);
-	switch (opcode) {
-	case 0x63: case 0x69: case 0x6b: case 0x8a: case 0x8b: case 0x8d:
-		return bit_of(middle);
-	case 0x80: case 0x81: case 0x83:
-		if (group == 7)
-			return 0;
-		return bit_of(operand);
-	case 0x86: case 0x87:
-		return bit_of(middle) | bit_of(operand);
-	case 0x88: case 0x89: case 0x8c: case 0xc0: case 0xc1: case 0xc6: case 0xc7: case 0xd0:
-	case 0xd1: case 0xd2: case 0xd3:
-		return bit_of(operand);
-	case 0x8f:
-		if (group)
-			return 0;
-		return bit_of(operand);
-	case 0xf6: case 0xf7: /* test; not, neg; mul, div */
-		if (group < 2)
-			return 0;
-		if (group < 4)
-			return bit_of(operand);
-		return bit_of(RAX) | bit_of(RDX);
-	case 0xfe: case 0xff:
-		if (group < 2)
-			return bit_of(operand);
-		return 0;
-	}
-	return 0;
-}
-
-/* Returns the registers that an instruction writes by its opcode. */
-static unsigned written_by_opcode(const struct decoded *decoded)
-{
-	uint8_t opcode = decoded->bytes[0];
-	unsigned low = extended(decoded, opcode & 7u, REX_B);
-	const unsigned strings = bit_of(RSI) | bit_of(RDI) | bit_of(RCX) | bit_of(RAX);
-	if ((opcode & 0xf8) == 0xb8) /* mov */
-		return bit_of(low);
-	if ((opcode & 0xf8) == 0xb0)
-		return bit_of(of_byte(decoded, low));
-	if ((opcode & 0xf8) == 0x90 && low) /* xchg */
-		return bit_of(low) | bit_of(RAX);
-	if (opcode < 0x38 && (opcode & 7) >= 4 && (opcode & 7) < 6)
-		return bit_of(RAX);
-	if ((opcode & 0xfc) == 0xa0 || opcode == 0xdf)
-		return bit_of(RAX);
-	if ((opcode & 0xfe) == 0x98) /* cltq, cqto */
-		return bit_of(RAX) | bit_of(RDX);
-	if ((opcode >= 0xa4 && opcode <= 0xaf && (opcode & 0xfe) != 0xa8) ||
-	    (opcode & 0xfc) == 0x6c || (opcode & 0xfc) == 0xe0)
-		return strings;
-	return 0;
-}
-
-/* True for lea 0(%reg),%reg and mov %reg,%reg, which JIT compilers use as padding (Mono). */
-static bool keeps_register(const struct decoded *decoded)
-{
-	enum { SIB_RSP = 0x24 };
-	const uint8_t *bytes = decoded->bytes;
-	uint8_t modrm = bytes[1], operand = modrm & 7;
-	bool is_same = !(decoded->rex & REX_R) == !(decoded->rex & REX_B) &&
-		       (modrm >> 3 & 7) == operand;
-	if (!(decoded->rex & REX_W) || !is_same)
-		return false;
-	if (bytes[0] == 0x89 || bytes[0] == 0x8b)
-		return modrm >> 6 == 3;
-	size_t at = 2 + (operand == 4), size = modrm >> 6 == 1 ? 1 : 4;
-	if (bytes[0] != 0x8d || modrm >> 6 == 0 || modrm >> 6 == 3 || decoded->length != at + size)
-		return false;
-	if (operand == 4 && (bytes[2] != SIB_RSP || decoded->rex & REX_X))
-		return false;
-	return !read_immediate(bytes + at, size == 1);
-}
-
-/* Returns the registers that an instruction writes, a bit for each; not those of push and pop. */
-static unsigned written(const struct decoded *decoded)
-{
-	uint8_t opcode = decoded->bytes[0];
-	unsigned fixed = written_by_opcode(decoded);
-	if (decoded->length < 2)
-		return fixed;
-	if (keeps_register(decoded))
-		return 0;
-	if (opcode == 0x62 || (opcode >= 0xc4 && opcode <= 0xc5))
-		return written_by_vex(decoded);
-	if (opcode != 0x0f)
-		return fixed | written_by_operands(decoded);
-	uint8_t second = decoded->bytes[1];
-	const unsigned four = bit_of(RAX) | bit_of(RBX) | bit_of(RCX) | bit_of(RDX);
-	if (second == 0xa2) /* cpuid */
-		return four;
-	bool is_cmpxchg = (second & 0xfe) == 0xb0 || second == 0xc7;
-	/* syscall; xgetbv, rdtscp; rdtsc, rdmsr, rdpmc */
-	bool writes_fixed = second == 0x05 || second == 0x01 || (second >= 0x30 && second <= 0x34);
-	if (is_cmpxchg || writes_fixed)
-		return bit_of(written_by_0f(decoded)) | bit_of(RAX) | bit_of(RDX) | bit_of(RCX) |
-		       bit_of(R11);
-	bool is_byte = (second & 0xf0) == 0x90 || second == 0xc0; /* setcc; xadd */
-	if (is_byte && decoded->length > 2)
-		return bit_of(of_byte(decoded, operand_register(decoded, decoded->bytes[2]))) |
-		       bit_of(of_byte(decoded, middle_register(decoded, decoded->bytes[2])));
-	return bit_of(written_by_0f(decoded));
-}
-
-/* True if an instruction copies one register to another, whole. */
-static bool is_move(const struct decoded *decoded, unsigned *from, unsigned *to)
-{
-	const uint8_t *bytes = decoded->bytes;
-	if (decoded->length < 2 || !(decoded->rex & REX_W) || bytes[1] >> 6 != 3 ||
-	    (bytes[0] != 0x89 && bytes[0] != 0x8b))
-		return false;
-	unsigned middle = middle_register(decoded, bytes[1]),
-		 operand = operand_register(decoded, bytes[1]);
-	bool is_store = bytes[0] == 0x89;
-	*from = is_store ? middle : operand;
-	*to = is_store ? operand : middle;
-	return true;
-}
-
 /* Finds the place in the frame whose address an instruction puts into a register. */
-static enum scale address_taken(const struct state *state, const struct decoded *decoded,
-				int64_t *depth)
+static enum scale address_taken(const struct state *state,
+				const struct tally_x86_instruction *decoded, int64_t *depth)
 {
 	unsigned from, to;
-	if (is_move(decoded, &from, &to))
+	if (tally_x86_is_move(decoded, &from, &to))
 		return place_of(state, from, 0, depth);
-	bool is_lea = decoded->bytes[0] == 0x8d && decoded->rex & REX_W;
+	bool is_lea = decoded->bytes[0] == 0x8d && decoded->rex & TALLY_X86_REX_W;
 	if (is_lea)
 		return place_of_operand(state, decoded, depth);
 	return NOWHERE;
 }
 
 /* True for mov n(…),%reg, whole, of a place in the frame. */
-static enum scale loaded_from(const struct state *state, const struct decoded *decoded,
-			      int64_t *depth)
+static enum scale loaded_from(const struct state *state,
+			      const struct tally_x86_instruction *decoded, int64_t *depth)
 {
-	bool is_load = decoded->bytes[0] == 0x8b && decoded->rex & REX_W;
+	bool is_load = decoded->bytes[0] == 0x8b && decoded->rex & TALLY_X86_REX_W;
 	if (is_load)
 		return place_of_operand(state, decoded, depth);
 	return NOWHERE;
 }
 
 /* Applies an instruction with rsp as the result. */
-static void change_sp(struct state *state, const struct decoded *decoded)
+static void change_sp(struct state *state, const struct tally_x86_instruction *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
 	if (decoded->length < 2) { /* xchg %rax,%rsp */
@@ -642,10 +319,11 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 		return;
 	}
 	uint8_t opcode = bytes[0], mode = bytes[1] >> 6, middle = bytes[1] >> 3 & 7;
-	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 && decoded->rex & REX_W;
+	bool is_immediate = (opcode == 0x83 || opcode == 0x81) && mode == 3 &&
+			    decoded->rex & TALLY_X86_REX_W;
 	int64_t depth, moved = 0;
 	if (is_immediate)
-		moved = read_immediate(bytes + 2, opcode == 0x83);
+		moved = tally_x86_immediate(bytes + 2, opcode == 0x83);
 	if (is_immediate && (middle == 0 || middle == 5)) { /* add, sub */
 		set_depth(state, state->depth + (middle == 5 ? moved : -moved));
 		return;
@@ -669,7 +347,7 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 		lose_sp(state);
 }
 
-static void change_fp(struct state *state, const struct decoded *decoded)
+static void change_fp(struct state *state, const struct tally_x86_instruction *decoded)
 {
 	int64_t depth;
 	enum scale scale = loaded_from(state, decoded, &depth);
@@ -692,7 +370,8 @@ static void change_fp(struct state *state, const struct decoded *decoded)
 }
 
 /* Applies an instruction that writes neither rsp nor rbp to the alias and its slot. */
-static void change_alias(struct state *state, const struct decoded *decoded, unsigned changed)
+static void change_alias(struct state *state, const struct tally_x86_instruction *decoded,
+			 unsigned changed)
 {
 	int64_t depth, place;
 	if (!changed)
@@ -701,23 +380,23 @@ static void change_alias(struct state *state, const struct decoded *decoded, uns
 	bool is_slot = loaded_from(state, decoded, &place) == BELOW_ALIGNED && state->slot &&
 		       place == state->slot;
 	bool is_copy = address_taken(state, decoded, &depth) == BELOW_RETURN;
-	if (state->alias != NEITHER && changed >> state->alias & 1)
-		state->alias = NEITHER;
+	if (state->alias != TALLY_X86_NONE && changed >> state->alias & 1)
+		state->alias = TALLY_X86_NONE;
 	if (is_slot || is_copy)
 		set_alias(state, reg, is_slot ? state->slot_depth : depth);
 }
 
 /* Applies mov %reg,n(…): saves the caller's rbp, or stores the alias. */
-static void store(struct state *state, const struct decoded *decoded)
+static void store(struct state *state, const struct tally_x86_instruction *decoded)
 {
 	int64_t depth;
-	if (decoded->bytes[0] != 0x89 || !(decoded->rex & REX_W))
+	if (decoded->bytes[0] != 0x89 || !(decoded->rex & TALLY_X86_REX_W))
 		return;
-	unsigned reg = middle_register(decoded, decoded->bytes[1]);
+	unsigned reg = tally_x86_middle(decoded, decoded->bytes[1]);
 	enum scale scale = place_of_operand(state, decoded, &depth);
 	bool is_frame = depth > 0 && depth <= FRAME_BYTES_MAX;
-	bool is_callers_fp = reg == RBP && !state->fp_depth && !state->fp_apart && !state->link &&
-			     !state->link_apart && !state->fp_is_lost;
+	bool is_callers_fp = reg == TALLY_X86_RBP && !state->fp_depth && !state->fp_apart &&
+			     !state->link && !state->link_apart && !state->fp_is_lost;
 	if (scale == BELOW_RETURN && is_frame && is_callers_fp)
 		state->fp_depth = (int32_t)depth;
 	if (scale == BELOW_ALIGNED && is_frame && is_callers_fp)
@@ -730,24 +409,17 @@ static void store(struct state *state, const struct decoded *decoded)
 
 static void forget_called(struct state *state)
 {
-	if (state->alias != NEITHER && LOST_BY_CALLS >> state->alias & 1)
-		state->alias = NEITHER;
-}
-
-static bool is_call(const struct decoded *decoded)
-{
-	return decoded->bytes[0] == 0xe8 ||
-	       (decoded->bytes[0] == 0xff && decoded->length > 1 &&
-		(decoded->bytes[1] >> 3 & 6) == 2);
+	if (state->alias != TALLY_X86_NONE && LOST_BY_CALLS >> state->alias & 1)
+		state->alias = TALLY_X86_NONE;
 }
 
 /* Applies an instruction.  Adds the registers that it writes to *changed, but not those that it
  * pops: a pop restores the caller's value. */
 static void apply(struct state *state, const uint8_t *code, size_t length, unsigned *changed)
 {
-	struct decoded decoded = decode(code, length);
+	struct tally_x86_instruction decoded = tally_x86_decode(code, length);
 	uint8_t opcode = decoded.bytes[0];
-	unsigned low = extended(&decoded, opcode & 7u, REX_B);
+	unsigned low = tally_x86_register(&decoded, opcode & 7u, TALLY_X86_REX_B);
 	bool pops_operand = opcode == 0x8f && !(decoded.bytes[1] >> 3 & 7); /* else AMD's XOP */
 	bool pushes_operand = opcode == 0xff && (decoded.bytes[1] >> 3 & 7) == 6;
 	bool moves_word = (opcode & 0xf0) == 0x50 || (opcode & 0xfd) == 0x68 ||
@@ -761,70 +433,31 @@ static void apply(struct state *state, const uint8_t *code, size_t length, unsig
 	} else if ((opcode & 0xf8) == 0x58) {
 		pop(state, low);
 	} else if (opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || pushes_operand) {
-		push(state, NEITHER); /* an immediate, the flags, memory */
+		push(state, TALLY_X86_NONE); /* an immediate, the flags, memory */
 	} else if (opcode == 0x9d || pops_operand) {
-		pop(state, pops_operand ? operand_register(&decoded, decoded.bytes[1]) : NEITHER);
+		pop(state,
+		    pops_operand ? tally_x86_operand(&decoded, decoded.bytes[1]) : TALLY_X86_NONE);
 	} else if (opcode == 0xc9) { /* leave */
 		take_link(state, 0);
-		pop(state, RBP);
-	} else if (is_call(&decoded)) {
+		pop(state, TALLY_X86_RBP);
+	} else if (tally_x86_is_call(&decoded)) {
 		forget_called(state);
 	} else {
-		unsigned now = written(&decoded);
+		unsigned now = tally_x86_written(&decoded);
 		*changed |= now;
 		store(state, &decoded);
-		if (now & bit_of(RSP) && now & bit_of(RBP))
+		if (now & tally_x86_bit(TALLY_X86_RSP) && now & tally_x86_bit(TALLY_X86_RBP))
 			lose_fp(state); /* xchg */
-		if (now & bit_of(RSP))
+		if (now & tally_x86_bit(TALLY_X86_RSP))
 			change_sp(state, &decoded);
-		else if (now & bit_of(RBP))
+		else if (now & tally_x86_bit(TALLY_X86_RBP))
 			change_fp(state, &decoded);
 		else
 			change_alias(state, &decoded, now);
 	}
 }
 
-/* ---- where an instruction goes ------------------------------------------- */
-
-enum flow {
-	FLOW_ON,
-	FLOW_BRANCH,   /* on, or to the target */
-	FLOW_JUMP,     /* to the target */
-	FLOW_INDIRECT, /* through a register or memory */
-	FLOW_CALL,
-	FLOW_END,
-};
-
-/* Returns where an instruction goes.  Sets *distance to the target's distance from behind the
- * instruction. */
-static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
-{
-	const uint8_t *bytes = decoded->bytes, opcode = bytes[0];
-	uint8_t second = decoded->length > 1 ? bytes[1] : 0, middle = second >> 3 & 7;
-	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb)
-		*distance = (int8_t)second;
-	if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
-		return FLOW_BRANCH;
-	if (opcode == 0x0f && (second & 0xf0) == 0x80) {
-		*distance = read_32(bytes + 2);
-		return FLOW_BRANCH;
-	}
-	if (opcode == 0xe9)
-		*distance = read_32(bytes + 1);
-	if (opcode == 0xe9 || opcode == 0xeb)
-		return FLOW_JUMP;
-	if (opcode == 0xe8 || (opcode == 0xff && (middle == 2 || middle == 3)))
-		return FLOW_CALL;
-	if (opcode == 0xff && (middle == 4 || middle == 5))
-		return FLOW_INDIRECT;
-	/* ret, lret, int3, iret, hlt; ud2, ud1, ud0 */
-	static const uint8_t ENDS[] = { 0xc2, 0xc3, 0xca, 0xcb, 0xcc, 0xcf, 0xf4 };
-	bool is_undefined = opcode == 0x0f && (second == 0x0b || second == 0xb9 || second == 0xff);
-	bool is_end = is_undefined || memchr(ENDS, opcode, sizeof(ENDS));
-	if (is_end)
-		return FLOW_END;
-	return FLOW_ON;
-}
+/* ---- ways ---------------------------------------------------------------- */
 
 /* True for an instruction that compilers put first in a function with a frame: push; endbr64; sub
  * from rsp. */
@@ -856,22 +489,23 @@ static bool may_end_at(const struct exploration *exploration, size_t behind)
 static bool follow(struct exploration *exploration, size_t at, size_t length,
 		   const struct state *state)
 {
-	struct decoded decoded = decode(exploration->code + at, length);
+	struct tally_x86_instruction decoded = tally_x86_decode(exploration->code + at, length);
 	int64_t distance = 0;
-	enum flow flow = flow_of(&decoded, &distance);
-	if (flow == FLOW_BRANCH || flow == FLOW_JUMP)
+	enum tally_x86_flow flow = tally_x86_flow(&decoded, &distance);
+	if (flow == TALLY_X86_BRANCH || flow == TALLY_X86_JUMP)
 		add_way(exploration, (int64_t)(at + length) + distance, state);
-	if (flow == FLOW_INDIRECT) {
+	if (flow == TALLY_X86_INDIRECT) {
 		exploration->jumps_differ |= exploration->has_jump &&
 					     !is_same(&exploration->jump, state);
 		exploration->jump = *state;
 		exploration->has_jump = true;
 	}
-	if (flow == FLOW_CALL && exploration->is_plain && may_end_at(exploration, at + length))
+	if (flow == TALLY_X86_CALL && exploration->is_plain && may_end_at(exploration, at + length))
 		return false;
-	if (flow == FLOW_CALL && exploration->ends_at_call && at + length == exploration->target)
+	if (flow == TALLY_X86_CALL && exploration->ends_at_call &&
+	    at + length == exploration->target)
 		return false;
-	return flow == FLOW_ON || flow == FLOW_BRANCH || flow == FLOW_CALL;
+	return flow == TALLY_X86_ON || flow == TALLY_X86_BRANCH || flow == TALLY_X86_CALL;
 }
 
 static void walk_way(struct exploration *exploration, struct way way)
@@ -945,11 +579,11 @@ static bool describe_apart(const struct state *state, struct tally_code_frame *f
 {
 	bool by_link = state->link_apart;
 	int32_t base_depth = by_link ? state->link_apart : state->depth;
-	uint8_t base = dwarf_of(by_link ? RBP : RSP);
+	uint8_t base = dwarf_of(by_link ? TALLY_X86_RBP : TALLY_X86_RSP);
 	bool has_scale = by_link || state->is_apart;
 	int32_t depth = state->link;
-	*frame = (struct tally_code_frame){ .has_base = true, .base = dwarf_of(RBP) };
-	if (!state->link && state->alias != NEITHER) {
+	*frame = (struct tally_code_frame){ .has_base = true, .base = dwarf_of(TALLY_X86_RBP) };
+	if (!state->link && state->alias != TALLY_X86_NONE) {
 		frame->base = dwarf_of(state->alias);
 		depth = state->alias_depth;
 	} else if (!state->link) {
@@ -1059,9 +693,10 @@ static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t a
 	    !describe(&exploration.found, frame))
 		return false;
 	/* rbx and r12 to r15 are the caller's.  The code saves those that it writes somewhere. */
-	frame->lost = (uint16_t)(exploration.changed & KEPT_BY_CALLS & ~bit_of(RBX));
-	if (exploration.changed & bit_of(RBX))
-		frame->lost |= (uint16_t)(1u << dwarf_of(RBX));
+	frame->lost = (uint16_t)(exploration.changed & KEPT_BY_CALLS &
+				 ~tally_x86_bit(TALLY_X86_RBX));
+	if (exploration.changed & tally_x86_bit(TALLY_X86_RBX))
+		frame->lost |= (uint16_t)(1u << dwarf_of(TALLY_X86_RBX));
 	return true;
 }
 
@@ -1151,41 +786,38 @@ static void conclude(struct onward *onward, const struct onward_state *last)
 static void apply_onward(struct onward_state *state, const uint8_t *code, size_t length)
 {
 	enum { POP_RBP = 0x5d, LEAVE = 0xc9 };
-	struct decoded decoded = decode(code, length);
+	struct tally_x86_instruction decoded = tally_x86_decode(code, length);
 	uint8_t opcode = decoded.bytes[0];
 	int64_t depth;
 	unsigned changed = 0;
-	bool is_pop = opcode == POP_RBP && !(decoded.rex & REX_B);
+	bool is_pop = opcode == POP_RBP && !(decoded.rex & TALLY_X86_REX_B);
 	bool is_load = loaded_from(&state->state, &decoded, &depth) == BELOW_RETURN &&
-		       written(&decoded) & bit_of(RBP);
+		       tally_x86_written(&decoded) & tally_x86_bit(TALLY_X86_RBP);
 	if (is_pop && !state->state.is_lost)
 		state->restored_depth = state->state.depth;
 	else if (is_load)
 		state->restored_depth = (int32_t)depth;
 	else if (opcode == LEAVE)
 		state->restored_depth = state->state.link;
-	else if (written(&decoded) & bit_of(RBP))
+	else if (tally_x86_written(&decoded) & tally_x86_bit(TALLY_X86_RBP))
 		state->restored_depth = 0;
-	state->fp_is_changed |= is_pop || opcode == LEAVE || written(&decoded) & bit_of(RBP);
+	state->fp_is_changed |= is_pop || opcode == LEAVE ||
+				tally_x86_written(&decoded) & tally_x86_bit(TALLY_X86_RBP);
 	apply(&state->state, code, length, &changed);
 }
 
 /* True if code that has left the stack alone so far begins a function with a frame pointer, or
  * leaves for other code. */
-static bool is_edge(const struct onward *onward, size_t at, enum flow flow, int64_t target)
+static bool is_edge(const struct onward *onward, size_t at, enum tally_x86_flow flow,
+		    int64_t target)
 {
 	static const uint8_t PUSH_MOV[] = { 0x55, 0x48, 0x89, 0xe5 },
 			     PUSH_MOV_TOO[] = { 0x55, 0x48, 0x8b, 0xec };
 	bool is_prologue = onward->size - at >= sizeof(PUSH_MOV) &&
 			   (!memcmp(onward->code + at, PUSH_MOV, sizeof(PUSH_MOV)) ||
 			    !memcmp(onward->code + at, PUSH_MOV_TOO, sizeof(PUSH_MOV_TOO)));
-	bool is_far = flow == FLOW_JUMP && (target < 0 || target >= (int64_t)onward->size);
-	return is_prologue || is_far || flow == FLOW_INDIRECT;
-}
-
-static bool is_return(const struct decoded *decoded)
-{
-	return (decoded->bytes[0] & 0xfe) == 0xc2;
+	bool is_far = flow == TALLY_X86_JUMP && (target < 0 || target >= (int64_t)onward->size);
+	return is_prologue || is_far || flow == TALLY_X86_INDIRECT;
 }
 
 static void walk_onward(struct onward *onward, size_t at, struct onward_state state)
@@ -1200,18 +832,18 @@ static void walk_onward(struct onward *onward, size_t at, struct onward_state st
 		if (onward->seen[at] || !length)
 			return;
 		onward->seen[at] = depth ? depth : -1;
-		struct decoded decoded = decode(onward->code + at, length);
-		enum flow flow = flow_of(&decoded, &distance);
-		if (flow == FLOW_END && is_return(&decoded))
+		struct tally_x86_instruction decoded = tally_x86_decode(onward->code + at, length);
+		enum tally_x86_flow flow = tally_x86_flow(&decoded, &distance);
+		if (flow == TALLY_X86_END && tally_x86_is_return(&decoded))
 			conclude(onward, &state);
 		bool is_untouched = !state.state.is_lost && state.state.depth == ONWARD_SP &&
 				    !state.fp_is_changed;
 		onward->is_edge |= is_untouched && is_edge(onward, at, flow,
 							   (int64_t)(at + length) + distance);
-		if (flow == FLOW_BRANCH || flow == FLOW_JUMP)
+		if (flow == TALLY_X86_BRANCH || flow == TALLY_X86_JUMP)
 			add_onward(onward, (int64_t)(at + length) + distance, &state);
-		bool goes_on = flow == FLOW_ON || flow == FLOW_BRANCH ||
-			       (flow == FLOW_CALL && onward->passes_calls);
+		bool goes_on = flow == TALLY_X86_ON || flow == TALLY_X86_BRANCH ||
+			       (flow == TALLY_X86_CALL && onward->passes_calls);
 		if (!goes_on)
 			return;
 		apply_onward(&state, onward->code + at, length);
@@ -1229,7 +861,7 @@ bool tally_code_onward(const uint8_t *code, size_t size, bool passes_calls,
 		.state = { .depth = ONWARD_SP,
 			   .link = ONWARD_FP,
 			   .fp_depth = ONWARD_FP,
-			   .alias = NEITHER },
+			   .alias = TALLY_X86_NONE },
 	};
 	add_onward(&onward, 0, &first);
 	while (onward.count) {
@@ -1252,13 +884,13 @@ bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance)
 		size_t length = tally_code_length(code + at, size - at);
 		if (!length)
 			return false;
-		struct decoded decoded = decode(code + at, length);
+		struct tally_x86_instruction decoded = tally_x86_decode(code + at, length);
 		int64_t from_next = 0;
-		enum flow flow = flow_of(&decoded, &from_next);
-		if (flow == FLOW_JUMP)
+		enum tally_x86_flow flow = tally_x86_flow(&decoded, &from_next);
+		if (flow == TALLY_X86_JUMP)
 			*distance = (int64_t)(at + length) + from_next;
-		if (flow != FLOW_ON)
-			return flow == FLOW_JUMP;
+		if (flow != TALLY_X86_ON)
+			return flow == TALLY_X86_JUMP;
 		apply(&state, code + at, length, &changed);
 		if (state.depth || state.is_lost)
 			return false;
@@ -1273,16 +905,16 @@ bool tally_code_ends_stack(const uint8_t *code, size_t size)
 	size_t at = 0;
 	for (unsigned i = 0; i < INSTRUCTIONS_MAX && at < size; i++) {
 		size_t length = tally_code_length(code + at, size - at);
-		struct decoded decoded = decode(code + at, length);
+		struct tally_x86_instruction decoded = tally_x86_decode(code + at, length);
 		int64_t distance;
-		enum flow flow = FLOW_END;
+		enum tally_x86_flow flow = TALLY_X86_END;
 		if (length)
-			flow = flow_of(&decoded, &distance);
+			flow = tally_x86_flow(&decoded, &distance);
 		at += length;
-		if (flow == FLOW_CALL)
+		if (flow == TALLY_X86_CALL)
 			return (at < size && code[at] == HLT) ||
 			       (at + 1 < size && code[at] == ESCAPE && code[at + 1] == UD2);
-		if (flow != FLOW_ON)
+		if (flow != TALLY_X86_ON)
 			return false;
 	}
 	return false;
@@ -1294,12 +926,13 @@ bool tally_code_jumps_out(const uint8_t *code, size_t size)
 		size_t length = tally_code_length(code + at, size - at);
 		if (!length)
 			return true;
-		struct decoded decoded = decode(code + at, length);
+		struct tally_x86_instruction decoded = tally_x86_decode(code + at, length);
 		int64_t distance = 0;
-		enum flow flow = flow_of(&decoded, &distance);
+		enum tally_x86_flow flow = tally_x86_flow(&decoded, &distance);
 		int64_t target = (int64_t)(at + length) + distance;
-		if (flow == FLOW_INDIRECT || ((flow == FLOW_JUMP || flow == FLOW_BRANCH) &&
-					      (target < 0 || target >= (int64_t)size)))
+		if (flow == TALLY_X86_INDIRECT ||
+		    ((flow == TALLY_X86_JUMP || flow == TALLY_X86_BRANCH) &&
+		     (target < 0 || target >= (int64_t)size)))
 			return true;
 		at += length;
 	}
@@ -1315,9 +948,9 @@ bool tally_code_exits(const uint8_t *code, size_t size)
 		if (size - at >= sizeof(LAST) && !memcmp(code + at, LAST, sizeof(LAST)))
 			return true;
 		size_t length = tally_code_length(code + at, size - at);
-		struct decoded decoded = decode(code + at, length);
+		struct tally_x86_instruction decoded = tally_x86_decode(code + at, length);
 		int64_t distance;
-		if (!length || flow_of(&decoded, &distance) != FLOW_ON)
+		if (!length || tally_x86_flow(&decoded, &distance) != TALLY_X86_ON)
 			return false;
 		at += length;
 	}
