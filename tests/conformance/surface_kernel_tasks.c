@@ -65,7 +65,7 @@ static void populate(void)
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
 	for (ssize_t more; length < sizeof(text) - 1 &&
-			   (more = read(fd, text + length, sizeof(text) - 1 - length)) > 0;)
+	     (more = read(fd, text + length, sizeof(text) - 1 - length)) > 0;)
 		length += (size_t)more;
 	close(fd);
 	text[length] = '\0';
@@ -203,7 +203,6 @@ pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface
 	volatile uint32_t *settled = kernel_shared(surface, sizeof(*settled));
 	if (!settled)
 		return -ENOMEM;
-	*settled = 0;
 	pid_t pid = fork();
 	if (pid == 0) {
 		memset(kernel->threads, 0, sizeof(kernel->threads));
