@@ -57,7 +57,7 @@ SEED ?= 1
 soak-process: tests
 	@TALLY=$(CURDIR)/build/tally TORTURE=$(CURDIR)/build/tests/cli/process_torture \
 		TORTURE_LIBRARY=$(CURDIR)/build/tests/cli/libtorture_library.so \
-		CHECKED_OBJECT=$(CURDIR)/build/src/engine/hosts/process/libtally-process-checked.so \
+		OBJECTS=$(CURDIR)/build/src/engine/hosts/process \
 		tests/cli/process_torture.sh $(SOAK_SECONDS) $(SEED)
 
 # Random calls on the kernel's perf_event_open(2) and on that of the preloaded object: about an hour.

@@ -31,6 +31,11 @@ extern const struct torture_step torture_process_steps[], torture_thread_steps[]
 
 enum torture_end { EXITS, IS_KILLED };
 
+/* glibc's dlclose(3) and quick_exit(3) take a lock that fork(2) does not give back in the child: a child
+ * that is forked while another thread is in dlclose(3) hangs in quick_exit(3), profiled or not
+ * (glibc 2.36, __exit_funcs_lock).  So dlclose(3) and such a fork exclude each other. */
+extern pthread_mutex_t torture_exit_lock;
+
 /* Tells a failure; returns false. */
 __attribute__((format(printf, 1, 2))) bool torture_failed(const char *format, ...);
 uint64_t torture_random(uint64_t *state);

@@ -25,7 +25,7 @@ static void leave_no_core(void)
 
 /* Ends the calling process in one of some ways, which `way` chooses.  torture_fork_step() knows what
  * its parent sees. */
-enum { WAYS = 7 };
+enum { WAYS = 7, BY_QUICK_EXIT = 2 };
 __attribute__((noreturn)) static void end(unsigned way, int status)
 {
 	if (way > 3)
@@ -35,7 +35,7 @@ __attribute__((noreturn)) static void end(unsigned way, int status)
 		_exit(status);
 	case 1:
 		_Exit(status);
-	case 2:
+	case BY_QUICK_EXIT:
 		quick_exit(status);
 	case 3:
 		torture_exec(status);
@@ -61,6 +61,15 @@ static bool expect_end(pid_t pid, unsigned way, int status, const char *what)
 	return torture_expect(pid, IS_KILLED, signals[way - 4], what);
 }
 
+static pid_t fork_to_quick_exit(void)
+{
+	pthread_mutex_lock(&torture_exit_lock);
+	pid_t pid = fork();
+	if (pid)
+		pthread_mutex_unlock(&torture_exit_lock);
+	return pid;
+}
+
 static bool fork_step(uint64_t *random)
 {
 	unsigned way = (unsigned)(torture_random(random) % WAYS), work = 1000;
@@ -68,7 +77,7 @@ static bool fork_step(uint64_t *random)
 	if (torture_random(random) % 2)
 		work = 3000000;
 	fflush(NULL);
-	pid_t pid = fork();
+	pid_t pid = way == BY_QUICK_EXIT ? fork_to_quick_exit() : fork();
 	if (!pid) {
 		if (!torture_work(work))
 			_exit(124);

@@ -194,6 +194,8 @@ static bool data_step(uint64_t *random)
 
 /* --- libraries -------------------------------------------------------------- */
 
+pthread_mutex_t torture_exit_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static bool library_step(uint64_t *random)
 {
 	const char *name = getenv("TORTURE_LIBRARY");
@@ -207,7 +209,10 @@ static bool library_step(uint64_t *random)
 		uint64_t (*sum)(unsigned) = (uint64_t(*)(unsigned))dlsym(library, "library_sum");
 		if (!sum || sum(count) != torture_sum(count))
 			return torture_failed("a library's function");
-		if (dlclose(library))
+		pthread_mutex_lock(&torture_exit_lock);
+		int error = dlclose(library);
+		pthread_mutex_unlock(&torture_exit_lock);
+		if (error)
 			return torture_failed("dlclose");
 	}
 	return true;

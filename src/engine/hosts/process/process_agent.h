@@ -155,7 +155,7 @@ struct process_agent {
 	bool is_later_program;              /* not the command itself */
 	/* a debugger's child before it executes the program, maybe one of vfork; 0: none */
 	int32_t traced_pid;
-	bool is_ending;                     /* the process exits, or must not be followed further */
+	_Atomic bool is_ending; /* the process exits, or must not be followed further */
 	/* What all threads have told, and what isn't the program's.  Atomic. */
 	struct tally_plan_usage told;
 };

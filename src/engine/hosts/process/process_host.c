@@ -291,7 +291,8 @@ static int new_engine(struct process_thread *thread)
 	table.wake = wake;
 	table.user_stack_size = process_sample_stack_size;
 	const struct tally_engine_identity tally = { .comm = "tally" };
-	thread->engine = tally_engine_new(&table);
+	/* process_host_finish_ring() reads it in another thread, and then `ring` */
+	__atomic_store_n(&thread->engine, tally_engine_new(&table), __ATOMIC_RELEASE);
 	if (!thread->engine)
 		return -ENOMEM;
 	struct tally_engine_process *owner = tally_engine_process_new(thread->engine, 0);

@@ -84,9 +84,10 @@ enum interface_deferral {
 	INTERFACE_DEFERS_RESET = 4
 };
 
+/* Which thread has an entry: its pid above its tid, in one atomic word, so that no thread sees a new
+ * tid with the pid of the entry's last owner.  0: the entry is free. */
 struct interface_name {
-	int32_t tid; /* 0: the entry is free */
-	int32_t pid;
+	uint64_t thread;
 };
 
 struct interface_values {

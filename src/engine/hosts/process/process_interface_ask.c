@@ -35,7 +35,7 @@ static void copy_call(struct interface_call *to, const struct interface_call *fr
 static bool is_gone(const struct interface_task *task, int32_t pid, int32_t tid)
 {
 	const struct interface_name *name = &interface_pool->names[task - interface_pool->tasks];
-	return __atomic_load_n(&name->tid, __ATOMIC_SEQ_CST) != tid ||
+	return (int32_t)__atomic_load_n(&name->thread, __ATOMIC_SEQ_CST) != tid ||
 	       process_call(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 

@@ -139,34 +139,46 @@ static unsigned place_of(int32_t tid, unsigned step)
 	return ((unsigned)tid + step) % INTERFACE_TASKS;
 }
 
+static int32_t tid_of(uint64_t thread)
+{
+	return (int32_t)thread;
+}
+
+static int32_t pid_of(uint64_t thread)
+{
+	return (int32_t)(thread >> 32);
+}
+
 struct interface_task *interface_task_find(int32_t tid, int32_t *pid)
 {
 	for (unsigned i = 0; interface_pool && i < INTERFACE_TASKS; i++) {
 		unsigned at = place_of(tid, i);
-		if (__atomic_load_n(&interface_pool->names[at].tid, __ATOMIC_SEQ_CST) != tid)
+		uint64_t present = __atomic_load_n(&interface_pool->names[at].thread,
+						   __ATOMIC_SEQ_CST);
+		if (tid_of(present) != tid)
 			continue;
 		if (pid)
-			*pid = interface_pool->names[at].pid;
+			*pid = pid_of(present);
 		return &interface_pool->tasks[at];
 	}
 	return NULL;
 }
 
 /* Entries of threads that were killed are free, too. */
-static bool claim(struct interface_name *name, int32_t tid)
+static bool claim(struct interface_name *name, uint64_t thread)
 {
-	int32_t present = __atomic_load_n(&name->tid, __ATOMIC_SEQ_CST);
-	if (present && process_call(SYS_tgkill, name->pid, present, 0) != -ESRCH)
+	uint64_t present = __atomic_load_n(&name->thread, __ATOMIC_SEQ_CST);
+	if (present && process_call(SYS_tgkill, pid_of(present), tid_of(present), 0) != -ESRCH)
 		return false;
-	return __atomic_compare_exchange_n(&name->tid, &present, tid, false, __ATOMIC_SEQ_CST,
+	return __atomic_compare_exchange_n(&name->thread, &present, thread, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
 }
 
-static struct interface_task *task_claim(int32_t tid)
+static struct interface_task *task_claim(uint64_t thread)
 {
 	for (unsigned i = 0; i < INTERFACE_TASKS; i++) {
-		unsigned at = place_of(tid, i);
-		if (claim(&interface_pool->names[at], tid))
+		unsigned at = place_of(tid_of(thread), i);
+		if (claim(&interface_pool->names[at], thread))
 			return &interface_pool->tasks[at];
 	}
 	return NULL;
@@ -176,12 +188,15 @@ static struct interface_task *task_claim(int32_t tid)
  * wait for an answer would take the thread for one that has ended. */
 struct interface_task *interface_task_new(int32_t pid, int32_t tid)
 {
+	const uint64_t thread = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
 	struct interface_task *task = interface_task_find(tid, NULL);
-	if (!task)
-		task = task_claim(tid);
+	if (task)
+		__atomic_store_n(&interface_pool->names[task - interface_pool->tasks].thread,
+				 thread, __ATOMIC_SEQ_CST);
+	else
+		task = task_claim(thread);
 	if (!task)
 		return NULL;
-	interface_pool->names[task - interface_pool->tasks].pid = pid;
 	__atomic_store_n(&task->state, INTERFACE_IDLE, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&task->asker, 0, __ATOMIC_SEQ_CST);
 	return task;
@@ -191,6 +206,6 @@ void interface_task_end(int32_t tid)
 {
 	struct interface_task *task = interface_task_find(tid, NULL);
 	if (task)
-		__atomic_store_n(&interface_pool->names[task - interface_pool->tasks].tid, 0,
+		__atomic_store_n(&interface_pool->names[task - interface_pool->tasks].thread, 0,
 				 __ATOMIC_SEQ_CST);
 }

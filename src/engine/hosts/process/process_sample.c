@@ -18,6 +18,9 @@
 #include <string.h>
 #include <sys/uio.h>
 
+/* Copies any part of a stack, that between its variables, too. */
+#define COPIES_STACK __attribute__((no_sanitize("address")))
+
 enum { PAGE = 4096, WORD = 8, LARGEST_COPY = 65535 /* bytes; a record's size has 16 bits */ };
 
 /* Numbers of registers: asm/perf_regs.h. */
@@ -147,6 +150,7 @@ static size_t copy_carefully(void *to, uint64_t from, size_t size)
 }
 
 /* An engine without user_stack_size() begins a sample's copy at offset 0. */
+COPIES_STACK
 size_t process_sample_stack(void *host, const struct tally_engine_regs *regs, size_t offset,
 			    void *to, size_t size)
 {
@@ -178,6 +182,7 @@ unsigned process_sample_chain(void *host, const struct tally_engine_regs *regs, 
 }
 
 /* The chain by frame pointers, as the kernel makes it.  Frames lie above one another. */
+COPIES_STACK
 unsigned process_sample_frames(void *host, const struct tally_engine_regs *regs, bool user,
 			       uint64_t *addresses, unsigned max)
 {

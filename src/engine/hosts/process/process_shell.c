@@ -220,7 +220,7 @@ static int start_shell(struct stream *stream, const char *command, int child_end
 	if (!error)
 		error = spawn_shell(&pid, &actions, NULL, command);
 	if (!error)
-		stream->pid = pid;
+		__atomic_store_n(&stream->pid, pid, __ATOMIC_SEQ_CST);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
 }

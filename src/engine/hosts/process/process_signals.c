@@ -40,12 +40,16 @@
 
 /* A signal's action as the program has set it, as far as the kernel has another one. */
 struct action {
-	void (*relayed)(int, siginfo_t *, void *); /* NULL: relay() was never installed */
-	bool restarts;                             /* it has SA_RESTART */
+	/* The handler's address, and whether it has SA_RESTART and SA_ONSTACK.  relay() reads them while
+	 * another thread changes the action: so they are one atomic word.  0: relay() was never
+	 * installed. */
+	uint64_t relayed;
 	bool lacks_siginfo; /* relay() has SA_SIGINFO, the program's has not */
 	bool masks;         /* its sa_mask has PROCESS_SIGNAL */
-	bool is_on_stack;   /* it has SA_ONSTACK */
 };
+/* user addresses have at most 56 bits */
+#define RESTARTS (1ull << 62)
+#define IS_ON_STACK (1ull << 63)
 
 /* PROCESS_SIGNAL is used in this program */
 static bool hides;
@@ -58,7 +62,7 @@ static uint64_t interrupting;
 static int32_t changing;
 /* the kernel's action for PROCESS_SIGNAL, while an exec sets it aside */
 static struct sigaction sampling_action;
-static bool is_aside;
+static bool is_aside; /* atomic */
 
 #define OWN __attribute__((tls_model("initial-exec")))
 /* the mask that the program set last */
@@ -353,19 +357,25 @@ static void end_call(ucontext_t *context)
 	sampled_pc = 0;
 }
 
+typedef void (*program_handler)(int, siginfo_t *, void *);
+
+static program_handler handler_of(uint64_t relayed)
+{
+	return (program_handler)(uintptr_t)(relayed & ~(RESTARTS | IS_ON_STACK));
+}
+
 /* The handler that the kernel knows in place of the program's.  The program's is called last, by a
  * jump: it finds the stack as if the kernel had called it. */
 static void relay(int signal, siginfo_t *info, void *context)
 {
-	void (*relayed)(int, siginfo_t *, void *) =
-		__atomic_load_n(&actions[signal].relayed, __ATOMIC_ACQUIRE);
+	uint64_t relayed = __atomic_load_n(&actions[signal].relayed, __ATOMIC_SEQ_CST);
 	process_signals_relayed++;
 	process_restart_handler();
-	if (!actions[signal].restarts)
+	if (!(relayed & RESTARTS))
 		end_call(context);
-	if (actions[signal].is_on_stack)
+	if (relayed & IS_ON_STACK)
 		let_samples_through(context);
-	relayed(signal, info, context);
+	handler_of(relayed)(signal, info, context);
 }
 
 /* Kills the process, as PROCESS_SIGNAL does where no handler is. */
@@ -442,7 +452,7 @@ static bool is_sampling(const struct sigaction *action)
 static void tell_action(const struct action *known, struct sigaction *action)
 {
 	if (action->sa_sigaction == relay)
-		action->sa_sigaction = known->relayed;
+		action->sa_sigaction = handler_of(known->relayed);
 	if (known->lacks_siginfo)
 		action->sa_flags &= ~SA_SIGINFO;
 	uint64_t mask = set_word(&action->sa_mask) & ~PROCESS_SIGNAL_BIT;
@@ -497,13 +507,17 @@ static int exchange_action(int signal, const struct sigaction *action, struct si
 	next.masks = set_word(&action->sa_mask) & PROCESS_SIGNAL_BIT;
 	set_word_to(&installed.sa_mask, set_word(&action->sa_mask) & ~PROCESS_SIGNAL_BIT);
 	if (is_function(action)) {
+		program_handler relayed = action->sa_sigaction;
 		/* a program may give back what it read by a system call */
-		if (action->sa_sigaction != relay)
-			next.relayed = action->sa_sigaction;
-		next.restarts = action->sa_flags & SA_RESTART;
+		if (relayed == relay)
+			relayed = handler_of(before.relayed);
+		next.relayed = (uintptr_t)relayed;
+		if (action->sa_flags & SA_RESTART)
+			next.relayed |= RESTARTS;
+		if (action->sa_flags & SA_ONSTACK)
+			next.relayed |= IS_ON_STACK;
 		next.lacks_siginfo = !(action->sa_flags & SA_SIGINFO);
-		next.is_on_stack = action->sa_flags & SA_ONSTACK;
-		if (next.is_on_stack)
+		if (next.relayed & IS_ON_STACK)
 			set_word_to(&installed.sa_mask,
 				    set_word(&installed.sa_mask) | PROCESS_SIGNAL_BIT);
 		installed.sa_sigaction = relay;
@@ -511,16 +525,14 @@ static int exchange_action(int signal, const struct sigaction *action, struct si
 		installed.sa_flags |= SA_SIGINFO;
 	}
 	/* before the kernel calls relay() for it, maybe in another thread */
-	__atomic_store_n(&known->relayed, next.relayed, __ATOMIC_RELEASE);
+	__atomic_store_n(&known->relayed, next.relayed, __ATOMIC_SEQ_CST);
 	result = PROCESS_NEXT(sigaction)(signal, &installed, old);
 	if (result) {
-		__atomic_store_n(&known->relayed, before.relayed, __ATOMIC_RELEASE);
+		__atomic_store_n(&known->relayed, before.relayed, __ATOMIC_SEQ_CST);
 		return result;
 	}
-	known->restarts = next.restarts;
 	known->lacks_siginfo = next.lacks_siginfo;
 	known->masks = next.masks;
-	known->is_on_stack = next.is_on_stack;
 	tell_action(&before, old);
 	return 0;
 }
@@ -720,7 +732,7 @@ void process_signals_exec_begins(bool entered)
 		return;
 	if (is_counted()) {
 		sampling_action = kernel;
-		is_aside = true;
+		__atomic_store_n(&is_aside, true, __ATOMIC_SEQ_CST);
 	}
 	PROCESS_NEXT(sigaction)(PROCESS_SIGNAL, &ignore, NULL);
 }
@@ -729,8 +741,7 @@ void process_signals_exec_failed(void)
 {
 	if (!is_counted())
 		return;
-	if (is_aside)
+	if (__atomic_exchange_n(&is_aside, false, __ATOMIC_SEQ_CST))
 		PROCESS_NEXT(sigaction)(PROCESS_SIGNAL, &sampling_action, NULL);
-	is_aside = false;
 	kernel_let(true);
 }
