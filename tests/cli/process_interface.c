@@ -188,10 +188,10 @@ static void signals_after_exec(void)
 /* As perf record does it: the child waits, and executes the program when its event is open. */
 static void ring_of_child(void)
 {
-	enum { PERIOD = 1000000 };
+	enum { PERIOD = 1000000, NAME = 40 };
 	struct perf_event_attr attr = task_clock(), names = task_clock();
 	char record[512], byte = 0;
-	unsigned samples = 0, renamed = 0, mapped = 0, ended = 0;
+	unsigned samples = 0, renamed = 0, mapped = 0, data = 0, ended = 0;
 	int go[2], status;
 	uint64_t count = 0, head;
 	if (pipe(go))
@@ -205,7 +205,7 @@ static void ring_of_child(void)
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.enable_on_exec = attr.disabled = 1;
-	attr.mmap = attr.task = 1;
+	attr.mmap = attr.mmap_data = attr.task = 1;
 	names.enable_on_exec = names.disabled = names.comm = 1;
 	int fd = open_event(&attr, child, -1, -1), name_fd = open_event(&names, child, -1, -1);
 	struct perf_event_mmap_page *page = fd < 0 ? NULL : ring_of(fd);
@@ -219,15 +219,22 @@ static void ring_of_child(void)
 	for (uint32_t type; (type = next_record(page, record, sizeof(record)));) {
 		samples += type == PERF_RECORD_SAMPLE;
 		renamed += type == PERF_RECORD_COMM;
-		mapped += type == PERF_RECORD_MMAP;
+		if (type == PERF_RECORD_MMAP) {
+			const struct perf_event_header *header = (const void *)record;
+			bool is_data = header->misc & PERF_RECORD_MISC_MMAP_DATA;
+			mapped += !is_data;
+			data += is_data && (!strcmp(record + NAME, "[stack]") ||
+					    strstr(record + NAME, "/process_interface"));
+		}
 		ended += type == PERF_RECORD_EXIT;
 	}
 	check(samples > 5, "samples of the program that the child executed");
 	check(renamed == 1 && mapped > 1, "records of its name and of its mappings");
+	check(data > 1, "records of its stack and its data");
 	check(ended == 2, "record of its end, for each event");
 	check(page->data_tail == head, "the ring is whole");
 	check(read(fd, &count, sizeof(count)) == sizeof(count) && count > 5 * PERIOD, "its count");
-	printf("# %u samples, %u mappings, count %llu\n", samples, mapped,
+	printf("# %u samples, %u mappings, %u of its data, count %llu\n", samples, mapped, data,
 	       (unsigned long long)count);
 	munmap(page, PAGE + DATA);
 	close(name_fd);
