@@ -11,7 +11,7 @@ root = pathlib.Path(sys.argv[1])
 WINGS = {
     "command": {},
     "library": {},
-    "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "export": 1, "stat": 1, "output": 0},
+    "show": {"browse": 2, "flamegraph": 2, "annotate": 2, "perf": 2, "export": 1, "stat": 1, "output": 0},
     "read": {"view": 5, "diff": 5, "timeline": 5, "report": 4, "profile": 3, "recording": 2, "naming": 1},
     "measure": {"simulation": 3, "recorder": 3, "counting": 2, "session": 1, "provider": 0},
     "file": {"perfdata": 0},

@@ -23,6 +23,7 @@
 	X(export) \
 	X(pack) \
 	X(run) \
+	X(perf) \
 	X(sim) \
 	X(cache) \
 	X(completion) \

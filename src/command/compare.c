@@ -83,7 +83,7 @@ static const struct tally_option options[] = {
 	  TALLY_TAKE(take_run_option) },
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
 	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB",
-	  TALLY_SET(struct compare, runs.stat.is_detailed) },
+	  TALLY_CONSTANT(struct compare, runs.stat.detail, 1) },
 	{ 0, "show-output", TALLY_ARGUMENT_NONE, NULL, "show what the commands print",
 	  TALLY_SET(struct compare, runs.shows_output) },
 	{ 0, "ignore-failure", TALLY_ARGUMENT_NONE, NULL, "compare commands that fail, too",
@@ -195,7 +195,7 @@ static void leave_out_missing(struct compare *compare)
 	struct tally_saved_comparison *comparison = &compare->comparison;
 	size_t kept = 0;
 	if (!compare->sides[0].text || !compare->sides[1].text ||
-	    compare->runs.stat.event_expressions || compare->runs.stat.is_detailed)
+	    compare->runs.stat.event_expressions || compare->runs.stat.detail)
 		return;
 	for (size_t i = 0; i < comparison->rows.count; i++) {
 		const struct tally_compared_row *row = &comparison->rows.items[i];
@@ -263,7 +263,7 @@ static int measure(struct compare *compare, const char *const *arguments, struct
 			return result;
 	}
 	bool has_options = compare->has_run_options || runs->prepare || runs->shows_output ||
-			   runs->ignores_failure || runs->stat.is_detailed ||
+			   runs->ignores_failure || runs->stat.detail ||
 			   runs->stat.provider_name;
 	if (!any && has_options)
 		return tally_error_set(err, -EINVAL,

@@ -70,6 +70,13 @@ static void run(void *argument)
 	call->status = call->command->run(call->command, call->argc, call->argv);
 }
 
+/* True if tally was started by the name perf. */
+static bool is_perf(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	return !strcmp(slash ? slash + 1 : program, "perf");
+}
+
 static int run_command(const struct tally_command *command, int argc, char **argv)
 {
 	struct call call = { .command = command, .argc = argc, .argv = argv };
@@ -85,6 +92,9 @@ int main(int argc, char **argv)
 	tally_environment_begin();
 	survive_file_limit();
 	const char *name = argc > 1 ? argv[1] : "help";
+	bool is_in_perfs_place = argc > 0 && is_perf(argv[0]);
+	if (is_in_perfs_place)
+		name = "perf";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
@@ -94,7 +104,7 @@ int main(int argc, char **argv)
 	const struct tally_command *command = tally_command_find(name);
 	if (!command)
 		return TALLY_EXIT_USAGE;
-	if (argc < 2) {
+	if (argc < 2 && !is_in_perfs_place) {
 		run_command(command, 1, argv);
 		return TALLY_EXIT_USAGE;
 	}
@@ -104,6 +114,7 @@ int main(int argc, char **argv)
 		return tally_command_fail(command, &err);
 	if (!command->rarely_reads_files)
 		tally_late_libraries_load();
-	int status = run_command(command, argc - 1, argv + 1);
+	int taken = is_in_perfs_place ? 0 : 1; /* arguments before the command's own */
+	int status = run_command(command, argc - taken, argv + taken);
 	return finish(name, tally_command_end(command, status));
 }

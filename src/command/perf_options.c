@@ -473,6 +473,8 @@ static const struct {
 
 const struct tally_option *tally_perf_options(const char *command)
 {
+	if (!strncmp(command, "perf ", strlen("perf ")))
+		command += strlen("perf ");
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i].command, command))
 			return tables[i].options;

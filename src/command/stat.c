@@ -3,15 +3,19 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "command/output_file.h"
+#include "command/perf_mode.h"
 #include "command/stat_command.h"
+#include "perf/perf.h"
 #include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- options -------------------------------------------------------------- */
@@ -65,12 +69,24 @@ static int take_delay(void *taker, const struct tally_option *option, const char
 	return 0;
 }
 
+/* What perf calls the target of -p, -t or -C. */
+static const char *perfs_words(struct tally_arena *arena, int letter, const char *value)
+{
+	if (letter == 'p')
+		return tally_arena_printf(arena, "process id '%s'", value);
+	if (letter == 't')
+		return tally_arena_printf(arena, "thread id '%s'", value);
+	return tally_arena_printf(arena, "'CPU(s) %s'", value);
+}
+
 static int take_target(void *taker, const struct tally_option *option, const char *value,
 		       struct tally_error *err)
 {
-	struct tally_target *target = &((struct stat_command *)taker)->target;
+	struct stat_command *stat = taker;
+	struct tally_target *target = &stat->target;
 	struct tally_error why = TALLY_ERROR_NONE;
 	int letter = option->letter, result;
+	stat->view.perf_target = perfs_words(&stat->arena, letter, value);
 	if (letter == 'p')
 		result = tally_target_add_pids(target, value, &why);
 	else if (letter == 't')
@@ -169,7 +185,7 @@ static int take_csv(void *taker, const struct tally_option *option, const char *
 {
 	struct stat_command *stat = taker;
 	(void)option, (void)err;
-	stat->ops = &tally_stat_view_csv;
+	stat->ops = stat->is_perf ? &tally_perf_stat_csv : &tally_stat_view_csv;
 	stat->view.separator = *value ? value : ",";
 	if (!strcmp(value, "\\t"))
 		stat->view.separator = "\t";
@@ -179,8 +195,17 @@ static int take_csv(void *taker, const struct tally_option *option, const char *
 static int take_json(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
 {
+	struct stat_command *stat = taker;
 	(void)option, (void)value, (void)err;
-	((struct stat_command *)taker)->ops = &tally_stat_view_json;
+	stat->ops = stat->is_perf ? &tally_perf_stat_json : &tally_stat_view_json;
+	return 0;
+}
+
+static int take_detail(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	(void)option, (void)value, (void)err;
+	((struct stat_command *)taker)->detail++;
 	return 0;
 }
 
@@ -196,7 +221,7 @@ static const struct tally_option options[] = {
 	  TALLY_TAKE(take_filter) },
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
 	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB",
-	  TALLY_SET(struct stat_command, is_detailed) },
+	  TALLY_TAKE(take_detail) },
 	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES",
 	  "count what these metrics or groups need, and show them:\n"
 	  "ipc,llc-mpki, topdown ('tally list metrics')",
@@ -297,6 +322,9 @@ static const struct tally_option options[] = {
 	  TALLY_TEXT(struct stat_command, output_path) },
 	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE",
 	  TALLY_SET(struct stat_command, appends) },
+	{ 0, "log-fd", TALLY_ARGUMENT_REQUIRED, "FD",
+	  "write to this open descriptor instead of standard error",
+	  TALLY_NUMBER(struct stat_command, log_fd, 0, INT_MAX) },
 	TALLY_PROVIDER_OPTION(struct stat_command, provider_name),
 	TALLY_SIMULATED_OPTIONS(struct stat_command, simulated),
 	TALLY_OPTIONS_END,
@@ -365,12 +393,14 @@ static const char *conflict(const struct stat_command *stat)
 	if ((o->summary || stat->view.clears) && !o->interval_ms)
 		return "--summary and --interval-clear need -I";
 	if (stat->counts_nothing && (stat->expression_count || stat->each_cgroup ||
-				     stat->is_detailed || stat->metric_names))
+				     stat->detail || stat->metric_names))
 		return "-n counts nothing: it excludes -e, -M and -d";
 	if ((stat->metric_sources.file || stat->metric_sources.folder) && !stat->metric_names)
 		return "--metrics-file and --metrics-dir need -M: they say where metrics are "
 		       "defined";
-	if (stat->appends && !stat->output_path)
+	if (stat->log_fd >= 0 && stat->output_path)
+		return "--log-fd and -o exclude each other";
+	if (stat->appends && !stat->output_path && stat->log_fd < 0)
 		return "--append needs -o FILE";
 	if (o->delay_ms < 0 && !stat->control_spec)
 		return "-D -1 needs --control, which enables counting";
@@ -390,6 +420,8 @@ static int take_arguments(struct stat_command *stat, int argc, char **argv)
 		return walk.status;
 	if (walk.index < argc)
 		stat->target.command = argv + walk.index;
+	if (stat->target.all)
+		stat->view.perf_target = "'system wide'";
 	if (stat->options.counting.no_inherit)
 		stat->target.takes_descendants = false;
 	provider_choose(&stat->choice, stat->provider_name, 0, &stat->target, NULL);
@@ -424,16 +456,30 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 				   err);
 }
 
+/* perf begins a file with the time.  ctime(3)'s text ends with a newline. */
+static void begin_perfs_file(const struct stat_command *stat)
+{
+	time_t now = time(NULL);
+	char text[32];
+	if (stat->is_perf && stat->output_path && ctime_r(&now, text))
+		fprintf(stat->output, "# started on %s\n", text);
+}
+
 /* The file keeps its old counts until there are new ones. */
 static void replace_old(struct stat_command *stat)
 {
 	struct stat file;
 	int fd = fileno(stat->output);
-	if (stat->has_begun || stat->appends || stat->output == stderr)
+	if (stat->has_begun || stat->output == stderr)
 		return;
 	stat->has_begun = true;
+	if (stat->appends || stat->log_fd >= 0) {
+		begin_perfs_file(stat);
+		return;
+	}
 	if (!fstat(fd, &file) && S_ISREG(file.st_mode) && ftruncate(fd, 0) < 0)
 		stat->write_error = -errno;
+	begin_perfs_file(stat);
 }
 
 static void write_report(void *context, const struct tally_stat_report *report)
@@ -495,9 +541,30 @@ static void tell_choice(struct stat_command *stat)
 		stat->options.note = tally_arena_string(&stat->arena, note);
 }
 
+/* Takes a copy of --log-fd's descriptor: closing it leaves the caller's open. */
+static int open_log(struct stat_command *stat, struct tally_error *err)
+{
+	int fd = fcntl(stat->log_fd, F_DUPFD_CLOEXEC, 3), code = errno;
+	if (fd >= 0)
+		stat->output = fdopen(fd, "a");
+	if (fd >= 0 && stat->output)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	stat->output = stderr;
+	tally_error_set(err, -code, "--log-fd %d: %s", stat->log_fd, tally_errno_text(code));
+	tally_error_hint(err, "open it in the shell: %d>FILE", stat->log_fd);
+	return -code;
+}
+
 static int open_output(struct stat_command *stat, struct tally_error *err)
 {
 	stat->output = stderr;
+	if (stat->log_fd >= 0) {
+		int result = open_log(stat, err);
+		if (result < 0)
+			return result;
+	}
 	if (stat->output_path) {
 		const char *const none[] = { NULL };
 		char *const *words = stat->target.command;
@@ -519,6 +586,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		}
 	}
+	stat->view.interval_ms = stat->options.interval_ms;
 	stat->view.out = &stat->text;
 	stat->view.is_utf8 = tally_terminal_is_utf8;
 	if (isatty(fileno(stat->output)))
@@ -627,7 +695,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				     .control = TALLY_CONTROL_INIT,
 				     .place = TALLY_OUTPUT_PATH_INIT,
 				     .view = { .separator = "," },
+				     .is_perf = command == &tally_perf_stat,
+				     .log_fd = -1,
 				     .ops = &tally_stat_view_table };
+	if (stat.is_perf)
+		stat.ops = &tally_perf_stat_text;
 	int status = take_arguments(&stat, argc, argv);
 	if (status < 0)
 		status = count(&stat);
@@ -682,6 +754,16 @@ const struct tally_command tally_command_stat = {
 		"                                           what a cgroup uses\n"
 		"  tally stat --provider simulated ./program\n"
 		"                                           without hardware counters",
+	.rarely_reads_files = true,
+	.run = run,
+};
+
+const struct tally_command tally_perf_stat = {
+	.name = "perf stat",
+	.summary = "count events while a command runs",
+	.usage = "[options] [--] [command [argument…]]",
+	.options = options,
+	.details = "The options and events are tally stat's; the texts are perf's.",
 	.rarely_reads_files = true,
 	.run = run,
 };

@@ -36,7 +36,11 @@ struct stat_command {
 	struct tally_stat_options options;
 	struct stat_expression expressions[64];
 	size_t expression_count, event_expressions; /* all expressions; expressions of events */
-	bool is_detailed, counts_nothing, appends;
+	/* perf mode (perf_mode.c): perf's events, texts and files */
+	bool is_perf;
+	unsigned detail; /* how many -d */
+	bool counts_nothing, appends;
+	int log_fd; /* negative: none */
 	const char *each_cgroup, *output_path, *provider_name, *control_spec;
 	const char *metric_names; /* -M: NULL or a list */
 	struct metric_sources metric_sources;

@@ -15,10 +15,11 @@ struct preset {
 	int group;
 };
 
-#define CACHE(level, result) \
+#define CACHE_OF(level, op, result) \
 	TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, \
-		(uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_READ << 8 | \
+		(uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_##op << 8 | \
 			(uint64_t)TALLY_CACHE_RESULT_##result << 16
+#define CACHE(level, result) CACHE_OF(level, READ, result)
 #define HARDWARE(name) TALLY_EVENT_HARDWARE, TALLY_TYPE_HARDWARE, TALLY_HW_##name
 #define SOFTWARE(name) TALLY_EVENT_SOFTWARE, TALLY_TYPE_SOFTWARE, TALLY_SW_##name
 
@@ -43,6 +44,23 @@ static const struct preset detailed[] = {
 	{ CACHE(ITLB, ACCESS), "iTLB-loads", 5 },
 	{ CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
 };
+
+/* What perf adds for one -d, two and three. */
+static const struct preset perf_detailed[] = {
+	{ CACHE(L1D, ACCESS), "L1-dcache-loads", 2 },
+	{ CACHE(L1D, MISS), "L1-dcache-load-misses", 2 },
+	{ CACHE(LL, ACCESS), "LLC-loads", 3 },
+	{ CACHE(LL, MISS), "LLC-load-misses", 3 },
+	{ CACHE(L1I, ACCESS), "L1-icache-loads", 4 },
+	{ CACHE(L1I, MISS), "L1-icache-load-misses", 4 },
+	{ CACHE(DTLB, ACCESS), "dTLB-loads", 5 },
+	{ CACHE(DTLB, MISS), "dTLB-load-misses", 5 },
+	{ CACHE(ITLB, ACCESS), "iTLB-loads", 6 },
+	{ CACHE(ITLB, MISS), "iTLB-load-misses", 6 },
+	{ CACHE_OF(L1D, PREFETCH, ACCESS), "L1-dcache-prefetches", 7 },
+	{ CACHE_OF(L1D, PREFETCH, MISS), "L1-dcache-prefetch-misses", 7 },
+};
+static const size_t perf_details[] = { 0, 4, 10, 12 }; /* rows for that many -d */
 
 static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count,
 		       int first_group, struct tally_error *err)
@@ -92,9 +110,14 @@ static int add_usual_presets(struct stat_command *stat, struct tally_error *err)
 	if (!names_events(stat))
 		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0,
 				     err);
-	if (result >= 0 && stat->is_detailed)
-		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]),
-				     stat->events.group_count, err);
+	const struct preset *more = detailed;
+	size_t count = sizeof(detailed) / sizeof(detailed[0]);
+	if (stat->is_perf) {
+		more = perf_detailed;
+		count = perf_details[stat->detail < 3 ? stat->detail : 3];
+	}
+	if (result >= 0 && stat->detail)
+		result = add_presets(stat, more, count, stat->events.group_count, err);
 	return result;
 }
 
@@ -105,7 +128,7 @@ static int add_presets_of_provider(struct stat_command *stat, struct tally_error
 	if (!names_events(stat))
 		result = tally_event_parse(provider->standard_events, &stat->catalogue, &stat->arena,
 					   &stat->events, err);
-	if (result >= 0 && stat->is_detailed)
+	if (result >= 0 && stat->detail)
 		result = tally_event_parse(provider->detailed_events, &stat->catalogue, &stat->arena,
 					   &stat->events, err);
 	for (size_t i = 0; provider->prepare_count && i < stat->events.count; i++)

@@ -23,6 +23,10 @@ struct tally_stat_view {
 	bool clears;           /* table: clear the screen before each interval */
 	bool hides_zero;       /* leave out rows that counted 0 */
 	const struct tally_metric_uses *metrics; /* of -M, or NULL */
+	/* perf mode: the interval that was asked for, or 0; and the words for what is counted, "process
+	 * id '42'", or NULL: the command, or the whole system */
+	unsigned interval_ms;
+	const char *perf_target;
 	/* table: terminal width; 0: not a terminal, headings are not cut */
 	unsigned columns;
 	unsigned long reports; /* shown so far; headings precede the first */
