@@ -21,7 +21,7 @@
  * locales with a slash, and ncurses such names of terminals. */
 static const char *const HARMLESS[] = {
 	"TERM",   "COLUMNS",  "NO_COLOR",  "LANG",
-	"LC_ALL", "LC_CTYPE", "container", "KUBERNETES_SERVICE_HOST",
+	"LC_ALL", "LC_CTYPE", "LC_NUMERIC", "container", "KUBERNETES_SERVICE_HOST",
 	"TALLY_LIMITS"
 };
 enum { HARMLESS_COUNT = sizeof(HARMLESS) / sizeof(HARMLESS[0]) };

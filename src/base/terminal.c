@@ -122,6 +122,18 @@ bool tally_terminal_is_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+bool tally_terminal_groups_digits(int fd)
+{
+	static const char *const variables[] = { "LC_ALL", "LC_NUMERIC", "LANG" };
+	const char *name = NULL;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (!name || !*name)
+			name = tally_environment(variables[i]);
+	if (!name || !*name || !strcmp(name, "POSIX") || !strcmp(name, "C"))
+		return false;
+	return strncmp(name, "C.", 2) != 0 && isatty(fd);
+}
+
 unsigned tally_terminal_columns(int fd, unsigned otherwise)
 {
 	struct winsize size;

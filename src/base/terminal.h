@@ -42,6 +42,10 @@ bool tally_terminal_colours(int fd);
  * without it.  Not for the first call in a thread while others run. */
 bool tally_terminal_is_utf8(void);
 
+/* True if people read `fd` and group digits: it is a terminal, and the caller's locale for numbers
+ * (LC_ALL, LC_NUMERIC, LANG) is neither C, POSIX, C.UTF-8 nor unset. */
+bool tally_terminal_groups_digits(int fd);
+
 /* Returns the columns of the terminal at `fd`: by ioctl, else $COLUMNS, else `otherwise`. */
 unsigned tally_terminal_columns(int fd, unsigned otherwise);
 

@@ -322,7 +322,6 @@ static const struct tally_option diff[] = {
 };
 
 static const struct tally_option stat[] = {
-	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "scale", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "no-merge", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },

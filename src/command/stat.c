@@ -229,8 +229,11 @@ static const struct tally_option options[] = {
 	METRIC_SOURCE_OPTIONS(struct stat_command, metric_sources),
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only measure the time",
 	  TALLY_SET(struct stat_command, counts_nothing) },
-	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567",
-	  TALLY_SET(struct stat_command, view.is_plain) },
+	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL,
+	  "1,234,567, also off terminals and in the C locale",
+	  TALLY_CONSTANT(struct stat_command, digits, STAT_DIGITS_GROUPED) },
+	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567, also on a terminal",
+	  TALLY_CONSTANT(struct stat_command, digits, STAT_DIGITS_PLAIN) },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
 	  "count running processes, by number or name, until they\nend, the command ends, or Ctrl-C",
 	  TALLY_TAKE(take_target) },
@@ -316,6 +319,8 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct stat_command, splits_groups) },
 	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP",
 	  "CSV with this separator (docs/stat-output.md)", TALLY_TAKE(take_csv) },
+	{ 0, "header", TALLY_ARGUMENT_NONE, NULL, "begin -x with a comment that names the columns",
+	  TALLY_SET(struct stat_command, view.names_columns) },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line",
 	  TALLY_TAKE(take_json) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard error",
@@ -400,6 +405,8 @@ static const char *conflict(const struct stat_command *stat)
 		       "defined";
 	if (stat->log_fd >= 0 && stat->output_path)
 		return "--log-fd and -o exclude each other";
+	if (stat->view.names_columns && stat->ops != &tally_stat_view_csv)
+		return "--header needs -x: it names the columns of CSV";
 	if (stat->appends && !stat->output_path && stat->log_fd < 0)
 		return "--append needs -o FILE";
 	if (o->delay_ms < 0 && !stat->control_spec)
@@ -591,6 +598,9 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	stat->view.is_utf8 = tally_terminal_is_utf8;
 	if (isatty(fileno(stat->output)))
 		stat->view.columns = tally_terminal_columns(fileno(stat->output), 80);
+	stat->view.is_plain = stat->digits == STAT_DIGITS_PLAIN ||
+			      (stat->digits == STAT_DIGITS_FOR_READERS &&
+			       !tally_terminal_groups_digits(fileno(stat->output)));
 	stat->view.clears &= tally_terminal_knows_escapes(fileno(stat->output));
 	stat->view.has_colours = tally_terminal_colours(fileno(stat->output));
 	return 0;

@@ -23,6 +23,13 @@ struct stat_expression {
 	const char *filter; /* for the tracepoints, or NULL */
 };
 
+/* Whether the table shows 1,234,567 or 1234567. */
+enum stat_digits {
+	STAT_DIGITS_FOR_READERS, /* grouped as tally_terminal_groups_digits() says */
+	STAT_DIGITS_GROUPED,
+	STAT_DIGITS_PLAIN
+};
+
 struct stat_command {
 	const struct tally_command *command;
 	struct tally_arena arena;
@@ -48,6 +55,7 @@ struct stat_command {
 	struct tally_metric_uses metrics;
 	struct tally_control control;
 	struct tally_simulated_options simulated;
+	enum stat_digits digits;
 	FILE *output;
 	struct tally_output_path place; /* of output_path */
 	struct tally_buffer text;

@@ -216,20 +216,23 @@ run 0 ./tally stat -I 20 -j -e task-clock sh -c 'sleep 0.3' &&
 check "-I gives intervals with their times"
 run 0 ./tally stat -I 20 --interval-count 2 -j -a -e cpu-clock && json 'len(docs) == 2'
 check "--interval-count ends the count"
-run 0 ./tally stat -I 20 sleep 0.3 && has 'seconds' && [ "$(grep -c '^ .*task-clock' out)" -ge 2 ]
-check "-I prints a row per interval"
+run 0 ./tally stat -I 20 sleep 0.3 && grep -q '^# *seconds ' out && [ "$(grep -c '^ .*task-clock' out)" -ge 2 ]
+check "-I prints a row per interval, below a heading that is a comment, as in perf"
 
-run 0 ./tally stat -x, -e task-clock,page-faults true && has '# tally-stat-csv 1' && python3 -c '
+run 0 ./tally stat -x, -e task-clock,page-faults true && lacks '#' && python3 -c '
 import csv
-rows=[r for r in csv.reader(open("out")) if not r[0].startswith("#")]
+rows=list(csv.reader(open("out")))
 assert [len(r) for r in rows] == [9, 9], rows
 assert rows[0][1:3] == ["msec", "task-clock"] and float(rows[0][0]) > 0, rows
 assert rows[1][2].split(":")[0] == "page-faults", rows'
-check "-x gives CSV"
-run 0 ./tally stat -x, -I 20 --interval-count 2 -a -e cpu-clock && has '1: seconds,value,' &&
+check "-x gives CSV, without a comment"
+run 0 ./tally stat -x, --header -e task-clock true && [ "$(head -1 out)" = '# tally-stat-csv 1: value,unit,event,running-ns,running-percent,metric,metric-unit,source,note' ] &&
+	[ "$(wc -l <out)" = 2 ] && run 2 ./tally stat --header true && has '--header needs -x'
+check "--header begins it with the names of the columns"
+run 0 ./tally stat -x, --header -I 20 --interval-count 2 -a -e cpu-clock && has '1: seconds,value,' &&
 	[ "$(grep -cE '^[0-9]+\.[0-9]{9},([0-9.]+|<withheld>),msec,cpu-clock,' out)" = 2 ]
 check "-x with -I begins with the time"
-run 0 ./tally stat -x, -r 2 -e task-clock true && has ',event,sigma-percent,running-ns' && grep -qE '^[0-9.]+,msec,task-clock,[0-9.]+,[0-9]+,100.00,' out
+run 0 ./tally stat -x, --header -r 2 -e task-clock true && has ',event,sigma-percent,running-ns' && grep -qE '^[0-9.]+,msec,task-clock,[0-9.]+,[0-9]+,100.00,' out
 check "-x with -r has the spread in perf's column"
 run 0 ./tally stat -x';' -e task-clock true && has ';msec;task-clock;'
 check "-x takes any separator"
@@ -248,6 +251,27 @@ check "a file that can't be written is an error"
 if [ -c /dev/full ]; then
 	run 1 ./tally stat -o /dev/full true && has 'writing'
 	check "a full disk is an error"
+fi
+
+# Digits are grouped for people: on terminals, unless the locale is C.
+echo 'cycles 1234567' >million
+count='./tally stat --provider scripted:million -e cycles'
+run 0 $count true && has ' 1234567 ' && LC_ALL=en_US.UTF-8 run 0 $count true && has ' 1234567 ' && run 0 $count -o file true && grep -q ' 1234567 ' file
+check "off a terminal digits are not grouped"
+run 0 $count -B true && has ' 1,234,567 ' && run 0 $count --big-num -o file true && grep -q ' 1,234,567 ' file && run 0 $count -B --no-big-num true && has ' 1234567 '
+check "-B groups them, and --no-big-num doesn't"
+if have script; then
+	on_terminal() { env -u LANG -u LC_NUMERIC -u LC_ALL TERM=dumb "$@" script -qec "$count ${more-} true" /dev/null </dev/null >out 2>&1; }
+	on_terminal LC_ALL=en_US.UTF-8 && has ' 1,234,567 ' && on_terminal LC_NUMERIC=de_DE LANG=C && has ' 1,234,567 ' && on_terminal LANG=en_US.UTF-8 && has ' 1,234,567 '
+	check "on a terminal digits are grouped"
+	for locale in LC_ALL=C LC_ALL=POSIX LC_ALL=C.UTF-8 LC_NUMERIC=C; do
+		on_terminal LANG=en_US.UTF-8 "$locale" && has ' 1234567 ' || break
+	done && on_terminal NOTHING= && has ' 1234567 '
+	check "… but not in the C locale, nor if there is none"
+	more=--no-big-num && on_terminal LC_ALL=en_US.UTF-8 && has ' 1234567 ' && more=-B && on_terminal LC_ALL=C && has ' 1,234,567 '
+	check "… whatever the locale, with -B and --no-big-num"
+else
+	skip "digits on a terminal" "there is no script(1)"
 fi
 
 # --- targets -----------------------------------------------------------------------------------------------------
@@ -369,7 +393,7 @@ check "a scripted PMU gives ratios and a verdict"
 
 echo 'cycles 1000/1000000/50000' >small
 run 0 ./tally stat --provider scripted:small -e cycles true && has '<withheld>' && has 'had a counter for 5 % of the time only; --min-running' &&
-	run 0 ./tally stat --provider scripted:small -e cycles --min-running 1 true && has '20,000' && has '(5.0 % of the time, scaled)' &&
+	run 0 ./tally stat --provider scripted:small -e cycles --min-running 1 true && has ' 20000 ' && has '(5.0 % of the time, scaled)' &&
 	run 0 ./tally stat --provider scripted:small -e cycles -x, true && has '<withheld>,' &&
 	run 0 ./tally stat --provider scripted:small -e cycles -j true && has '"state":"withheld","value":null' && has '"scale_error":null'
 check "a figure of a small part of the time is withheld, unless asked for"
@@ -456,7 +480,7 @@ run 1 ./tally stat --provider scripted:unequal --no-multiplex -e cycles,instruct
 	run 0 ./tally stat --provider scripted:unequal --no-multiplex --max-difference 10 -e cycles,instructions,branches,branch-misses,cache-misses true && has 'by 9.1 % between them'
 check "… and refuses figures of runs that did different work"
 ./tally stat --provider scripted:three --no-multiplex -e cycles,branches,branch-misses,cache-misses sh -c '[ ! -e begun ] && >begun || { kill -INT $PPID; exec sleep 30; }' >out 2>&1
-has '<not counted>' && has 'interrupted before the end of the run that counts it' && [ "$(grep -c 3,000,000,000 out)" = 1 ] && lacks 'sets of events'
+has '<not counted>' && has 'interrupted before the end of the run that counts it' && [ "$(grep -c ' 3000000000 ' out)" = 1 ] && lacks 'sets of events'
 check "… and, interrupted, shows what was counted until then"
 refuses() { run 2 ./tally stat --no-multiplex "$@" && has "$why"; }
 why="can't be run again" && refuses -p $$ && refuses -a true && why='-I exclude each other' && refuses -I 100 true &&

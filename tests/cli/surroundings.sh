@@ -152,18 +152,19 @@ try_COLUMNS() { run "$1" COLUMNS=60 report --help; local narrow; narrow=$(wc -L 
 try_LANG() { run "$1" LANG=C.UTF-8 annotate --stdio -i hot.data hot; grep -q '±' out; }
 try_LC_ALL() { run "$1" LANG=C LC_ALL=C.UTF-8 annotate --stdio -i hot.data hot; grep -q '±' out; }
 try_LC_CTYPE() { run "$1" LANG=C LC_CTYPE=C.UTF-8 annotate --stdio -i hot.data hot; grep -q '±' out; }
+try_LC_NUMERIC() { on_terminal=1 run "$1" LANG=C LC_NUMERIC=de_DE.UTF-8 stat -e duration_time sleep 0.01; grep -qE '[0-9],[0-9]{3}' out; }
 try_container() { in_container=1 run "$1" container=lxc doctor -j; grep -q '"container": *"lxc"' out; }
 try_KUBERNETES_SERVICE_HOST() { in_container=1 run "$1" KUBERNETES_SERVICE_HOST=10.0.0.1 doctor -j; grep -q '"container": *"kubernetes"' out; }
 
 # Libraries and the pager get these from tally; nothing of the environment is used.
 set_by_tally="LD_PRELOAD TALLY_PLAN DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXTIME DEBUGINFOD_RETRY_LIMIT LESSSECURE VALGRIND_LAUNCHER VALGRIND_LIB"
-harmless="TALLY_LIMITS TERM NO_COLOR COLUMNS LANG LC_ALL LC_CTYPE container KUBERNETES_SERVICE_HOST"
+harmless="TALLY_LIMITS TERM NO_COLOR COLUMNS LANG LC_ALL LC_CTYPE LC_NUMERIC container KUBERNETES_SERVICE_HOST"
 
 missing() { # VARIABLE: what it needs and this machine lacks
 	case $1 in
-	*PAGER | PATH | LESS | TERM | NO_COLOR) have script || echo script ;;&
+	*PAGER | PATH | LESS | TERM | NO_COLOR | LC_NUMERIC) have script || echo script ;;&
 	LESS) have less || echo less ;;
-	TALLY_LIBLLVM | *_UID | DOAS_USER | LANG | LC_*) libraries | grep -q libLLVM || echo libLLVM ;;
+	TALLY_LIBLLVM | *_UID | DOAS_USER | LANG | LC_ALL | LC_CTYPE) libraries | grep -q libLLVM || echo libLLVM ;;
 	DEBUGINFOD_CACHE_PATH) libraries | grep -q 'libdebuginfod\.so\.1' || echo libdebuginfod ;;
 	esac
 }

@@ -701,6 +701,7 @@ static void counts_are_taken_apart_by_cpu(void **state)
 	t->target.command = NULL;
 	t->options.timeout_ms = 1;
 	t->ops = &tally_stat_view_csv;
+	t->view.names_columns = true;
 	t->by = TALLY_COUNT_BY_CPU;
 	const char *text = run(
 		t,
@@ -801,6 +802,7 @@ static void csv_has_perfs_columns_and_empty_for_missing(void **state)
 {
 	struct stat_test *t = *state;
 	t->ops = &tally_stat_view_csv;
+	t->view.names_columns = true;
 	const char *text = run(t, "cycles 500/1000/500\ninstructions 2000\nbranches refuse ENOENT",
 			       "cycles,instructions,branches");
 	has(text,

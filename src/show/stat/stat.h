@@ -21,6 +21,7 @@ struct tally_stat_view {
 	bool (*is_utf8)(void);
 	bool is_plain;         /* table: numbers without commas */
 	bool clears;           /* table: clear the screen before each interval */
+	bool names_columns;    /* CSV: begin with a comment */
 	bool hides_zero;       /* leave out rows that counted 0 */
 	const struct tally_metric_uses *metrics; /* of -M, or NULL */
 	/* perf mode: the interval that was asked for, or 0; and the words for what is counted, "process

@@ -138,7 +138,7 @@ static void show_metrics(struct tally_stat_view *view, const struct tally_stat_r
 
 static void show(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	if (!view->reports++)
+	if (!view->reports++ && view->names_columns)
 		heading(view, report);
 	size_t count;
 	struct tally_stat_row *rows = tally_stat_rows(view, report, &count);

@@ -318,7 +318,7 @@ static void show_interval_heading(struct tally_stat_view *view,
 				  const struct tally_stat_report *report,
 				  const struct columns *columns)
 {
-	tally_buffer_printf(view->out, "%12s ", "seconds");
+	tally_buffer_printf(view->out, "#%11s ", "seconds");
 	if (columns->place)
 		tally_buffer_printf(view->out, "%-*s ", columns->place,
 				    tally_stat_part_name(report->by));
