@@ -342,8 +342,6 @@ static const struct tally_option stat[] = {
 	{ 0, "iostat", TALLY_ARGUMENT_OPTIONAL, "PORTS", NULL,
 	  TALLY_INSTEAD(
 		  "'tally list pmu' shows the PMUs that count such traffic, where there are any") },
-	{ 0, "log-fd", TALLY_ARGUMENT_REQUIRED, "N", NULL,
-	  TALLY_INSTEAD("-o /dev/fd/N writes there") },
 	{ 0, "metric-no-group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("-M's groups are counted apart when they don't fit") },
 	{ 0, "metric-no-merge", TALLY_ARGUMENT_NONE, NULL, NULL,

@@ -599,7 +599,7 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	if (isatty(fileno(stat->output)))
 		stat->view.columns = tally_terminal_columns(fileno(stat->output), 80);
 	stat->view.is_plain = stat->digits == STAT_DIGITS_PLAIN ||
-			      (stat->digits == STAT_DIGITS_FOR_READERS &&
+			      (stat->digits == STAT_DIGITS_FOR_READERS && !stat->is_perf &&
 			       !tally_terminal_groups_digits(fileno(stat->output)));
 	stat->view.clears &= tally_terminal_knows_escapes(fileno(stat->output));
 	stat->view.has_colours = tally_terminal_colours(fileno(stat->output));

@@ -23,7 +23,7 @@ struct stat_expression {
 	const char *filter; /* for the tracepoints, or NULL */
 };
 
-/* Whether the table shows 1,234,567 or 1234567. */
+/* Whether the table shows 1,234,567 or 1234567.  perf mode groups by the locale. */
 enum stat_digits {
 	STAT_DIGITS_FOR_READERS, /* grouped as tally_terminal_groups_digits() says */
 	STAT_DIGITS_GROUPED,
