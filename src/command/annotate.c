@@ -322,7 +322,7 @@ static void explain_by_callees(const struct request *request, struct tally_error
 	struct tally_annotation_weight weight, total;
 	struct tally_profile *profile;
 	uint32_t event;
-	if (!strcmp(tally_view_path(request->view.input), "-") ||
+	if (!strcmp(request->view.input, "-") ||
 	    read_profile(request, TALLY_VIEW_STACKS, &profile, &ignored) < 0)
 		return;
 	if (!tally_profile_event(profile, request->view.filter.event, &event, &ignored) &&
@@ -390,8 +390,7 @@ static int show(const struct tally_command *command, struct request *request,
 		sources.is_for_terminal = pager.columns;
 		request->layout.colours = pager.colours;
 	}
-	request->layout.recorded_ns = recorded_until(profile->recording,
-						     tally_view_path(request->view.input));
+	request->layout.recorded_ns = recorded_until(profile->recording, request->view.input);
 	request->layout.ascii = !tally_terminal_is_utf8();
 	if (!result && write_functions(&all, request, &out, &hottest) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
@@ -422,7 +421,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_profile *profile;
-	const char *const inputs[] = { tally_view_path(request->view.input), NULL };
+	const char *const inputs[] = { request->view.input, NULL };
 	if (tally_output_check(request->output, inputs, &err) < 0 ||
 	    read_profile(request, TALLY_VIEW_LEAVES, &profile, &err) < 0)
 		return tally_command_fail(command, &err);
@@ -466,6 +465,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_misuse(command, "either --html or --json, not both");
 	if (request.html && !request.output && isatty(STDOUT_FILENO))
 		request.output = "annotate.html";
+	tally_view_choose_input(command->name, &request.view);
 	return read_and_show(command, &request);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RUNS_MAX = 64, CONDITIONS_MAX = 64, NOISE_ROWS = 10 };
 
@@ -280,6 +281,37 @@ static int compare(const struct tally_command *command, struct request *request,
 	return result;
 }
 
+/* Takes the default recording, and the one that it replaced. */
+static int take_defaults(const struct tally_command *command, struct request *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_default_file file;
+	tally_view_default_file(&file);
+	const char *old = "tally.data.old";
+	if (!strcmp(file.path, "perf.data"))
+		old = "perf.data.old";
+	if (access(file.path, F_OK) || access(old, F_OK)) {
+		const char *missing = old;
+		if (access(file.path, F_OK))
+			missing = file.path;
+		tally_error_set(&err, -ENOENT,
+				"name two recordings, the old one first: there is no %s here",
+				missing);
+		tally_error_hint(&err,
+				 "tally diff OLD NEW; a second 'tally record' keeps the first "
+				 "recording as tally.data.old");
+		return tally_command_misused(command, &err);
+	}
+	if (file.newer)
+		tally_say("tally %s: comparing %s with %s, but %s is newer: 'tally %s OLD %s' "
+			  "compares that one",
+			  command->name, old, file.path, file.newer, command->name, file.newer);
+	if (add_path(&request->old, old, &err) < 0 ||
+	    add_path(&request->new, file.path, &err) < 0)
+		return tally_command_misused(command, &err);
+	return -1;
+}
+
 /* Returns -1, or an exit status after the help or an error. */
 static int take_arguments(const struct tally_command *command, int argc, char **argv,
 			  struct request *request)
@@ -300,6 +332,11 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	if (paths[0] && (add_path(&request->old, paths[0], &err) < 0 ||
 			 add_path(&request->new, paths[1], &err) < 0))
 		return tally_command_misused(command, &err);
+	int status = -1;
+	if (!request->old.count && !request->new.count)
+		status = take_defaults(command, request);
+	if (status >= 0)
+		return status;
 	if (!request->old.count || !request->new.count)
 		return tally_command_misuse(command, "name two recordings, the old one first");
 	if (request->json && request->markdown)
@@ -345,10 +382,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 const struct tally_command tally_command_diff = {
 	.name = "diff",
 	.summary = "what changed between two recordings, function by function",
-	.usage = "[options] OLD NEW",
+	.usage = "[options] [OLD NEW]",
 	.details =
-		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is the "
-		"change of a function's own share of\n"
+		"OLD and NEW are recordings, folded text or `perf script` text.  Without them, "
+		"tally.data.old, which the last\n"
+		"recording replaced, is compared with tally.data (or perf.data.old with perf.data, "
+		"if there is no tally.data).\n"
+		"CHANGE is the change of a function's own share of\n"
 		"the samples, in percentage points; in 95 of 100 comparisons the interval contains "
 		"the true change.\n"
 		"Rows marked noise changed by no more than chance would change one of so many "

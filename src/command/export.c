@@ -162,7 +162,7 @@ static int read_and_export(const struct tally_command *command, const struct req
 							 .context = &progress };
 	struct tally_recording *recording;
 	struct tally_samples *samples;
-	const char *const inputs[] = { tally_view_path(request->view.input), NULL };
+	const char *const inputs[] = { request->view.input, NULL };
 	int result = tally_output_check(request->output, inputs, err);
 	if (!result)
 		result = tally_view_open(&request->view, &recording, err);
@@ -191,6 +191,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_misuse(command, "name a format with --format: %s",
 					    format_names);
 	request.view.has_signed_sums = request.format->is_signed;
+	tally_view_choose_input(command->name, &request.view);
 	if (read_and_export(command, &request, &err) < 0)
 		return tally_command_fail(command, &err);
 	return TALLY_EXIT_OK;

@@ -249,7 +249,7 @@ static int draw(const struct tally_command *command, struct flamegraph *graph,
 	struct tally_buffer file = { 0 };
 	char size[TALLY_SIZE_TEXT];
 	struct tally_input_messages messages = { 0 };
-	const char *const files[] = { tally_view_path(graph->input.view.input), graph->old, NULL };
+	const char *const files[] = { graph->input.view.input, graph->old, NULL };
 	const char *const *inputs = files;
 	graph->input.messages = graph->old ? &messages : NULL;
 	if (graph->command)
@@ -305,6 +305,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 					    "either an input or a command to record, not both");
 	if (walk.dashes)
 		graph.command = argv + walk.index;
+	if (!walk.dashes)
+		tally_view_choose_input(command->name, &graph.input.view);
 	choose_output(&graph);
 	if (tally_output_is_other_kind(graph.output, endings))
 		return tally_command_misuse(

@@ -82,7 +82,7 @@ static int fold_input(const struct tally_command *command, const struct fold *fo
 {
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
-	const char *const inputs[] = { tally_view_path(fold->input.view.input), NULL };
+	const char *const inputs[] = { fold->input.view.input, NULL };
 	int status = tally_output_check(fold->output, inputs, err);
 	if (!status)
 		status = tally_load_stacks(command->name, &fold->input, &stacks, err);
@@ -106,6 +106,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		;
 	if (walk.status >= 0)
 		return walk.status;
+	tally_view_choose_input(command->name, &fold.input.view);
 	if (fold_input(command, &fold, &err) < 0)
 		return tally_command_fail(command, &err);
 	return TALLY_EXIT_OK;

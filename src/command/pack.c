@@ -121,8 +121,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status;
 	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
-	if (!request.view.input)
-		request.view.input = tally_view_default_file();
+	tally_view_choose_file(command->name, &request.view);
 	if (check(&request, &err) < 0)
 		return tally_command_misused(command, &err);
 	if (pack(command, &request, &err) < 0)

@@ -464,7 +464,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int status;
 	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
 		return status;
-	request.view.input = tally_view_path(request.view.input);
+	tally_view_choose_input(command->name, &request.view);
 	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
 	bool is_asked = request.interface == INTERFACE_BROWSER;

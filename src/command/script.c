@@ -255,7 +255,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
-	request.view.input = tally_view_path(request.view.input);
+	tally_view_choose_input(command->name, &request.view);
 	if (request.header.only)
 		return tally_command_header_only(command, request.view.input, &request.header);
 	request.view.real_paths = true;

@@ -123,7 +123,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	struct tally_view_progress progress;
 	struct tally_recording *recording;
 	struct tally_activity *activity;
-	const char *const inputs[] = { tally_view_path(request->from.input), NULL };
+	const char *const inputs[] = { request->from.input, NULL };
 	int result = tally_output_check(request->output, inputs, err);
 	if (result < 0)
 		return result;
@@ -180,6 +180,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_misuse(
 			command, "'%s': a timeline is a .json file (trace events), or text (.txt)",
 			request.output);
+	tally_view_choose_input(command->name, &request.from);
 	if (read_and_show(command, &request, &err) < 0)
 		return tally_command_fail(command, &err);
 	return TALLY_EXIT_OK;

@@ -36,7 +36,7 @@ enum tally_view_stacks {
 
 /* Zero-initialised is valid.  The texts must outlive what was opened with them. */
 struct tally_view_options {
-	const char *input; /* the recording; "-": standard input; NULL: tally_view_path() chooses */
+	const char *input; /* the recording; "-": standard input; see tally_view_choose_input() */
 	struct tally_profile_filter filter;
 	struct tally_name_sources names;
 	bool shows_idle;      /* keep samples of idle CPUs */
@@ -91,10 +91,19 @@ bool tally_filter_means_idle(const struct tally_profile_filter *filter);
 
 /* Opens a recording as the options of a view say (view_options.c). */
 
-/* Returns `given`; or "-" if standard input is a pipe or a file, as in perf; or the default file. */
-const char *tally_view_path(const char *given);
-/* Returns "tally.data", or "perf.data" if only that exists in the working directory. */
-const char *tally_view_default_file(void);
+/* The recording in the working directory that is read if the user names none. */
+struct tally_default_file {
+	const char *path;  /* "tally.data", or "perf.data" if only that exists */
+	const char *newer; /* "perf.data" if it exists as well and is newer; or NULL */
+};
+void tally_view_default_file(struct tally_default_file *file);
+
+/* If the user named no recording, sets `input` to "-" if standard input is a pipe or a file, else to
+ * the default file; a line on stderr says if the other one is newer.  Views call it once, before
+ * anything else uses `input`. */
+void tally_view_choose_input(const char *command, struct tally_view_options *options);
+/* The same, but never standard input. */
+void tally_view_choose_file(const char *command, struct tally_view_options *options);
 
 /* Opens the recording, and prepares its names.  The options and their texts must outlive it.
  * Returns 0, or -errno with a message. */

@@ -4,6 +4,7 @@
 #include "view/view.h"
 
 #include "base/output_path.h"
+#include "base/terminal.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -18,20 +19,41 @@ static bool standard_input_is_fed(void)
 	       (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
 }
 
-const char *tally_view_path(const char *given)
+void tally_view_choose_input(const char *command, struct tally_view_options *options)
 {
-	if (given)
-		return given;
-	if (standard_input_is_fed())
-		return "-";
-	return tally_view_default_file();
+	if (!options->input && standard_input_is_fed())
+		options->input = "-";
+	tally_view_choose_file(command, options);
 }
 
-const char *tally_view_default_file(void)
+void tally_view_choose_file(const char *command, struct tally_view_options *options)
 {
-	if (access("tally.data", R_OK) && !access("perf.data", R_OK))
-		return "perf.data";
-	return "tally.data";
+	struct tally_default_file file;
+	if (options->input)
+		return;
+	tally_view_default_file(&file);
+	options->input = file.path;
+	if (file.newer)
+		tally_say("tally %s: reading %s, but %s is newer: -i %s reads that one", command,
+			  file.path, file.newer, file.newer);
+}
+
+static bool is_later(const struct timespec *one, const struct timespec *other)
+{
+	if (one->tv_sec != other->tv_sec)
+		return one->tv_sec > other->tv_sec;
+	return one->tv_nsec > other->tv_nsec;
+}
+
+void tally_view_default_file(struct tally_default_file *file)
+{
+	struct stat ours, perfs;
+	bool has_ours = !stat("tally.data", &ours), has_perfs = !stat("perf.data", &perfs);
+	*file = (struct tally_default_file){ .path = "tally.data" };
+	if (!has_ours && has_perfs)
+		file->path = "perf.data";
+	if (has_ours && has_perfs && is_later(&perfs.st_mtim, &ours.st_mtim))
+		file->newer = "perf.data";
 }
 
 static bool has_only_leaves(const struct tally_view_options *options,
@@ -66,7 +88,7 @@ static void use_options(const struct tally_view_options *options,
 int tally_view_open(const struct tally_view_options *options, struct tally_recording **out,
 		    struct tally_error *err)
 {
-	int result = tally_recording_open(tally_view_path(options->input), out, err);
+	int result = tally_recording_open(options->input, out, err);
 	if (result < 0)
 		return result;
 	use_options(options, *out);

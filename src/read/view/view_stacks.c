@@ -335,7 +335,7 @@ static int load_text(const char *command, const char *path,
 int tally_load_stacks(const char *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err)
 {
-	const char *path = tally_view_path(input->view.input);
+	const char *path = input->view.input;
 	bool is_stdin = !strcmp(path, "-");
 	struct tally_buffer text = { .maximum = SIZE_MAX / 2 }; /* check_length() limits it */
 	int fd = STDIN_FILENO;
