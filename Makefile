@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all tests uninstall demo check check-slow soak soak-record soak-process soak-interface mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
+.PHONY: all tests uninstall install-perf-link demo check check-slow soak soak-record soak-process soak-interface mutants conformance bench bench-large bench-recorder bench-engine install deb check-package fuzz fuzz-views clean fuzz-mutants
 all: build/build.ninja
 	@ninja -C build
 
@@ -95,6 +95,10 @@ bench-engine: tests
 # Asks for no other compiler options than those of the build, so nothing is compiled again for another PREFIX.
 install: all
 	@scripts/install "$(PREFIX)" "$(DESTDIR)"
+
+# Programs that start perf start tally then, which speaks perf's words (docs/compatibility.md, perf mode).
+install-perf-link: install
+	@scripts/install-perf-link "$(PREFIX)" "$(DESTDIR)"
 
 # Removes the files of the last `make install`, and the folders that were its own.
 uninstall:

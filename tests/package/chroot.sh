@@ -20,7 +20,7 @@ if [ -z "${TALLY_PACKAGE_TEST-}" ]; then
 	unshare --mount true 2>/dev/null || skip_all "nothing can be mounted here"
 	TALLY_PACKAGE_TEST=1 exec unshare --mount --propagation private "$0"
 fi
-packages=("$source"/build/deb/tally_*.deb "$source"/build/deb/libtally0_*.deb "$source"/build/deb/libtally-dev_*.deb)
+packages=("$source"/build/deb/tally_*.deb "$source"/build/deb/tally-as-perf_*.deb "$source"/build/deb/libtally0_*.deb "$source"/build/deb/libtally-dev_*.deb)
 [ -e "${packages[0]}" ] || skip_all "there are no packages: make deb"
 
 # The mirror from which this machine gets its packages.

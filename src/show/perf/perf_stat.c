@@ -254,7 +254,7 @@ static void put_part(const struct page *page, const struct tally_count_part *par
 		int name = dash ? (int)(dash - label) : (int)strlen(label);
 		tally_buffer_printf(out, "%*.*s%-9s ", 16, name, label, dash ? dash : "");
 	} else if (is_sum) {
-		tally_buffer_printf(out, "%-*s%4u ", parts[by].width - 1, label, part->cpus);
+		tally_buffer_printf(out, "%-*s%4u ", parts[by].width, label, part->cpus);
 	} else {
 		tally_buffer_printf(out, "%-*s", parts[by].width, label);
 	}
