@@ -107,7 +107,7 @@ for path in files:
         if guard.group(1) != expected:
             guards.append(f"{path}: the guard is {guard.group(1)}, not {expected}")
     for comment in re.findall(r"/\*.*?\*/", text, re.S):
-        for folder, name in re.findall(r"\b([a-z]+)/([a-z][a-z0-9_]*\.[ch])\b", comment):
+        for folder, name in re.findall(r"(?<![\w/])([a-z]+)/([a-z][a-z0-9_]*\.[ch])\b", comment):
             if folder in WING_OF and all(there.parent.name != folder for there in known.get(name, ())):
                 gone.append(f"{path}: a comment mentions {folder}/{name}, which is not there")
     for number, line in enumerate(text.splitlines(), 1):

@@ -81,8 +81,8 @@ struct tally_option {
 	tally_take_option *take; /* called instead of storing; NULL: none */
 	/* for options of perf that tally refuses: what to use instead; or NULL */
 	const char *instead;
-	/* The rows of this table stand here; their offsets are from `offset`.  Included tables include
-	 * no others.  NULL: this row is an option. */
+	/* The rows of this table stand here; their offsets are from `offset`.  NULL: this row is an
+	 * option. */
 	const struct tally_option *included;
 };
 

@@ -3,9 +3,11 @@
 #include "base/terminal.h"
 #include "base/vector.h"
 #include "command/list_command.h"
+#include "command/perf_mode.h"
 #include "command/simulated_options.h"
 #include "machine/machine.h"
 #include "output/output.h"
+#include "perf/perf.h"
 #include "provider/provider.h"
 
 #include <ctype.h>
@@ -20,6 +22,8 @@ struct listing {
 	size_t word_count;
 	bool kinds[TALLY_EVENT_KINDS]; /* all false: every kind */
 	bool any_kind, json, verbose;
+	bool is_perf; /* `perf list`: perf's text */
+	struct tally_perf_list perf;
 	bool lists_metrics;
 	struct metric_sources metric_sources;
 	const char *provider_name;
@@ -43,6 +47,19 @@ static const struct tally_option options[] = {
 	  TALLY_SET(struct listing, verbose) },
 	METRIC_SOURCE_OPTIONS(struct listing, metric_sources),
 	TALLY_PROVIDER_OPTION(struct listing, provider_name),
+	TALLY_OPTIONS_END,
+};
+
+static const struct tally_option perf_options[] = {
+	{ 0, "raw-dump", TALLY_ARGUMENT_NONE, NULL, "print names alone, in one line",
+	  TALLY_SET(struct listing, perf.names_only) },
+	/* texts beside the names, which these events lack */
+	{ 'd', "desc", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "no-desc", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "long-desc", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "details", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "debug", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "deprecated", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	TALLY_OPTIONS_END,
 };
 
@@ -79,10 +96,29 @@ static bool matches(const char *word, const char *name)
 	return strcasestr(name, word) != NULL;
 }
 
+/* perf's rules: a word without ':' is searched in a tracepoint's own name, not in its system's; no
+ * word finds forms. */
+static bool matches_as_perf(const char *word, const struct tally_listed_event *event)
+{
+	const char *colon = strchr(event->name, ':');
+	bool is_tracepoint = event->kind == TALLY_EVENT_TRACEPOINT;
+	if (event->is_form || (strchr(word, ':') && !is_tracepoint))
+		return false;
+	if (is_tracepoint && colon && !strchr(word, ':'))
+		return matches(word, colon + 1);
+	return matches(word, event->name) || matches(word, event->alias);
+}
+
 static bool is_wanted(const struct listing *listing, const struct tally_listed_event *event)
 {
 	if (!wants(listing, event->kind))
 		return false;
+	if (listing->is_perf && listing->word_count) {
+		for (size_t i = 0; i < listing->word_count; i++)
+			if (matches_as_perf(listing->words[i], event))
+				return true;
+		return false;
+	}
 	for (size_t i = 0; i < listing->word_count; i++)
 		if (matches(listing->words[i], event->name) ||
 		    matches(listing->words[i], event->alias))
@@ -419,6 +455,8 @@ static int print(const struct tally_command *command, struct listing *listing)
 	};
 	if (listing->json)
 		tally_event_list_json(&found, &text);
+	else if (listing->is_perf)
+		tally_perf_list_text(&found, &listing->perf, &text);
 	else
 		tally_event_list_text(&found, &style, &text);
 	int status = TALLY_EXIT_OK;
@@ -431,7 +469,8 @@ static int print(const struct tally_command *command, struct listing *listing)
 		/* after a failure main() reports errno */
 		if (!fflush(stdout) && !ferror(stdout)) {
 			note_missing(command, listing, terminal);
-			note_refusal(listing);
+			if (!listing->is_perf)
+				note_refusal(listing);
 		}
 	}
 	tally_buffer_release(&text);
@@ -443,10 +482,28 @@ static bool is_word_for_metrics(const char *word)
 	return !strcmp(word, "metrics") || !strcmp(word, "metric") || !strcmp(word, "metricgroup");
 }
 
+/* perf has fewer words for kinds; "sw" is also for the tools' events, "sdt" for probes that tally
+ * doesn't list. */
+static void take_perfs_word(struct listing *listing, const char *word, int kind)
+{
+	bool is_kind = kind == TALLY_EVENT_HARDWARE || kind == TALLY_EVENT_SOFTWARE ||
+		       kind == TALLY_EVENT_CACHE || kind == TALLY_EVENT_PMU ||
+		       !strcmp(word, "tracepoint");
+	if (!is_kind && strcmp(word, "sdt") != 0) {
+		listing->words[listing->word_count++] = word;
+		return;
+	}
+	listing->any_kind = true;
+	if (is_kind)
+		listing->kinds[kind] = true;
+	if (kind == TALLY_EVENT_SOFTWARE)
+		listing->kinds[TALLY_EVENT_TOOL] = true;
+}
+
 static void take_word(struct listing *listing, const char *word)
 {
 	bool is_first = !listing->word_count && !listing->any_kind;
-	if (is_first && !listing->lists_metrics && is_word_for_metrics(word)) {
+	if (is_first && !listing->is_perf && !listing->lists_metrics && is_word_for_metrics(word)) {
 		listing->lists_metrics = true;
 		return;
 	}
@@ -455,6 +512,10 @@ static void take_word(struct listing *listing, const char *word)
 		return;
 	}
 	int kind = listing->word_count ? -1 : kind_by_word(word);
+	if (listing->is_perf) {
+		take_perfs_word(listing, word, kind);
+		return;
+	}
 	if (kind >= 0)
 		listing->any_kind = listing->kinds[kind] = true;
 	else
@@ -466,7 +527,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *words[argc];
-	struct listing listing = { .words = words, .distance = UINT32_MAX };
+	struct listing listing = { .words = words, .distance = UINT32_MAX,
+				   .is_perf = command == &tally_perf_list };
 	while (tally_options_parse(&walk, &listing) && walk.index < argc)
 		take_word(&listing, argv[walk.index++]); /* options may follow words */
 	if (walk.status >= 0)
@@ -491,7 +553,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 						     "'tally list metrics'");
 	if (collect(&listing, &err) < 0)
 		status = tally_command_fail(command, &err);
-	else if (!listing.events.count)
+	else if (!listing.events.count && !listing.is_perf)
 		status = nothing(command, &listing);
 	else
 		status = print(command, &listing);
@@ -520,6 +582,15 @@ const struct tally_command tally_command_list = {
 		"  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
 		"  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",
 	.options = options,
+	.rarely_reads_files = true,
+	.run = run,
+};
+
+const struct tally_command tally_perf_list = {
+	.name = "perf list",
+	.summary = "print the events that this machine has",
+	.usage = "[options] [hw|sw|cache|tracepoint|pmu|tool] [WORD…]",
+	.options = perf_options,
 	.rarely_reads_files = true,
 	.run = run,
 };

@@ -116,45 +116,48 @@ bool tally_options_take_file(struct tally_options *options, const char **files, 
 	return options->status < 0;
 }
 
-static const struct tally_option *end_of(const struct tally_option *option)
+/* Returns the option behind `*last` in a table and the tables that it includes; NULL after the last
+ * one.  `*last` becomes NULL once it is passed. */
+static const struct tally_option *next_in(const struct tally_option *table,
+					  const struct tally_option **last)
 {
-	while (!tally_option_is_end(option))
-		option++;
-	return option;
-}
-
-/* Returns the command's row that includes the option; NULL: the row is the command's own, or
- * perf's. */
-static const struct tally_option *row_that_includes(const struct tally_command *command,
-						    const struct tally_option *option)
-{
-	for (const struct tally_option *row = command->options; row && !tally_option_is_end(row);
-	     row++)
-		for (const struct tally_option *o = row->included; o && !tally_option_is_end(o);
-		     o++)
-			if (o == option)
-				return row;
+	for (const struct tally_option *row = table; row && !tally_option_is_end(row); row++) {
+		const struct tally_option *found = NULL;
+		if (row->included)
+			found = next_in(row->included, last);
+		else if (!*last)
+			found = row;
+		else if (row == *last)
+			*last = NULL;
+		if (found)
+			return found;
+	}
 	return NULL;
 }
 
 const struct tally_option *tally_option_next(const struct tally_command *command,
 					     const struct tally_option *last)
 {
-	const struct tally_option *perf = tally_perf_options(command->name);
-	const struct tally_option *next = command->options, *row = NULL;
-	if (last) {
-		next = last + 1;
-		row = row_that_includes(command, last);
+	const struct tally_option *next = next_in(command->options, &last);
+	if (next)
+		return next;
+	return next_in(tally_perf_options(command->name), &last);
+}
+
+/* Stores where in the request the member begins that the option's table fills.  Returns false if
+ * the option is in none of the tables. */
+static bool find_member(const struct tally_option *table, const struct tally_option *option,
+			size_t *offset)
+{
+	for (const struct tally_option *row = table; row && !tally_option_is_end(row); row++) {
+		if (row == option)
+			return true;
+		if (!row->included || !find_member(row->included, option, offset))
+			continue;
+		*offset += row->offset;
+		return true;
 	}
-	if (row && tally_option_is_end(next))
-		next = row + 1;
-	if (next && next->included)
-		return next->included;
-	if (next && tally_option_is_end(next) && perf && next != end_of(perf))
-		next = perf;
-	if (!next || tally_option_is_end(next))
-		return NULL;
-	return next;
+	return false;
 }
 
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
@@ -275,9 +278,9 @@ static int take_option(void *request, const struct tally_option *option, const c
 /* Takes an option into the request, or into the member of it that the option's table fills. */
 static int take_into(void *request, const struct tally_options *options, struct tally_error *err)
 {
-	const struct tally_option *row = row_that_includes(options->command, options->option);
-	if (row)
-		request = tally_option_member(request, row);
+	size_t offset = 0;
+	find_member(options->command->options, options->option, &offset);
+	request = (char *)request + offset;
 	return take_option(request, options->option, options->value, err);
 }
 

@@ -7,6 +7,18 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *tally_perf_input(const char *given)
+{
+	struct stat there;
+	if (given)
+		return given;
+	if (!fstat(STDIN_FILENO, &there) && S_ISFIFO(there.st_mode))
+		return "-";
+	return "perf.data";
+}
 
 static int version(const struct tally_command *command, int argc, char **argv)
 {
@@ -27,6 +39,12 @@ static const struct tally_command tally_perf_version = {
 };
 
 static const struct tally_command *const commands[] = {
+	&tally_perf_buildid_list,
+	&tally_perf_evlist,
+	&tally_perf_kallsyms,
+	&tally_perf_list,
+	&tally_perf_record,
+	&tally_perf_script,
 	&tally_perf_stat,
 	&tally_perf_version,
 };

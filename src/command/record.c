@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "command/news.h"
+#include "command/perf_mode.h"
 #include "command/record_request.h"
 #include "machine/machine.h"
 #include "session/session.h"
@@ -23,7 +24,7 @@
 /* Not with a command: progress would overwrite its output and prompts. */
 static bool shows_progress(const struct record_request *request)
 {
-	return !request->quiet && !request->target.command &&
+	return !request->quiet && !request->is_perf && !request->target.command &&
 	       tally_terminal_knows_escapes(STDERR_FILENO);
 }
 
@@ -62,7 +63,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	char **words = request->target.command;
 	if (recorder)
 		graph = tally_recorder_call_graph_text(recorder);
-	if (request->quiet || (words && !tally_program_is_there(path, words[0])))
+	if (request->quiet || request->is_perf ||
+	    (words && !tally_program_is_there(path, words[0])))
 		return;
 	/* A fact about the machine is told once; that an event is an estimate, always. */
 	bool is_fact = !request->provider_ops->default_event;
@@ -240,6 +242,22 @@ void record_say_file(const struct record_request *request,
 	say((void *)(uintptr_t)request, line);
 }
 
+/* perf's last lines, in MiB; programs look for them.  tally counts no wakeups. */
+static void say_perfs_result(const struct record_request *request,
+			     const struct tally_recorder_status *status)
+{
+	char samples[48] = "";
+	if (request->quiet)
+		return;
+	if (status->samples)
+		snprintf(samples, sizeof(samples), " (%llu samples)",
+			 (unsigned long long)status->samples);
+	fprintf(stderr, "[ perf record: Woken up 1 times to write data ]\n");
+	tally_say("[ perf record: Captured and wrote %.3f MB %s%s ]",
+		  (double)status->bytes / 1024 / 1024,
+		  request->pipe ? "-" : record_output_path(request), samples);
+}
+
 static void say_result(const struct run *run, const struct tally_recorder_status *status,
 		       double names_cpu_s)
 {
@@ -364,7 +382,12 @@ static int finish(struct run *run, enum tally_recorder_end end, const struct tal
 	if (output_failed)
 		say_output_failed(run, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
 	failed |= !keep(run);
-	say_result(run, &status, names_cpu_s);
+	if (run->request->is_perf) {
+		say_perfs_result(run->request, &status);
+		say_warnings(run->request, run->recorder, &status);
+	} else {
+		say_result(run, &status, names_cpu_s);
+	}
 	if (*hint && !run->request->quiet)
 		tally_say("%s", hint);
 	int exit_status = await_command(run, end);
@@ -502,6 +525,18 @@ static int record(const struct tally_command *command, struct record_request *re
 	return status;
 }
 
+/* perf's defaults.  Readers of perf.data, other than perf, know neither compressed records nor names
+ * in the file. */
+static void begin_as_perf(struct record_request *request)
+{
+	request->is_perf = true;
+	request->no_pack = true;
+	request->output = NULL; /* follows from standard output */
+	request->record.frequency = RECORD_PERF_HZ;
+	request->record.compression_level = 0;
+	request->record.call_graph = TALLY_CALL_GRAPH_NONE;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
@@ -514,6 +549,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.output_fd = -1,
 		.place = TALLY_OUTPUT_PATH_INIT,
 	};
+	if (command == &tally_perf_record)
+		begin_as_perf(&request);
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_catalogue_init(&request.catalogue) < 0) {
 		tally_error_set(&err, -ENOMEM, "out of memory");
@@ -540,5 +577,18 @@ const struct tally_command tally_command_record = {
 		"  tally record -o - -- make | tally flamegraph -o make.svg -\n"
 		"  tally record --provider simulated -e LLC-load-misses -c 1000 ./program",
 	.options = record_options,
+	.run = run,
+};
+
+const struct tally_command tally_perf_record = {
+	.name = "perf record",
+	.summary = "sample a program, tasks or the whole system into perf.data",
+	.usage = "[options] [--] [command [argument…]]",
+	.details =
+		"The options and events are tally record's, with perf's defaults: perf.data, not "
+		"compressed;\n"
+		"4000 samples a second; call graphs with -g; the whole system where nothing is "
+		"named.",
+	.options = record_perf_options,
 	.run = run,
 };

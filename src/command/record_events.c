@@ -11,17 +11,19 @@
 #include <errno.h>
 #include <string.h>
 
+/* Opening these tells whether the CPU counts cycles. */
+#define CYCLES_TO_TRY \
+	{ .type = TALLY_TYPE_HARDWARE, \
+	  .size = sizeof(struct tally_attr), \
+	  .config = TALLY_HW_CPU_CYCLES, \
+	  .sample_period = 1000000, \
+	  .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV }
+
 /* Chooses the provider's default event, or cycles if the CPU can count them, otherwise
  * cpu-clock. */
 static int choose_default_event(struct record_request *request, struct tally_error *err)
 {
-	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE,
-					   .size = sizeof(cycles),
-					   .config = TALLY_HW_CPU_CYCLES,
-					   .sample_period = 1000000,
-					   .flags = TALLY_ATTR_DISABLED |
-						    TALLY_ATTR_EXCLUDE_KERNEL |
-						    TALLY_ATTR_EXCLUDE_HV };
+	const struct tally_attr cycles = CYCLES_TO_TRY;
 	struct tally_provider *provider = request->provider;
 	if (provider->ops->default_event) {
 		request->default_event_note = provider->ops->default_event_note;
@@ -73,6 +75,76 @@ static int prepare_events(struct record_request *request, struct tally_error *er
 	for (size_t i = 0; i < request->events.count; i++)
 		if (ops->prepare_record(&request->events.items[i], &request->arena) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Returns perf's name of an event that it replaced, which has the modifiers in perf's order; NULL:
+ * out of memory. */
+static const char *perfs_clock_name(struct tally_arena *arena, const struct tally_event *event)
+{
+	static const struct {
+		uint64_t excluded;
+		char letter;
+	} modes[] = {
+		{ TALLY_ATTR_EXCLUDE_KERNEL, 'k' },
+		{ TALLY_ATTR_EXCLUDE_USER, 'u' },
+		{ TALLY_ATTR_EXCLUDE_HV, 'h' },
+	};
+	const uint64_t some_mode = TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER |
+				   TALLY_ATTR_EXCLUDE_HV;
+	uint64_t flags = event->attr.flags;
+	char letters[16] = "";
+	size_t length = 0;
+	unsigned precise = event->precise_max ? 3 : tally_attr_precise(&event->attr);
+	for (size_t i = 0; flags & some_mode && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!(flags & modes[i].excluded))
+			letters[length++] = modes[i].letter;
+	for (unsigned i = 0; i < precise; i++)
+		letters[length++] = 'p';
+	if (flags & TALLY_ATTR_EXCLUDE_HOST ||
+	    !!(flags & TALLY_ATTR_EXCLUDE_GUEST) == (precise || flags & some_mode)) {
+		if (!(flags & TALLY_ATTR_EXCLUDE_HOST) && flags & TALLY_ATTR_EXCLUDE_GUEST)
+			letters[length++] = 'H';
+		if (flags & TALLY_ATTR_EXCLUDE_HOST && !(flags & TALLY_ATTR_EXCLUDE_GUEST))
+			letters[length++] = 'G';
+	}
+	letters[length] = '\0';
+	return tally_arena_printf(arena, "cpu-clock%s%s", length ? ":" : "", letters);
+}
+
+/* perf samples cpu-clock where the CPU counts no cycles. */
+static int replace_cycles(struct record_request *request, struct tally_error *err)
+{
+	const struct tally_attr cycles = CYCLES_TO_TRY;
+	struct tally_provider *provider = request->provider;
+	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
+	bool is_missing = handle == -ENOENT || handle == -ENXIO || handle == -ENODEV ||
+			  handle == -EOPNOTSUPP;
+	if (handle >= 0)
+		provider->ops->close(provider, handle);
+	for (size_t i = 0; is_missing && i < request->events.count; i++) {
+		struct tally_event *event = &request->events.items[i];
+		if (event->attr.type != TALLY_TYPE_HARDWARE ||
+		    event->attr.config != TALLY_HW_CPU_CYCLES)
+			continue;
+		event->name = perfs_clock_name(&request->arena, event);
+		event->kind = TALLY_EVENT_SOFTWARE;
+		event->attr.type = TALLY_TYPE_SOFTWARE;
+		event->attr.config = TALLY_SW_CPU_CLOCK;
+		if (!event->name)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* perf's default: the most precise samples of cycles.  The event's name has no modifiers. */
+static int choose_perfs_default_event(struct record_request *request, struct tally_error *err)
+{
+	int result = tally_event_parse("cycles:P", &request->catalogue, &request->arena,
+				       &request->events, err);
+	if (result < 0)
+		return result;
+	request->events.items[request->events.count - 1].name = "cycles";
 	return 0;
 }
 
@@ -156,7 +228,11 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 			return TALLY_EXIT_USAGE;
 		return TALLY_EXIT_FAILURE;
 	}
+	bool is_perfs_own = request->is_perf && !request->provider_ops->default_event;
 	if (parse_expressions(request, &err) < 0 ||
+	    (is_perfs_own && !request->events.count &&
+	     choose_perfs_default_event(request, &err) < 0) ||
+	    (is_perfs_own && replace_cycles(request, &err) < 0) ||
 	    (request->switch_event &&
 	     tally_event_parse(request->switch_event, &request->catalogue, &request->arena,
 			       &request->switch_events, &err) < 0) ||

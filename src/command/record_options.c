@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- events and targets --------------------------------------------------- */
@@ -261,7 +262,7 @@ static int take_clock(void *taker, const struct tally_option *option, const char
 {
 	(void)taker, (void)option;
 	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") ||
-	    !strcasecmp(value, "CLOCK_MONOTONIC"))
+	    !strcasecmp(value, "CLOCK_MONOTONIC") || !strcmp(value, "1"))
 		return 0;
 	return tally_error_set(
 		err, -EINVAL,
@@ -559,6 +560,52 @@ const struct tally_option record_options[] = {
 	TALLY_OPTIONS_END,
 };
 
+/* perf's -z: LEVEL is optional. */
+static int take_compression(void *taker, const struct tally_option *option, const char *value,
+			    struct tally_error *err)
+{
+	struct record_request *request = taker;
+	request->record.compression_level = 1;
+	if (!value)
+		return 0;
+	return tally_option_store(request, option, value, err);
+}
+
+static int take_inherit(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
+{
+	struct record_request *request = taker;
+	(void)option, (void)value, (void)err;
+	request->record.no_inherit = false;
+	request->target.takes_descendants = true;
+	return 0;
+}
+
+/* Rows of `perf record` that differ from those above, which follow. */
+const struct tally_option record_perf_options[] = {
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
+	  "samples per second (4000); max: the kernel's limit", TALLY_TAKE(take_rate) },
+	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs",
+	  TALLY_TAKE(take_default_graph) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE (perf.data); - is standard output, a pipe",
+	  TALLY_TEXT(struct record_request, output) },
+	{ 'z', "compression-level", TALLY_ARGUMENT_OPTIONAL, "LEVEL",
+	  "compress by zstd, level 1 to 22 (1)",
+	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22),
+	  TALLY_TAKE(take_compression) },
+	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, "record new children and threads (the default)",
+	  TALLY_TAKE(take_inherit) },
+	/* what these tune is tally's own affair */
+	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL, TALLY_IGNORED },
+	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL, TALLY_IGNORED },
+	{ 0, "buildid-mmap", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", NULL, TALLY_IGNORED },
+	{ 0, "threads", TALLY_ARGUMENT_OPTIONAL, "SPEC", NULL, TALLY_IGNORED },
+	{ .included = record_options },
+	TALLY_OPTIONS_END,
+};
+
 /* --- options that exclude each other -------------------------------------- */
 
 /* The kernel limits the rate.  A provider's own maximum is only the meaning of -F max. */
@@ -572,10 +619,24 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 		allowed = tally_sysctl_read("kernel/perf_event_max_sample_rate");
 	if (allowed <= 0)
 		return 0;
-	if (request->wants_max_rate || (!record->rate_given && allowed < (int)RECORD_DEFAULT_HZ))
+	if (request->wants_max_rate || (!record->rate_given && allowed < (int)record->frequency))
 		record->frequency = allowed;
+	if (request->is_perf && request->wants_max_rate && !request->quiet)
+		fprintf(stderr, "info: Using a maximum frequency rate of %d Hz\n", allowed);
 	if (!record->rate_given || record->frequency <= allowed)
 		return 0;
+	if (request->is_perf) {
+		fprintf(stderr,
+			"warning: Maximum frequency rate (%d Hz) exceeded, throttling from %.0f Hz "
+			"to %d Hz.\n"
+			"         The limit can be raised via "
+			"/proc/sys/kernel/perf_event_max_sample_rate.\n"
+			"         The kernel will lower it when perf's interrupts take too long.\n"
+			"         Use --strict-freq to disable this throttling, refusing to record.\n",
+			allowed, record->frequency, allowed);
+		record->frequency = allowed;
+		return 0;
+	}
 	return tally_error_set(err, -EINVAL,
 			       "-F %.0f: the kernel allows %d samples a second at most "
 			       "(sysctl kernel.perf_event_max_sample_rate)",
@@ -655,6 +716,23 @@ static void complete(struct record_request *request)
 		record->side_band |= TALLY_ATTR_CGROUP;
 }
 
+/* perf samples the whole system where nothing is named, and ignores -a beside -p. */
+static void take_perfs_target(struct record_request *request)
+{
+	struct tally_target *target = &request->target;
+	struct stat there;
+	if (target->all && tally_target_has_tasks(target)) {
+		fputs("Warning:\nPID/TID switch overriding SYSTEM\n", stderr);
+		target->all = false;
+	}
+	if (!target->command && !target->has_cpu_list && !tally_target_has_tasks(target))
+		target->all = true;
+	if (!request->output && !fstat(STDOUT_FILENO, &there) && S_ISFIFO(there.st_mode))
+		request->output = "-";
+	if (!request->output)
+		request->output = "perf.data";
+}
+
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
 			   struct record_request *request)
 {
@@ -665,6 +743,8 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 		return walk.status;
 	if (walk.index < argc)
 		request->target.command = argv + walk.index;
+	if (request->is_perf)
+		take_perfs_target(request);
 	provider_choose(&request->choice, request->provider_name, TALLY_PROVIDER_SAMPLES, target,
 			kernel_option(request));
 	request->provider_ops = request->choice.ops;

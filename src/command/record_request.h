@@ -14,6 +14,7 @@
 #include <signal.h>
 
 #define RECORD_DEFAULT_HZ 999
+#define RECORD_PERF_HZ 4000 /* perf record's default */
 
 struct record_expression {
 	const char *text;
@@ -51,6 +52,7 @@ struct record_request {
 	bool is_verbose;
 	bool quiet;
 	bool no_pack;
+	bool is_perf; /* `perf record`: perf's defaults and messages */
 	const char *control;         /* --control's argument, or NULL */
 	const char *switch_event;    /* --switch-output-event's argument */
 	struct tally_event_list switch_events;
@@ -96,7 +98,7 @@ struct record_request {
 	  TALLY_TAKE(record_take_no_inherit) }
 
 /* record_options.c. */
-extern const struct tally_option record_options[];
+extern const struct tally_option record_options[], record_perf_options[];
 /* record_take_target: -p, -t, -u, -C; record_take_ring: -m, bytes ("4M") or pages. */
 tally_take_option record_take_event, record_take_target, record_take_container,
 	record_take_no_inherit, record_take_ring, record_take_call_graph;

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/header_options.h"
+#include "command/perf_mode.h"
 #include "output/output.h"
 #include "output/output_text.h"
 #include "profile/profile.h"
@@ -28,6 +29,7 @@ struct request {
 	unsigned shown;    /* bits of enum tally_script_events */
 	uint64_t left_out; /* samples left out by --dso and --symbol */
 	bool records, no_stacks, no_pager;
+	bool is_perf; /* `perf script` */
 };
 
 static int take_field_list(void *taker, const struct tally_option *option, const char *value,
@@ -102,6 +104,13 @@ static const struct tally_option options[] = {
 	  TALLY_TEXT(struct request, view.filter.symbols) },
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_SET(struct request, records) },
+	TALLY_OPTIONS_END,
+};
+
+/* Rows of `perf script` that differ from those above, which follow. */
+static const struct tally_option perf_options[] = {
+	{ 0, "show-kernel-path", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ .included = options },
 	TALLY_OPTIONS_END,
 };
 
@@ -247,7 +256,7 @@ static int fetch_names(struct tally_recording *recording, const struct request *
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct request request = { 0 };
+	struct request request = { .is_perf = command == &tally_perf_script };
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
@@ -255,6 +264,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
+	if (request.is_perf)
+		request.view.input = tally_perf_input(request.view.input);
 	tally_view_choose_input(command->name, &request.view);
 	if (request.header.only)
 		return tally_command_header_only(command, request.view.input, &request.header);
@@ -304,5 +315,14 @@ const struct tally_command tally_command_script = {
 		"  tally script --records | grep MMAP2\n"
 		"  tally record -o - -e sched:sched_switch -a -- sleep 1 | tally script -",
 	.options = options,
+	.run = run,
+};
+
+const struct tally_command tally_perf_script = {
+	.name = "perf script",
+	.summary = "print each sample of a recording",
+	.usage = "[options] [FILE]",
+	.details = "The options and texts are tally script's; it reads perf.data.",
+	.options = perf_options,
 	.run = run,
 };

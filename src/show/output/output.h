@@ -359,6 +359,10 @@ void tally_recording_header(const struct tally_perfdata *data, int64_t captured,
 void tally_recording_header_feature(const struct tally_perfdata *data, unsigned feature, bool full,
 				    struct tally_buffer *out);
 
+/* Appends ", NAME = VALUE" for each member of an attribute that is not 0, with perf's names; `equals`
+ * is the text between name and value. */
+void tally_attr_text(const struct tally_attr *attr, const char *equals, struct tally_buffer *out);
+
 /* Samples in perf script's layout; and records with all their fields. */
 
 /* Creates a printer for a recording that is being read, which must outlive it. `fields` may be NULL

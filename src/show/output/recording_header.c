@@ -51,25 +51,27 @@ static const char *header_string(struct header_part *part)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static void put_number(struct tally_buffer *out, const char *name, uint64_t value)
+/* Puts ", NAME = VALUE", with `equals` between the two, unless the value is 0. */
+static void put_number(struct tally_buffer *out, const char *equals, const char *name,
+		       uint64_t value)
 {
 	if (value)
-		tally_buffer_printf(out, ", %s = %" PRIu64, name, value);
+		tally_buffer_printf(out, ", %s%s%" PRIu64, name, equals, value);
 }
 
-static void put_hex(struct tally_buffer *out, const char *name, uint64_t value)
+static void put_hex(struct tally_buffer *out, const char *equals, const char *name, uint64_t value)
 {
 	if (value)
-		tally_buffer_printf(out, ", %s = 0x%" PRIx64, name, value);
+		tally_buffer_printf(out, ", %s%s0x%" PRIx64, name, equals, value);
 }
 
-static void put_bits(struct tally_buffer *out, const char *name, uint64_t value,
-		     const struct tally_bit_name *names)
+static void put_bits(struct tally_buffer *out, const char *equals, const char *name,
+		     uint64_t value, const struct tally_bit_name *names)
 {
 	bool any = false;
 	if (!value)
 		return;
-	tally_buffer_printf(out, ", %s = ", name);
+	tally_buffer_printf(out, ", %s%s", name, equals);
 	for (; names->name; names++)
 		if (value & names->bit) {
 			tally_buffer_printf(out, "%s%s", any ? "|" : "", names->name);
@@ -77,42 +79,43 @@ static void put_bits(struct tally_buffer *out, const char *name, uint64_t value,
 		}
 }
 
-static void put_flags(struct tally_buffer *out, const struct tally_attr *attr)
+static void put_flags(struct tally_buffer *out, const char *equals, const struct tally_attr *attr)
 {
 	bool precise_done = false;
 	for (const struct tally_bit_name *flag = tally_attr_flag_names; flag->name; flag++) {
 		if (flag->bit > TALLY_ATTR_PRECISE_IP && !precise_done) {
-			put_number(out, "precise_ip", tally_attr_precise(attr));
+			put_number(out, equals, "precise_ip", tally_attr_precise(attr));
 			precise_done = true;
 		}
 		if (attr->flags & flag->bit)
-			put_number(out, flag->name, 1);
+			put_number(out, equals, flag->name, 1);
 	}
 }
 
-static void put_attr(struct tally_buffer *out, const struct tally_attr *attr)
+void tally_attr_text(const struct tally_attr *attr, const char *equals, struct tally_buffer *out)
 {
-	put_number(out, "type", attr->type);
-	put_number(out, "size", attr->size);
-	put_hex(out, "config", attr->config);
-	put_number(out, "{ sample_period, sample_freq }", attr->sample_period);
-	put_bits(out, "sample_type", attr->sample_type, tally_sample_type_names);
-	put_bits(out, "read_format", attr->read_format, tally_read_format_names);
-	put_flags(out, attr);
-	put_number(out, "{ wakeup_events, wakeup_watermark }", attr->wakeup_events);
-	put_number(out, "bp_type", attr->bp_type);
-	put_hex(out, "{ bp_addr, config1 }", attr->config1);
-	put_hex(out, "{ bp_len, config2 }", attr->config2);
-	put_bits(out, "branch_sample_type", attr->branch_sample_type, tally_branch_type_names);
-	put_hex(out, "sample_regs_user", attr->sample_regs_user);
-	put_number(out, "sample_stack_user", attr->sample_stack_user);
+	put_number(out, equals, "type", attr->type);
+	put_number(out, equals, "size", attr->size);
+	put_hex(out, equals, "config", attr->config);
+	put_number(out, equals, "{ sample_period, sample_freq }", attr->sample_period);
+	put_bits(out, equals, "sample_type", attr->sample_type, tally_sample_type_names);
+	put_bits(out, equals, "read_format", attr->read_format, tally_read_format_names);
+	put_flags(out, equals, attr);
+	put_number(out, equals, "{ wakeup_events, wakeup_watermark }", attr->wakeup_events);
+	put_number(out, equals, "bp_type", attr->bp_type);
+	put_hex(out, equals, "{ bp_addr, config1 }", attr->config1);
+	put_hex(out, equals, "{ bp_len, config2 }", attr->config2);
+	put_bits(out, equals, "branch_sample_type", attr->branch_sample_type,
+		 tally_branch_type_names);
+	put_hex(out, equals, "sample_regs_user", attr->sample_regs_user);
+	put_number(out, equals, "sample_stack_user", attr->sample_stack_user);
 	if (attr->clockid)
-		tally_buffer_printf(out, ", clockid = %d", attr->clockid);
-	put_hex(out, "sample_regs_intr", attr->sample_regs_intr);
-	put_number(out, "aux_watermark", attr->aux_watermark);
-	put_number(out, "sample_max_stack", attr->sample_max_stack);
-	put_number(out, "aux_sample_size", attr->aux_sample_size);
-	put_number(out, "sig_data", attr->sig_data);
+		tally_buffer_printf(out, ", clockid%s%d", equals, attr->clockid);
+	put_hex(out, equals, "sample_regs_intr", attr->sample_regs_intr);
+	put_number(out, equals, "aux_watermark", attr->aux_watermark);
+	put_number(out, equals, "sample_max_stack", attr->sample_max_stack);
+	put_number(out, equals, "aux_sample_size", attr->aux_sample_size);
+	put_number(out, equals, "sig_data", attr->sig_data);
 }
 
 /* Puts one event: its attribute, its name and its ids. */
@@ -135,7 +138,7 @@ static void put_event(struct header_part *part, uint32_t attr_size)
 	}
 	if (ids)
 		tally_buffer_text(part->out, " }");
-	put_attr(part->out, &attr);
+	tally_attr_text(&attr, " = ", part->out);
 	tally_buffer_char(part->out, '\n');
 }
 
