@@ -104,7 +104,7 @@ install-perf-link: install
 uninstall:
 	@scripts/uninstall
 
-# Debian packages in build/deb: tally, libtally0, libtally-dev, and their debug symbols.
+# Debian packages in build/deb: tally, tally-as-perf, libtally0, libtally-dev, and their debug symbols.
 deb:
 	@scripts/deb
 
