@@ -44,6 +44,7 @@ static const struct tally_command *const commands[] = {
 	&tally_perf_kallsyms,
 	&tally_perf_list,
 	&tally_perf_record,
+	&tally_perf_report,
 	&tally_perf_script,
 	&tally_perf_stat,
 	&tally_perf_version,

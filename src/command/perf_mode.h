@@ -10,6 +10,7 @@
 
 extern const struct tally_command tally_perf_stat;          /* stat.c */
 extern const struct tally_command tally_perf_record;        /* record.c */
+extern const struct tally_command tally_perf_report;        /* perf_mode_report.c */
 extern const struct tally_command tally_perf_script;        /* script.c */
 extern const struct tally_command tally_perf_list;          /* list.c */
 extern const struct tally_command tally_perf_evlist;        /* perf_evlist.c */

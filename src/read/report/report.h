@@ -292,4 +292,98 @@ int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_
 /* The same for live samples, in the brief form. */
 int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer *out);
 
+/* A profile summed as perf's report sums it: for perf mode.
+ *
+ * It differs from the report above where perf does.  Entries are symbols of the files' tables,
+ * without inlined functions.  Code without a symbol is an entry for each address.  A tree has the chains of all samples that the entry is part of: whole chains of
+ * those in the function itself, and for the others the rest of the chain from the entry on.  The
+ * samples and periods are the profile's rows.
+ */
+
+enum tally_perf_key {
+	TALLY_PERF_PID, /* the thread: perf calls it so */
+	TALLY_PERF_COMM,
+	TALLY_PERF_OBJECT,
+	TALLY_PERF_SYMBOL,
+	TALLY_PERF_LINE,
+	TALLY_PERF_FILE,
+	TALLY_PERF_CPU,
+	TALLY_PERF_TRACE,
+	TALLY_PERF_KEYS
+};
+
+/* What entries are sorted by: these sums, largest first, or a key, smallest first. */
+enum tally_perf_order {
+	TALLY_PERF_BY_OVERHEAD = TALLY_PERF_KEYS,
+	TALLY_PERF_BY_CHILDREN,
+	TALLY_PERF_BY_SAMPLES,
+	TALLY_PERF_BY_PERIOD,
+	TALLY_PERF_ORDERS
+};
+
+enum { TALLY_PERF_ORDERS_MAX = 16 };
+
+struct tally_perf_sums_options {
+	uint32_t event;
+	bool by[TALLY_PERF_KEYS];
+	uint8_t order[TALLY_PERF_ORDERS_MAX]; /* enum tally_perf_key or tally_perf_order */
+	unsigned order_count;
+	bool children;   /* callers are entries, too */
+	bool chains;     /* entries have trees */
+	bool from_caller; /* trees begin with the outermost caller */
+	uint32_t frames_max; /* frames of a chain, in the tree's order; 0: all */
+	/* Comma-separated names, which samples must match to be in an entry; NULL: all do.  All
+	 * samples count for the sums of the event. */
+	const char *comms, *objects, *symbols, *pids, *tids;
+	const char *symbol_part; /* entries' symbols contain this; NULL: any */
+	bool no_unknown; /* leave out code without a symbol */
+};
+
+/* A symbol, or an address without one. */
+struct tally_perf_symbol {
+	uint32_t function; /* index into the names' functions; its object also without a name */
+	uint32_t object;   /* string id of the names: the object's name without its folder */
+	bool is_named;
+	uint64_t address;  /* without a name: in the file, or in memory */
+};
+
+/* A node of an entry's tree.  Its frames are one line each. */
+struct tally_perf_node {
+	uint64_t hit, children_hit; /* periods: of chains that end here, and of those that go on */
+	uint64_t count, children_count; /* the same as numbers of samples */
+	uint32_t *frames;  /* indices into `symbols`, in the tree's order */
+	size_t frame_count;
+	struct tally_perf_node *child, *sibling, *parent; /* in the order in which perf meets them */
+};
+
+struct tally_perf_entry {
+	/* by key: thread's index, string id of the tasks, string id of the names, index into
+	 * `symbols`, string ids of the names, CPU, string id of the names; 0: no key */
+	uint32_t key[TALLY_PERF_KEYS];
+	bool is_kernel;  /* perf shows the symbol with [k] */
+	uint32_t thread; /* of the first sample */
+	uint64_t self, total;             /* periods */
+	uint64_t self_samples, total_samples;
+	size_t depth;    /* frames of the longest chain */
+	struct tally_perf_node *tree; /* without frames; its children are the first nodes; or NULL */
+};
+
+struct tally_perf_sums {
+	struct tally_arena arena;
+	struct { struct tally_perf_entry *items; size_t count, capacity; } entries;
+	struct { struct tally_perf_symbol *items; size_t count, capacity; } symbols;
+	uint64_t samples, period;           /* of the event */
+	uint64_t shown_samples, shown_period; /* of those that match the lists */
+};
+
+/* Makes the sums.  Returns 0 or -ENOMEM.  Release `sums` in both cases. */
+int tally_perf_sums_build(const struct tally_profile *profile,
+			  const struct tally_perf_sums_options *options,
+			  struct tally_perf_sums *sums);
+void tally_perf_sums_release(struct tally_perf_sums *sums);
+
+/* Returns the symbol's name, with its version; NULL: it has none. */
+const char *tally_perf_symbol_name(const struct tally_profile *profile,
+				   const struct tally_perf_symbol *symbol);
+
 #endif

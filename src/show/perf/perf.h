@@ -2,6 +2,7 @@
 #ifndef TALLY_PERF_H
 #define TALLY_PERF_H
 
+#include "report/report.h"
 #include "stat/stat.h"
 
 #include <stdbool.h>
@@ -33,5 +34,49 @@ struct tally_perf_list {
 };
 void tally_perf_list_text(const struct tally_event_listing *listing,
 			  const struct tally_perf_list *options, struct tally_buffer *out);
+
+/* perf report --stdio */
+
+enum tally_perf_chains {
+	TALLY_PERF_CHAINS_NONE,
+	TALLY_PERF_CHAINS_GRAPH,   /* shares of all samples */
+	TALLY_PERF_CHAINS_FRACTAL, /* shares of the branch above */
+	TALLY_PERF_CHAINS_FLAT,    /* a block of lines for each chain */
+	TALLY_PERF_CHAINS_FOLDED   /* a line for each chain */
+};
+
+enum tally_perf_value { TALLY_PERF_VALUE_PERCENT, TALLY_PERF_VALUE_PERIOD, TALLY_PERF_VALUE_COUNT };
+
+enum { TALLY_PERF_COLUMNS_MAX = 16 };
+
+struct tally_perf_report_view {
+	uint8_t columns[TALLY_PERF_COLUMNS_MAX]; /* enum tally_perf_key or tally_perf_order */
+	unsigned column_count;
+	bool sums_by[TALLY_PERF_KEYS];    /* the keys of the sums */
+	bool is_elided[TALLY_PERF_KEYS];  /* columns that are left out: all their values are one */
+	const char *listed[TALLY_PERF_KEYS]; /* that one value, told above; or NULL */
+	bool lists_objects;               /* only some objects' samples are shown */
+	const char *separator;            /* between columns, which are not aligned; or NULL */
+	bool quiet;                       /* rows alone */
+	bool has_header;                  /* the recording's header is above */
+	bool children;                    /* entries have the sums of what they called */
+	bool is_relative;                 /* shares of the samples that the lists select */
+	bool leaves_out_first;            /* a single branch's first frame, which the row names */
+	double percent_min;               /* lighter entries are left out */
+	enum tally_perf_chains chains;
+	enum tally_perf_value value;
+	double chain_percent_min;         /* lighter branches are left out */
+	uint32_t print_limit;             /* of branches at each level; 0: none */
+};
+
+/* Append the lines above the first event (`lost`: samples), and below the last one. */
+void tally_perf_report_begin(const struct tally_perf_report_view *view, uint64_t lost,
+			     struct tally_buffer *out);
+void tally_perf_report_end(const struct tally_perf_report_view *view, struct tally_buffer *out);
+
+/* Appends the report of one event.  Returns 0 or -ENOMEM. */
+int tally_perf_report_text(const struct tally_profile *profile, const struct tally_perf_sums *sums,
+			   const struct tally_perf_report_view *view, const char *event,
+			   struct tally_buffer *out);
 
 #endif
