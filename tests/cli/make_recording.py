@@ -405,6 +405,16 @@ def in_objects(path):
     write_file(path, [event], maps + samples, common_features([event]))
 
 
+def some_fields(path):
+    """Two samples of an event with CPUs, the first on CPU 0, and one of an event without CPUs and times."""
+    with_cpu = Event("with-cpu", [5], type=1, config=0, period=1, sample_type=IDENTIFIER | IP | TID | TIME | CPU, flags=0)
+    without = Event("without", [6], type=1, config=1, period=1, sample_type=IDENTIFIER | IP | TID, flags=0)
+    place = u64(BASE) + u32(LIBRARY_PID, LIBRARY_PID)
+    samples = [record("SAMPLE", u64(5) + place + u64(2000 + cpu) + u32(cpu, 0), USER) for cpu in (0, 1)]
+    samples.append(record("SAMPLE", u64(6) + place, USER))
+    write_file(path, [with_cpu, without], samples, common_features([with_cpu, without]))
+
+
 def idle(path):
     """CPU 0 is idle; on CPU 1 a task runs."""
     event = Event("cpu-clock", [5], type=1, config=0, period=1000000, sample_type=IP | TID | TIME | CPU | PERIOD)

@@ -3,6 +3,7 @@
 # Checks the effect of the options accepted under perf's names.  TAP; $TALLY is the binary, $SHARES
 # MS a program that is busy for that time.
 set -u
+here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
@@ -201,6 +202,25 @@ if [ -n "$object" ]; then
 	check "diff -d: only rows of that object" test "$(sed 's/.*: *"\(.*\)"/\1/;s|.*/||' objects)" = "${object##*/}"
 else
 	skip "diff -d: only rows of that object" "no sample is in a file"
+fi
+
+# --- filters by what was not recorded ------------------------------------------------------------------------------
+if have python3; then
+	OBJECTS=/absent/program "$here/make_recording.py" in_objects no_cpus && "$here/make_recording.py" some_fields some_cpus
+	for command in 'report --stdio' script annotate fold 'flamegraph -o x.svg' timeline 'export -o x.pb.gz' 'diff no_cpus'; do
+		# shellcheck disable=SC2086
+		run 1 "$TALLY" $command -C 0 -i no_cpus 2>&1 || run 1 "$TALLY" $command -C 0 no_cpus
+		has "samples can't be chosen by their CPUs: the recording has none" && has 'hint: record them'
+		check "$command: -C 0 is refused if no sample has a CPU"
+	done
+	run 0 "$TALLY" script -F event -C 0 -i some_cpus && [ "$(grep -c 'with-cpu' out)" = 1 ] && ! has without
+	check "-C 0 leaves out samples without a CPU"
+	run 0 "$TALLY" script -F event -C 0-4095 -i some_cpus && [ "$(grep -c 'with-cpu' out)" = 2 ] && ! has without &&
+		run 0 "$TALLY" script -F event --time 0,1 -i some_cpus && [ "$(grep -c 'with-cpu' out)" = 2 ] && ! has without &&
+		run 0 "$TALLY" script -F event --pid 1-100000 -i some_cpus && has without
+	check "… and so do other filters by what an event lacks"
+else
+	skip "filters by what was not recorded" "needs python3"
 fi
 
 # --- what annotate takes -----------------------------------------------------------------------------------------

@@ -51,12 +51,14 @@ struct tally_sample_filter {
 	/* number of names when `event` was searched among them (tally_perfdata_names_known()) */
 	uint64_t names_seen;
 	size_t event_index;    /* SIZE_MAX: not found yet */
+	uint64_t needed;       /* bits of attr.sample_type: the fields that it reads */
 	bool takes_all;
 };
 
 /* Parses the lists; keeps references to the texts.  Returns 0, -EINVAL with a message that names
- * the malformed number, -ENODATA if times are relative to the recording's start or length and these
- * are not known, or -ENOMEM. */
+ * the malformed number, or -ENOMEM; -ENODATA if no event of the recording has the CPUs, tasks or
+ * times that it selects by, or if times are relative to the recording's start or length and these
+ * are not known. */
 int tally_sample_filter_init(struct tally_sample_filter *filter,
 			     const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err);

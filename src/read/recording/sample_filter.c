@@ -273,6 +273,52 @@ static int parse_lists(struct tally_sample_filter *filter, const struct tally_pr
 	return 0;
 }
 
+/* The field of samples that a filter reads.  Samples without it don't pass: a field that was not
+ * recorded is no 0. */
+struct need {
+	uint64_t bit;     /* of the sample type; 0: the filter is not set */
+	const char *what, *advice;
+};
+
+enum { NEEDS = 3 };
+
+static void list_needs(const struct tally_profile_filter *asked, struct need needs[NEEDS])
+{
+	bool has_tasks = asked->pids || asked->tids || asked->comms;
+	needs[0] = (struct need){ asked->cpus ? TALLY_SAMPLE_CPU : 0, "CPUs",
+				  "tally record does; perf record with --sample-cpu, -a or -C" };
+	needs[1] = (struct need){ has_tasks ? TALLY_SAMPLE_TID : 0, "tasks",
+				  "tally record and perf record do" };
+	needs[2] = (struct need){ asked->time ? TALLY_SAMPLE_TIME : 0, "times",
+				  "tally record does; perf record with -T" };
+}
+
+static bool is_recorded(uint64_t bit, const struct tally_recorded_event *events, size_t count)
+{
+	bool is_there = !bit || !count; /* a pipe may tell its events later */
+	for (size_t i = 0; i < count; i++)
+		is_there |= events[i].attr.sample_type & bit;
+	return is_there;
+}
+
+/* Refuses filters by what no sample of the recording has. */
+static int check_needs(const struct need needs[NEEDS], const struct tally_perfdata *data,
+		       struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	for (unsigned i = 0; i < NEEDS; i++)
+		if (!is_recorded(needs[i].bit, events, count)) {
+			tally_error_set(err, -ENODATA,
+					"samples can't be chosen by their %s: the recording has "
+					"none",
+					needs[i].what);
+			tally_error_hint(err, "record them: %s", needs[i].advice);
+			return -ENODATA;
+		}
+	return 0;
+}
+
 int tally_sample_filter_init(struct tally_sample_filter *filter,
 			     const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err)
@@ -284,7 +330,13 @@ int tally_sample_filter_init(struct tally_sample_filter *filter,
 		.event_index = SIZE_MAX,
 		.names_seen = UINT64_MAX,
 	};
-	int result = parse_lists(filter, asked, data, err);
+	struct need needs[NEEDS];
+	list_needs(asked, needs);
+	for (unsigned i = 0; i < NEEDS; i++)
+		filter->needed |= needs[i].bit;
+	int result = check_needs(needs, data, err);
+	if (!result)
+		result = parse_lists(filter, asked, data, err);
 	if (result)
 		tally_sample_filter_release(filter);
 	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms &&
@@ -308,6 +360,8 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter,
 	char buffer[16];
 	if (filter->takes_all)
 		return true;
+	if (filter->needed & ~sample->type)
+		return false;
 	if (!tally_ranges_pass(&filter->times, sample->time))
 		return false;
 	if (!tally_ranges_pass(&filter->pids, sample->pid))
