@@ -32,6 +32,7 @@ struct builder {
 	struct tally_perf_sums *sums;
 	struct tally_map symbols; /* key of a symbol → index + 1 of the first one with the key */
 	struct { uint32_t *items; size_t count, capacity; } next_symbol; /* index + 1; 0: none */
+	struct tally_map same; /* hash of object, start and name → index + 1 of the first one */
 	struct tally_map entries; /* hash of keys → index + 1 of the first entry */
 	struct { uint32_t *items; size_t count, capacity; } next_entry;
 	struct { uint32_t *items; size_t count, capacity; } roots; /* by entry: its first step */
@@ -73,6 +74,28 @@ static uint32_t function_at(struct builder *builder, uint32_t place)
 	return tally_names_function(&profile->recording->names, &at, &offset);
 }
 
+/* Sets `entry` of a new symbol.  Returns 0 or -ENOMEM. */
+static int find_same(struct builder *builder, struct tally_perf_symbol *symbol)
+{
+	const struct tally_function *function = function_of(builder, symbol->function);
+	uint64_t *same = tally_map_put(&builder->same,
+				       tally_hash64(function->start) ^
+					       ((uint64_t)symbol->object << 32 | function->name),
+				       NULL);
+	if (!same)
+		return -ENOMEM;
+	if (*same) {
+		const struct tally_perf_symbol *other = &builder->sums->symbols.items[*same - 1];
+		const struct tally_function *known = function_of(builder, other->function);
+		if (other->object == symbol->object && known->start == function->start &&
+		    known->name == function->name)
+			symbol->entry = (uint32_t)*same - 1;
+	} else {
+		*same = (uint64_t)symbol->entry + 1;
+	}
+	return 0;
+}
+
 /* Returns the number of the symbol of a function at an address; UINT32_MAX when memory is out. */
 static uint32_t intern_symbol(struct builder *builder, uint32_t function, uint64_t address)
 {
@@ -100,11 +123,15 @@ static uint32_t intern_symbol(struct builder *builder, uint32_t function, uint64
 		    (!symbol.is_named || other->function == function))
 			return i - 1;
 	}
+	uint32_t number = (uint32_t)builder->sums->symbols.count;
+	symbol.entry = number;
+	if (symbol.is_named && find_same(builder, &symbol) < 0)
+		return UINT32_MAX;
 	if (tally_vector_push(&builder->sums->symbols, symbol) < 0 ||
 	    tally_vector_push(&builder->next_symbol, (uint32_t)*first) < 0)
 		return UINT32_MAX;
-	*first = builder->sums->symbols.count;
-	return (uint32_t)*first - 1;
+	*first = (uint64_t)number + 1;
+	return number;
 }
 
 static uint32_t symbol_of(struct builder *builder, uint32_t place)
@@ -137,7 +164,10 @@ static bool is_kernel(const struct builder *builder, uint32_t place, uint32_t fu
 static int push_frame(struct builder *builder, uint32_t place)
 {
 	const struct tally_place *at = &builder->profile->places.places.items[place];
-	struct cursor_frame frame = { .place = place, .symbol = symbol_of(builder, place) };
+	struct cursor_frame frame = { .place = place };
+	if (at->file == TALLY_FILE_NONE && at->address == TALLY_PLACE_CUT)
+		return 0;
+	frame.symbol = symbol_of(builder, place);
 	if (frame.symbol == UINT32_MAX)
 		return -ENOMEM;
 	const struct tally_perf_symbol *symbol = &builder->sums->symbols.items[frame.symbol];
@@ -188,7 +218,7 @@ static uint32_t entry_of(struct builder *builder, const struct tally_class *clas
 	if (by[TALLY_PERF_OBJECT])
 		key[TALLY_PERF_OBJECT] = symbol->object;
 	if (by[TALLY_PERF_SYMBOL])
-		key[TALLY_PERF_SYMBOL] = frame->symbol;
+		key[TALLY_PERF_SYMBOL] = symbol->entry;
 	if (by[TALLY_PERF_LINE])
 		key[TALLY_PERF_LINE] = tally_report_source_line(profile, frame->place, 0);
 	if (by[TALLY_PERF_FILE])
@@ -482,6 +512,11 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+static int compare_signed(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 /* Names come before addresses. */
 static int compare_symbols(const struct builder *builder, uint32_t a, uint32_t b)
 {
@@ -552,7 +587,7 @@ static int compare_places(const struct builder *builder, const struct tally_perf
 	if (x->is_named && y->is_named)
 		return compare_numbers(function_of(builder, x->function)->start,
 				       function_of(builder, y->function)->start);
-	return compare_numbers(x->address, y->address);
+	return compare_signed((int64_t)x->address, (int64_t)y->address);
 }
 
 static int compare_entries(const void *a, const void *b, void *context)
@@ -618,6 +653,7 @@ int tally_perf_sums_build(const struct tally_profile *profile,
 			compare_entries, &builder);
 	}
 	tally_map_release(&builder.symbols);
+	tally_map_release(&builder.same);
 	tally_map_release(&builder.entries);
 	tally_map_release(&builder.step_index);
 	tally_vector_release(&builder.next_symbol);

@@ -345,6 +345,9 @@ struct tally_perf_symbol {
 	uint32_t object;   /* string id of the names: the object's name without its folder */
 	bool is_named;
 	uint64_t address;  /* without a name: in the file, or in memory */
+	/* the first symbol with this start and name of an object of this name: perf makes one entry
+	 * of them */
+	uint32_t entry;
 };
 
 /* A node of an entry's tree.  Its frames are one line each. */
