@@ -6,6 +6,7 @@
 #include "command/perf_mode.h"
 #include "output/output.h"
 #include "output/output_text.h"
+#include "perf/perf.h"
 #include "profile/profile.h"
 #include "view/view.h"
 
@@ -182,7 +183,9 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		if (request->header.shown && !json &&
 		    record.header.type == TALLY_RECORD_HEADER_FEATURE)
 			put_feature(recording, &raw, request->header.full, &out);
-		if (request->records)
+		if (request->records && request->is_perf)
+			tally_perf_dump(recording, &raw, &record, request->view.input, &out);
+		if (request->records && !request->is_perf)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			result = tally_script_event(recording, script, &raw, &record,

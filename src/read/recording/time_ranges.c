@@ -67,7 +67,19 @@ static const char *parse_decimal(const char *text, uint64_t *value)
 
 /* ---- seconds ------------------------------------------------------------- */
 
-/* Parses "12.5,13".  Returns its end, or NULL if it is malformed. */
+/* Returns the number behind the comma of "12.5, 13"; or `text`, if the blanks there are before
+ * another range or the end. */
+static const char *skip_blanks(const char *text)
+{
+	uint64_t value;
+	const char *number = text + strspn(text, " ");
+	const char *end = parse_decimal(number, &value);
+	if (end && *end != ',')
+		return number;
+	return text;
+}
+
+/* Parses "12.5,13", or as perf also "12.5, 13".  Returns its end, or NULL if it is malformed. */
 static const char *parse_seconds(const char *text, struct tally_range *range)
 {
 	*range = (struct tally_range){ 0, UINT64_MAX };
@@ -75,6 +87,7 @@ static const char *parse_seconds(const char *text, struct tally_range *range)
 		text = parse_decimal(text, &range->first);
 	if (!text || *text++ != ',')
 		return NULL;
+	text = skip_blanks(text);
 	if (*text && *text != ' ')
 		text = parse_decimal(text, &range->last);
 	if (range->first > range->last)

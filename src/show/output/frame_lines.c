@@ -91,17 +91,26 @@ static const char *source_of(const struct tally_names *names, const struct tally
 	return tally_strings_text(&names->strings, frame->file);
 }
 
+/* Like perf: without a known line, the object's name and the address in it, so that each frame of a
+ * mapped object has two lines. */
 static void put_source(struct tally_buffer *out, const struct tally_frame_lines *lines,
-		       const struct tally_place_frame *frame)
+		       const struct tally_place *place, const struct tally_place_frame *frame)
 {
-	const char *file = NULL;
-	if (lines->parts & TALLY_FRAME_SOURCE)
-		file = source_of(lines->names, frame);
-	if (!file)
+	const char *file, *object;
+	char map[TALLY_PERF_MAP_PATH_BYTES];
+	if (!(lines->parts & TALLY_FRAME_SOURCE))
 		return;
-	tally_buffer_text(out, "\n  ");
-	tally_put_name(out, tally_object_basename(file));
-	tally_buffer_printf(out, ":%u", frame->line);
+	file = source_of(lines->names, frame);
+	object = tally_names_mapped_object(lines->names, frame->function, map);
+	if (file) {
+		tally_buffer_text(out, "\n  ");
+		tally_put_name(out, tally_object_basename(file));
+		tally_buffer_printf(out, ":%u", frame->line);
+	} else if (strcmp(object, "[unknown]") != 0) {
+		tally_buffer_text(out, "\n  ");
+		tally_put_name(out, tally_object_basename(object));
+		tally_buffer_printf(out, "[%" PRIx64 "]", place->address + place->before);
+	}
 }
 
 static void put_json_source(struct tally_json *json, const struct tally_names *names,
@@ -222,7 +231,7 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 	for (uint32_t i = 0; !is_one && i + 1 < name->count; i++) {
 		put_address(out, place);
 		put_function(out, lines, frames[i].function, name->offset + place->before);
-		put_source(out, lines, &frames[i]);
+		put_source(out, lines, place, &frames[i]);
 		tally_buffer_text(out, " (inlined)\n");
 	}
 	put_address(out, place);
@@ -233,7 +242,7 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 		tally_put_name(out, tally_names_mapped_object(names, last->function, map));
 		tally_buffer_char(out, ')');
 	}
-	put_source(out, lines, is_one ? frames : last);
+	put_source(out, lines, place, is_one ? frames : last);
 	tally_buffer_char(out, '\n');
 }
 

@@ -384,6 +384,11 @@ int tally_script_head(struct tally_script *script, const struct tally_raw_record
 		      const struct tally_record *record, uint32_t pid, uint32_t tid,
 		      struct tally_buffer *out, struct tally_error *err);
 
+/* Appends what follows the type's name in perf's line of a record other than a sample, to the end of
+ * the line. */
+void tally_script_record_body(struct tally_recording *recording, const struct tally_record *record,
+			      struct tally_buffer *out);
+
 /* Appends any record: offset, type, misc, then its fields by name. */
 void tally_record_dump(const struct tally_recording *recording, const struct tally_raw_record *raw,
 		       const struct tally_record *record, struct tally_buffer *out);

@@ -157,8 +157,8 @@ static void put_text_poke(struct tally_recording *recording,
 	put_bytes("            New bytes:", poke->bytes + poke->old_length, poke->new_length, out);
 }
 
-static void put_body(struct tally_recording *recording, const struct tally_record *record,
-		     struct tally_buffer *out)
+void tally_script_record_body(struct tally_recording *recording, const struct tally_record *record,
+			      struct tally_buffer *out)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
@@ -194,6 +194,7 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	case TALLY_RECORD_TEXT_POKE:
 		put_text_poke(recording, &record->text_poke, out);
 		break;
+	default: tally_buffer_char(out, '\n');
 	}
 }
 
@@ -213,7 +214,7 @@ int tally_script_event(struct tally_recording *recording, struct tally_script *s
 		return result;
 	tally_buffer_printf(out, "PERF_RECORD_%s", tally_record_type_name(record->header.type));
 	if (record->header.type < TALLY_RECORD_USER_START)
-		put_body(recording, record, out);
+		tally_script_record_body(recording, record, out);
 	else
 		tally_buffer_char(out, '\n');
 	return 0;

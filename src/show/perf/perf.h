@@ -10,10 +10,18 @@
 struct tally_buffer;
 struct tally_event_listing;
 struct tally_perfdata;
+struct tally_raw_record;
+struct tally_record;
+struct tally_recording;
 
 /* perf stat, perf stat -x, perf stat -j */
 extern const struct tally_stat_view_ops tally_perf_stat_text, tally_perf_stat_csv,
 	tally_perf_stat_json;
+
+/* perf script -D: appends the record that tally_recording_next() returned last.  `path` is the
+ * recording's. */
+void tally_perf_dump(struct tally_recording *recording, const struct tally_raw_record *raw,
+		     const struct tally_record *record, const char *path, struct tally_buffer *out);
 
 /* perf evlist: a line for each event of a recording. */
 struct tally_perf_evlist {
@@ -25,8 +33,10 @@ struct tally_perf_evlist {
 void tally_perf_evlist_text(const struct tally_perfdata *data,
 			    const struct tally_perf_evlist *options, struct tally_buffer *out);
 
-/* perf buildid-list: the build-ids in a recording, in the file's order. */
-void tally_perf_build_ids_text(const struct tally_perfdata *data, struct tally_buffer *out);
+/* perf buildid-list: the build-ids in a recording, in the file's order; of those whose entry in
+ * `shown` is true, or NULL: of all. */
+void tally_perf_build_ids_text(const struct tally_perfdata *data, const bool *shown,
+			       struct tally_buffer *out);
 
 /* perf list: the events that this machine has. */
 struct tally_perf_list {

@@ -97,11 +97,14 @@ void tally_perf_evlist_text(const struct tally_perfdata *data,
 
 /* ---- perf buildid-list --------------------------------------------------- */
 
-void tally_perf_build_ids_text(const struct tally_perfdata *data, struct tally_buffer *out)
+void tally_perf_build_ids_text(const struct tally_perfdata *data, const bool *shown,
+			       struct tally_buffer *out)
 {
 	size_t count;
 	const struct tally_recorded_build_id *ids = tally_perfdata_build_ids(data, &count);
 	for (size_t i = 0; i < count; i++) {
+		if (shown && !shown[i])
+			continue;
 		for (unsigned k = 0; k < ids[i].size; k++)
 			tally_buffer_printf(out, "%02x", ids[i].bytes[k]);
 		tally_buffer_char(out, ' ');
