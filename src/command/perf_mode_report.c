@@ -172,7 +172,9 @@ static const struct tally_option options[] = {
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "MODE,PERCENT,ORDER",
 	  "how call chains are shown: graph, fractal, flat, folded or none;\n"
 	  "branches of at least PERCENT; caller or callee first (graph,0.5,caller)",
-	  "graph fractal flat folded none no caller callee", TALLY_TAKE(take_graph) },
+	  "graph fractal flat folded none no caller callee function address srcline percent "
+	  "period count",
+	  TALLY_TAKE(take_graph) },
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "no call chains",
 	  TALLY_SET(struct request, no_graph) },
 	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, "callers first", TALLY_TAKE(take_inverted) },
@@ -294,17 +296,16 @@ static int choose_columns(struct request *request, bool is_trace, bool children,
 		   *sort = request->sort;
 	bool is_strict = fields && *fields != '+';
 	int result = 0;
-	if (fields)
-		result = add_columns(&columns, "-F", fields + !is_strict, err);
-	if (!result && !is_strict) {
+	if (!is_strict) {
 		add_sums(&order, children);
-		if (!fields)
-			add_sums(&columns, children);
-		if (!fields && request->shows_samples)
+		add_sums(&columns, children);
+		if (request->shows_samples)
 			add_column(&columns, TALLY_PERF_BY_SAMPLES);
-		if (!fields && request->shows_period)
+		if (request->shows_period)
 			add_column(&columns, TALLY_PERF_BY_PERIOD);
 	}
+	if (fields)
+		result = add_columns(&columns, "-F", fields + !is_strict, err);
 	if (!result && ((!sort && !is_strict) || (sort && *sort == '+')))
 		result = add_columns(&order, "-s", usual, err);
 	if (!result && sort)
@@ -322,6 +323,9 @@ static int choose_columns(struct request *request, bool is_trace, bool children,
 	for (unsigned i = 0; i < columns.count; i++)
 		if (columns.items[i] < TALLY_PERF_KEYS)
 			request->sums.by[columns.items[i]] = true;
+		else if (columns.items[i] == TALLY_PERF_BY_CHILDREN)
+			request->sums.children = request->text.children = children;
+	request->text.has_self = children && !is_strict;
 	memcpy(request->text.sums_by, request->sums.by, sizeof(request->sums.by));
 	return 0;
 }
@@ -361,6 +365,9 @@ static bool has_chains(const struct tally_recorded_event *event)
 /* perf's message, which names both causes. */
 static int refuse_graph(void)
 {
+	puts("# To display the perf.data header info, please use --header/--header-only "
+	     "options.\n#");
+	fflush(stdout);
 	fputs("Error:\nSelected -g or --branch-history.\nBut no callchain or branch data.\n"
 	      "Did you call 'perf record' without -g or -b?\n",
 	      stderr);
@@ -384,7 +391,6 @@ static int choose(const struct tally_command *command, struct request *request,
 	bool children = chains && !request->no_children;
 	if (request->no_graph || !chains)
 		request->text.chains = TALLY_PERF_CHAINS_NONE;
-	request->sums.children = request->text.children = children;
 	request->sums.chains = request->text.chains != TALLY_PERF_CHAINS_NONE;
 	if (!request->order_given)
 		request->sums.from_caller = children;
@@ -393,6 +399,7 @@ static int choose(const struct tally_command *command, struct request *request,
 	elide(request);
 	request->text.lists_objects = request->sums.objects;
 	request->text.has_header = request->header.shown;
+	request->text.time = request->view.filter.time;
 	request->text.leaves_out_first = !request->fields && request->sort &&
 					 !strncmp(request->sort, "sym", strlen("sym"));
 	return TALLY_EXIT_OK;

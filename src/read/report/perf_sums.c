@@ -142,7 +142,10 @@ static uint32_t symbol_of(struct builder *builder, uint32_t place)
 		uint32_t function = function_at(builder, place);
 		if (function == UINT32_MAX)
 			return UINT32_MAX;
-		*known = intern_symbol(builder, function, at->address + at->before) + 1;
+		uint32_t symbol = intern_symbol(builder, function, at->address + at->before);
+		if (symbol == UINT32_MAX)
+			return UINT32_MAX;
+		*known = builder->sums->symbols.items[symbol].entry + 1;
 	}
 	return *known - 1;
 }
@@ -201,6 +204,12 @@ static int read_chain(struct builder *builder, size_t row, struct cursor_frame *
 
 /* ---- entries -------------------------------------------------------------- */
 
+static uint32_t tid_of(const struct tally_profile *profile, uint32_t thread)
+{
+	const struct tally_tasks *tasks = &profile->recording->tasks;
+	return thread < tasks->threads.count ? tasks->threads.items[thread].tid : UINT32_MAX;
+}
+
 /* Returns the number of the entry of a frame, which is made if it is new; UINT32_MAX when memory is
  * out. */
 static uint32_t entry_of(struct builder *builder, const struct tally_class *class,
@@ -212,13 +221,13 @@ static uint32_t entry_of(struct builder *builder, const struct tally_class *clas
 	struct tally_perf_entry entry = { .is_kernel = shown_as_kernel, .thread = class->thread };
 	uint32_t *key = entry.key;
 	if (by[TALLY_PERF_PID])
-		key[TALLY_PERF_PID] = class->thread;
+		key[TALLY_PERF_PID] = tid_of(profile, class->thread);
 	if (by[TALLY_PERF_COMM])
 		key[TALLY_PERF_COMM] = class->comm;
 	if (by[TALLY_PERF_OBJECT])
 		key[TALLY_PERF_OBJECT] = symbol->object;
 	if (by[TALLY_PERF_SYMBOL])
-		key[TALLY_PERF_SYMBOL] = symbol->entry;
+		key[TALLY_PERF_SYMBOL] = frame->symbol;
 	if (by[TALLY_PERF_LINE])
 		key[TALLY_PERF_LINE] = tally_report_source_line(profile, frame->place, 0);
 	if (by[TALLY_PERF_FILE])
@@ -541,12 +550,11 @@ static int compare_key(const struct builder *builder, unsigned key, uint32_t a, 
 {
 	struct tally_recording *recording = builder->profile->recording;
 	const struct tally_strings *names = &recording->names.strings;
-	const struct tally_thread *threads = recording->tasks.threads.items;
 	if (a == b)
 		return 0;
 	switch (key) {
-	case TALLY_PERF_PID: /* perf: the highest first */
-		return compare_numbers(threads[b].tid, threads[a].tid);
+	case TALLY_PERF_PID:
+		return compare_signed((int32_t)a, (int32_t)b);
 	case TALLY_PERF_COMM:
 		return strcmp(tally_strings_text(&recording->tasks.strings, a),
 			      tally_strings_text(&recording->tasks.strings, b));

@@ -360,7 +360,7 @@ struct tally_perf_node {
 };
 
 struct tally_perf_entry {
-	/* by key: thread's index, string id of the tasks, string id of the names, index into
+	/* by key: thread's number, string id of the tasks, string id of the names, index into
 	 * `symbols`, string ids of the names, CPU, string id of the names; 0: no key */
 	uint32_t key[TALLY_PERF_KEYS];
 	bool is_kernel;  /* perf shows the symbol with [k] */

@@ -70,6 +70,8 @@ struct tally_perf_report_view {
 	bool quiet;                       /* rows alone */
 	bool has_header;                  /* the recording's header is above */
 	bool children;                    /* entries have the sums of what they called */
+	bool has_self;                    /* the column of their own is called "Self" */
+	const char *time;                 /* the text of --time, or NULL */
 	bool is_relative;                 /* shares of the samples that the lists select */
 	bool leaves_out_first;            /* a single branch's first frame, which the row names */
 	double percent_min;               /* lighter entries are left out */

@@ -38,7 +38,7 @@ static const char *title(const struct tally_perf_report_view *view, unsigned col
 		[TALLY_PERF_BY_SAMPLES] = "Samples",
 		[TALLY_PERF_BY_PERIOD] = "Period",
 	};
-	if (column == TALLY_PERF_BY_OVERHEAD && view->children)
+	if (column == TALLY_PERF_BY_OVERHEAD && view->has_self)
 		return "Self";
 	return titles[column];
 }
@@ -56,15 +56,13 @@ static void put_symbol(const struct printer *printer, const struct tally_perf_en
 		tally_buffer_printf(out, "%-#.16" PRIx64, symbol->address);
 }
 
-static void put_thread(const struct printer *printer, uint32_t number, struct tally_buffer *out)
+/* Returns the thread's last name, as perf writes it. */
+static const char *last_comm(const struct tally_recording *recording, uint32_t thread)
 {
-	const struct tally_tasks *tasks = &printer->profile->recording->tasks;
-	int width = (int)printer->widths[TALLY_PERF_PID] - 8;
-	if (number >= tasks->threads.count)
-		return;
-	const struct tally_thread *thread = &tasks->threads.items[number];
-	tally_buffer_printf(out, "%7d:%-*.*s", (int)thread->tid, width, width,
-			    tally_strings_text(&tasks->strings, thread->comm));
+	const struct tally_tasks *tasks = &recording->tasks;
+	if (thread >= tasks->threads.count)
+		return "";
+	return tally_strings_text(&tasks->strings, tasks->threads.items[thread].comm);
 }
 
 /* Appends a key's text: the last column's, too, is padded by perf if it is a name. */
@@ -77,7 +75,8 @@ static void put_key(const struct printer *printer, const struct tally_perf_entry
 	uint32_t value = entry->key[key];
 	switch (key) {
 	case TALLY_PERF_PID:
-		put_thread(printer, value, out);
+		tally_buffer_printf(out, "%7d:%-*.*s", (int)value, width - 8, width - 8,
+				    last_comm(recording, entry->thread));
 		break;
 	case TALLY_PERF_COMM:
 		tally_buffer_printf(out, "%-*.*s", width, width,
@@ -147,15 +146,7 @@ static void widen(size_t *width, size_t length)
 		*width = length;
 }
 
-/* perf measures the thread's last name, and cuts others to that. */
-static const char *last_comm(const struct tally_recording *recording, uint32_t thread)
-{
-	const struct tally_tasks *tasks = &recording->tasks;
-	if (thread >= tasks->threads.count)
-		return "";
-	return tally_strings_text(&tasks->strings, tasks->threads.items[thread].comm);
-}
-
+/* perf measures the thread's last name, and cuts other names to that width. */
 static void measure_entry(struct printer *printer, const struct tally_perf_entry *entry)
 {
 	const struct tally_perf_report_view *view = printer->view;
@@ -552,21 +543,19 @@ static void put_count(uint64_t count, struct tally_buffer *out)
 void tally_perf_report_begin(const struct tally_perf_report_view *view, uint64_t lost,
 			     struct tally_buffer *out)
 {
-	static const struct { enum tally_perf_key key; const char *name;
-	} lists[] = {
-		{ TALLY_PERF_OBJECT, "dso" },
-		{ TALLY_PERF_COMM, "comm" },
-		{ TALLY_PERF_SYMBOL, "symbol" },
-	};
-	if (view->quiet)
-		return;
-	if (!view->has_header)
+	static const char *const lists[TALLY_PERF_KEYS] = { [TALLY_PERF_OBJECT] = "dso",
+							    [TALLY_PERF_COMM] = "comm",
+							    [TALLY_PERF_SYMBOL] = "symbol" };
+	if (!view->quiet && !view->has_header)
 		tally_buffer_text(out, "# To display the perf.data header info, please use "
 				       "--header/--header-only options.\n#\n");
-	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (view->listed[lists[i].key])
-			tally_buffer_printf(out, "# %s: %s\n", lists[i].name,
-					    view->listed[lists[i].key]);
+	for (unsigned i = 0; i < view->column_count; i++) {
+		unsigned key = view->columns[i];
+		if (key < TALLY_PERF_KEYS && view->listed[key])
+			tally_buffer_printf(out, "# %s: %s\n", lists[key], view->listed[key]);
+	}
+	if (view->quiet)
+		return;
 	tally_buffer_printf(out, "#\n# Total Lost Samples: %" PRIu64 "\n#\n", lost);
 }
 
@@ -587,8 +576,11 @@ int tally_perf_report_text(const struct tally_profile *profile, const struct tal
 	if (!view->quiet) {
 		tally_buffer_text(out, "# Samples: ");
 		put_count(view->is_relative ? sums->shown_samples : sums->samples, out);
-		tally_buffer_printf(out, " of event '%s'\n# Event count (approx.): %" PRIu64 "\n#\n",
-				    event, printer.whole);
+		tally_buffer_printf(out, " of event '%s'", event);
+		if (view->time)
+			tally_buffer_printf(out, " (time slices: %s)", view->time);
+		tally_buffer_printf(out, "\n# Event count (approx.): %" PRIu64 "\n#\n",
+				    printer.whole);
 		put_headings(&printer);
 	}
 	for (size_t i = 0; i < sums->entries.count; i++) {
