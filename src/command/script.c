@@ -4,6 +4,7 @@
 #include "command/command.h"
 #include "command/header_options.h"
 #include "command/perf_mode.h"
+#include "command/perf_python.h"
 #include "output/output.h"
 #include "output/output_text.h"
 #include "perf/perf.h"
@@ -31,6 +32,10 @@ struct request {
 	uint64_t left_out; /* samples left out by --dso and --symbol */
 	bool records, no_stacks, no_pager;
 	bool is_perf; /* `perf script` */
+	const char *script;        /* perf's -s, or NULL */
+	char **script_arguments;
+	bool lists_scripts;
+	struct perf_python python;
 };
 
 static int take_field_list(void *taker, const struct tally_option *option, const char *value,
@@ -110,14 +115,19 @@ static const struct tally_option options[] = {
 
 /* Rows of `perf script` that differ from those above, which follow. */
 static const struct tally_option perf_options[] = {
+	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "run this Python script that was written for perf; arguments\nbehind are the script's",
+	  TALLY_TEXT(struct request, script) },
+	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, "list the scripts that came with perf",
+	  TALLY_SET(struct request, lists_scripts) },
 	{ 0, "show-kernel-path", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ .included = options },
 	TALLY_OPTIONS_END,
 };
 
-static int flush(struct tally_buffer *out)
+static int flush(struct tally_buffer *out, FILE *file)
 {
-	bool is_gone = fwrite(tally_buffer_string(out), 1, out->length, stdout) != out->length;
+	bool is_gone = fwrite(tally_buffer_string(out), 1, out->length, file) != out->length;
 	tally_buffer_clear(out);
 	if (is_gone)
 		return -1;
@@ -161,12 +171,16 @@ static int print_all(struct tally_recording *recording, struct request *request,
 {
 	struct tally_script *script = NULL;
 	struct tally_script_json *json = NULL;
+	struct tally_script_python *python = NULL;
+	FILE *file = request->script ? request->python.samples : stdout;
 	struct tally_buffer out = { 0 };
 	struct tally_raw_record raw;
 	struct tally_record record;
 	struct tally_view_progress progress;
 	int result;
-	if (request->layout == TALLY_SCRIPT_TEXT)
+	if (request->script)
+		result = tally_script_python_new(recording, &python, err);
+	else if (request->layout == TALLY_SCRIPT_TEXT)
 		result = tally_script_new(recording, &request->fields, &script, err);
 	else
 		result = tally_script_json_new(recording, &request->fields, &json, err);
@@ -174,7 +188,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		return result;
 	if (json)
 		tally_script_json_start(json, &out);
-	else if (request->header.shown)
+	else if (request->header.shown && !python)
 		tally_command_header(recording, request->view.input, &request->header, &out);
 	tally_view_progress_start(&progress);
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
@@ -187,25 +201,30 @@ static int print_all(struct tally_recording *recording, struct request *request,
 			tally_perf_dump(recording, &raw, &record, request->view.input, &out);
 		if (request->records && !request->is_perf)
 			tally_record_dump(recording, &raw, &record, &out);
+		else if (python && record.header.type != TALLY_RECORD_SAMPLE)
+			continue;
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
 			result = tally_script_event(recording, script, &raw, &record,
 						    json ? 0 : request->shown, &out, err);
 		else if (!leaf_passes(recording, &record, &request->view.filter))
 			request->left_out++;
+		else if (python)
+			result = tally_script_python_sample(python, &raw, &record, &out, err);
 		else if (json)
 			result = tally_script_json_sample(json, &raw, &record, &out, err);
 		else
 			result = tally_script_sample(script, &raw, &record, &out, err);
 		if (result >= 0 && out.failed)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
-		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out) < 0))
+		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, file) < 0))
 			break; /* the reader has gone, which is not an error */
 	}
 	tally_view_progress_end(&progress);
 	if (result <= 0)
-		flush(&out);
+		flush(&out, file);
 	tally_script_free(script);
 	tally_script_json_free(json);
+	tally_script_python_free(python);
 	tally_buffer_release(&out);
 	if (result < 0)
 		return result;
@@ -256,6 +275,39 @@ static int fetch_names(struct tally_recording *recording, const struct request *
 	return result;
 }
 
+/* The arguments of `perf script`: options, and behind them those of a script, or the name of one of
+ * perf's scripts with its arguments.  Returns -1, or the exit status if the command ends here. */
+static int take_perf_arguments(const struct tally_command *command, int argc, char **argv,
+			       struct request *request)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	struct tally_error err = TALLY_ERROR_NONE;
+	if (!tally_options_parse(&walk, request))
+		return walk.status;
+	if (request->lists_scripts)
+		return perf_python_list();
+	request->script_arguments = argv + walk.index;
+	if (request->script || walk.index == argc)
+		return -1;
+	const char *part = argv[walk.index];
+	bool is_part = !strcmp(part, "record") || !strcmp(part, "report");
+	if (is_part && walk.index + 1 < argc)
+		walk.index++;
+	const char *name = argv[walk.index];
+	if (!is_part && !perf_python_knows(name) && !access(name, R_OK)) {
+		const char *suffix = strrchr(name, '.');
+		if (!suffix || strcmp(suffix, ".py") != 0)
+			return tally_command_misuse(command, "-i %s reads that recording", name);
+		request->script = name; /* perf takes a script's file so, too */
+		request->script_arguments++;
+		return -1;
+	}
+	int status = perf_python_run(name, is_part ? part : "", argv + walk.index + 1, &err);
+	if (status < 0)
+		return tally_command_fail(command, &err);
+	return status;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -263,8 +315,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input, &status))
+	if (request.is_perf) {
+		status = take_perf_arguments(command, argc, argv, &request);
+		if (status >= 0)
+			return status;
+	} else if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input,
+					      &status)) {
 		return status;
+	}
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
 	if (request.is_perf)
@@ -281,11 +339,15 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int result = tally_recording_filter(recording, &request.view.filter, &err);
 	if (!result)
 		result = fetch_names(recording, &request, &err);
+	if (!result && request.script)
+		result = perf_python_start(&request.python, request.script,
+					   request.script_arguments, &err);
 	if (!result) {
-		tally_pager_start(&pager, !request.no_pager);
+		tally_pager_start(&pager, !request.no_pager && !request.script);
 		result = print_all(recording, &request, pager.columns > 0, &err);
 		tally_pager_finish(&pager);
 	}
+	status = perf_python_finish(&request.python);
 	tally_view_warn(command->name, recording);
 	if (!result && recording->counts.records &&
 	    recording->counts.samples == recording->counts.filtered + request.left_out &&
@@ -303,7 +365,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_recording_close(recording);
 	if (result < 0)
 		return tally_command_fail(command, &err);
-	return TALLY_EXIT_OK;
+	return status;
 }
 
 const struct tally_command tally_command_script = {

@@ -462,6 +462,10 @@ struct tally_event_text {
 /* To begin, zero the memory and set `recording`. */
 void tally_event_text_release(struct tally_event_text *trace);
 
+/* Returns the tracepoint of event number `index`; NULL: it is none, or its format was not recorded. */
+const struct tally_tracepoint *tally_event_text_tracepoint(
+	struct tally_event_text *trace, const struct tally_recorded_event *event, size_t index);
+
 /* Appends the text of a sample of event number `index`.  Failures show in `out` or in `failed`. */
 void tally_event_text_put(struct tally_event_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample,

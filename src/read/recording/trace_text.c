@@ -124,6 +124,17 @@ static const char *kernel_string(void *context, uint64_t address)
 	return tally_printk_find(&trace->printk, address);
 }
 
+const struct tally_tracepoint *tally_event_text_tracepoint(
+	struct tally_event_text *trace, const struct tally_recorded_event *event, size_t index)
+{
+	const struct tally_trace_format *format = NULL;
+	if (event->attr.type == TALLY_TYPE_TRACEPOINT)
+		format = format_of(trace, event, index);
+	if (!format)
+		return NULL;
+	return format->tracepoint;
+}
+
 void tally_event_text_put(struct tally_event_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample, struct tally_buffer *out)
 {

@@ -403,6 +403,24 @@ int tally_script_json_new(struct tally_recording *recording,
 			  struct tally_error *err);
 void tally_script_json_free(struct tally_script_json *script);
 
+/* script_python.c: a recording's samples for a Python script that was written for perf. */
+
+/* The Python program that runs such a script: `python3 -c PROGRAM DESCRIPTOR SCRIPT ARGUMENT…`; it
+ * reads the samples, a line of JSON each, from the descriptor. */
+extern const char tally_script_python_program[];
+
+struct tally_script_python; /* opaque */
+
+/* Returns 0 or -ENOMEM.  The recording must outlive it. */
+int tally_script_python_new(struct tally_recording *recording, struct tally_script_python **out,
+			    struct tally_error *err);
+void tally_script_python_free(struct tally_script_python *python);
+/* Appends the line of the sample that tally_recording_next() just gave.  Returns 0 or -errno. */
+int tally_script_python_sample(struct tally_script_python *python,
+			       const struct tally_raw_record *raw,
+			       const struct tally_record *record, struct tally_buffer *out,
+			       struct tally_error *err);
+
 /* Appends CSV's header line; nothing for JSON. */
 void tally_script_json_start(const struct tally_script_json *script, struct tally_buffer *out);
 
