@@ -68,7 +68,7 @@ def main():
             print("1..0 # SKIP tracepoints can't be recorded here")
             return 0
         record(folder, "clock", "-e", "cpu-clock", "--", *work)
-        record(folder, "cpus", "-a", "-e", "cpu-clock,page-faults", "--", *work)
+        record(folder, "chains", "-g", "-e", "page-faults", "-c", "1", "--", "true")
         record(folder, "data", "-d", "-e", "page-faults", "-c", "1", "--", *work)
         record(folder, "opened", "-e", "syscalls:sys_enter_openat,syscalls:sys_exit_openat", "--", *work)
         record(folder, "woken", "-a", "-e", "sched:sched_wakeup,irq:softirq_entry,timer:hrtimer_start", "sleep", "0.1")
@@ -76,8 +76,7 @@ def main():
         same(folder, "calls", str(SCRIPTS / "syscall-counts.py"), "ls")
         same(folder, "calls", str(SCRIPTS / "syscall-counts-by-pid.py"))
         same(folder, "clock", str(SCRIPTS / "stackcollapse.py"))
-        same(folder, "cpus", str(SCRIPTS / "stackcollapse.py"))
-        for recording in ("calls", "clock", "cpus", "data", "opened", "woken"):
+        for recording in ("calls", "clock", "chains", "data", "opened", "woken"):
             same(folder, recording, handlers)
         by_name(folder)
         endings(folder)

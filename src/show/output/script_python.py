@@ -38,12 +38,12 @@ def value_of(value):
 
 def name_place(about, frame, offset_key, put_symbol):
     """Adds the names of a place: those of the function that is not inlined."""
-    if frame.get("object") and frame["object"] != "[unknown]":
-        about["dso"] = frame["object"]
     if frame.get("function"):
         put_symbol(frame["function"])
         if frame.get("offset") is not None:
             about[offset_key] = frame["offset"]
+    if frame.get("object") and frame["object"] != "[unknown]":
+        about["dso"] = frame["object"]
 
 
 def chain_of(sample):
