@@ -2,9 +2,10 @@
 from perf_trace_context import common_flags, common_pc
 
 
-def without_call_site(entry):
-    """perf names a return address that begins a function for that function, tally for its caller."""
-    if entry.get("sym") in ("_dl_start_user", "_start"):
+def without_difference(entry):
+    """perf names a return address that begins a function for that function, tally for its caller; and perf 6.1 lacks
+    the names of some slots of the procedure linkage table."""
+    if entry.get("sym", "").endswith(("_dl_start_user", "_start", "@plt")):
         del entry["sym"], entry["sym_off"]
     return entry
 
@@ -13,7 +14,7 @@ def clean(about):
     """Not what tally leaves out (docs/compatibility.md)."""
     about = {key: value for key, value in about.items() if not key.startswith("dso_")}
     about["sample"] = {key: value for key, value in about["sample"].items() if not key.startswith("addr_")}
-    about["callchain"] = [without_call_site({key: value["name"] if key == "sym" else value for key, value in entry.items()})
+    about["callchain"] = [without_difference({key: value["name"] if key == "sym" else value for key, value in entry.items()})
                           for entry in about["callchain"]]
     if about.get("symbol", "").endswith("@plt"):  # perf 6.1 lacks the names of some slots
         del about["symbol"], about["symoff"]
