@@ -310,6 +310,8 @@ static int choose_columns(struct request *request, bool is_trace, bool children,
 		result = add_columns(&order, "-s", usual, err);
 	if (!result && sort)
 		result = add_columns(&order, "-s", sort + (*sort == '+'), err);
+	if (!result && sort && strstr(sort, "symbol")) /* perf: not for "sym" */
+		add_column(&order, TALLY_PERF_IPC);
 	if (result < 0)
 		return result;
 	for (unsigned i = 0; i < order.count; i++)
@@ -323,8 +325,6 @@ static int choose_columns(struct request *request, bool is_trace, bool children,
 	for (unsigned i = 0; i < columns.count; i++)
 		if (columns.items[i] < TALLY_PERF_KEYS)
 			request->sums.by[columns.items[i]] = true;
-		else if (columns.items[i] == TALLY_PERF_BY_CHILDREN)
-			request->sums.children = request->text.children = children;
 	request->text.has_self = children && !is_strict;
 	memcpy(request->text.sums_by, request->sums.by, sizeof(request->sums.by));
 	return 0;
@@ -391,6 +391,7 @@ static int choose(const struct tally_command *command, struct request *request,
 	bool children = chains && !request->no_children;
 	if (request->no_graph || !chains)
 		request->text.chains = TALLY_PERF_CHAINS_NONE;
+	request->sums.children = request->text.children = children;
 	request->sums.chains = request->text.chains != TALLY_PERF_CHAINS_NONE;
 	if (!request->order_given)
 		request->sums.from_caller = children;

@@ -305,6 +305,7 @@ enum tally_perf_key {
 	TALLY_PERF_COMM,
 	TALLY_PERF_OBJECT,
 	TALLY_PERF_SYMBOL,
+	TALLY_PERF_IPC, /* a column without values: perf has it beside symbols */
 	TALLY_PERF_LINE,
 	TALLY_PERF_FILE,
 	TALLY_PERF_CPU,
@@ -361,7 +362,7 @@ struct tally_perf_node {
 
 struct tally_perf_entry {
 	/* by key: thread's number, string id of the tasks, string id of the names, index into
-	 * `symbols`, string ids of the names, CPU, string id of the names; 0: no key */
+	 * `symbols`, 0, string ids of the names, CPU, string id of the names; 0: no key */
 	uint32_t key[TALLY_PERF_KEYS];
 	bool is_kernel;  /* perf shows the symbol with [k] */
 	uint32_t thread; /* of the first sample */

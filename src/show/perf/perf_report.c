@@ -6,10 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PERCENT_WIDTH = 8, NUMBER_WIDTH = 12, ADDRESS_WIDTH = 22 };
+enum { PERCENT_WIDTH = 8, NUMBER_WIDTH = 12, ADDRESS_WIDTH = 22, COMM_BYTES = 16 };
 
 struct printer {
 	const struct tally_profile *profile;
@@ -29,6 +30,7 @@ static const char *title(const struct tally_perf_report_view *view, unsigned col
 		[TALLY_PERF_COMM] = "Command",
 		[TALLY_PERF_OBJECT] = "Shared Object",
 		[TALLY_PERF_SYMBOL] = "Symbol",
+		[TALLY_PERF_IPC] = "IPC   [IPC Coverage]",
 		[TALLY_PERF_LINE] = "Source:Line",
 		[TALLY_PERF_FILE] = "Source File",
 		[TALLY_PERF_CPU] = "CPU",
@@ -56,13 +58,18 @@ static void put_symbol(const struct printer *printer, const struct tally_perf_en
 		tally_buffer_printf(out, "%-#.16" PRIx64, symbol->address);
 }
 
-/* Returns the thread's last name, as perf writes it. */
-static const char *last_comm(const struct tally_recording *recording, uint32_t thread)
+/* Returns the thread's last name; without one, perf writes the thread's number.  The text is valid
+ * until the next call with the same `room`. */
+static const char *last_comm(const struct tally_recording *recording, uint32_t thread,
+			     char room[COMM_BYTES])
 {
 	const struct tally_tasks *tasks = &recording->tasks;
 	if (thread >= tasks->threads.count)
 		return "";
-	return tally_strings_text(&tasks->strings, tasks->threads.items[thread].comm);
+	if (tasks->threads.items[thread].comm != TALLY_STRING_NONE)
+		return tally_strings_text(&tasks->strings, tasks->threads.items[thread].comm);
+	snprintf(room, COMM_BYTES, ":%d", (int)tasks->threads.items[thread].tid);
+	return room;
 }
 
 /* Appends a key's text: the last column's, too, is padded by perf if it is a name. */
@@ -73,10 +80,11 @@ static void put_key(const struct printer *printer, const struct tally_perf_entry
 	const struct tally_strings *names = &recording->names.strings;
 	int width = (int)printer->widths[key];
 	uint32_t value = entry->key[key];
+	char room[COMM_BYTES];
 	switch (key) {
 	case TALLY_PERF_PID:
 		tally_buffer_printf(out, "%7d:%-*.*s", (int)value, width - 8, width - 8,
-				    last_comm(recording, entry->thread));
+				    last_comm(recording, entry->thread, room));
 		break;
 	case TALLY_PERF_COMM:
 		tally_buffer_printf(out, "%-*.*s", width, width,
@@ -84,6 +92,9 @@ static void put_key(const struct printer *printer, const struct tally_perf_entry
 		break;
 	case TALLY_PERF_SYMBOL:
 		put_symbol(printer, entry, out);
+		break;
+	case TALLY_PERF_IPC:
+		tally_buffer_printf(out, "%-*s", width, "-      -");
 		break;
 	case TALLY_PERF_CPU:
 		tally_buffer_printf(out, "%*.*d", width, width, (int)value);
@@ -152,11 +163,12 @@ static void measure_entry(struct printer *printer, const struct tally_perf_entry
 	const struct tally_perf_report_view *view = printer->view;
 	const struct tally_recording *recording = printer->profile->recording;
 	size_t *widths = printer->widths;
+	char room[COMM_BYTES];
 	for (unsigned i = 0; i < view->column_count; i++) {
 		unsigned column = view->columns[i];
 		const char *text = NULL;
 		if (column == TALLY_PERF_COMM)
-			text = last_comm(recording, entry->thread);
+			text = last_comm(recording, entry->thread, room);
 		else if (column == TALLY_PERF_OBJECT || column == TALLY_PERF_LINE ||
 			 column == TALLY_PERF_FILE || column == TALLY_PERF_TRACE)
 			text = tally_strings_text(&recording->names.strings, entry->key[column]);
@@ -166,7 +178,7 @@ static void measure_entry(struct printer *printer, const struct tally_perf_entry
 			widen(&widths[column], strlen(text));
 	}
 	if (view->sums_by[TALLY_PERF_PID])
-		widen(&widths[TALLY_PERF_PID], strlen(last_comm(recording, entry->thread)) + 8);
+		widen(&widths[TALLY_PERF_PID], strlen(last_comm(recording, entry->thread, room)) + 8);
 	if (!view->sums_by[TALLY_PERF_SYMBOL])
 		return;
 	const struct tally_perf_symbol *symbol =
