@@ -68,6 +68,8 @@ static const char *last_comm(const struct tally_recording *recording, uint32_t t
 		return "";
 	if (tasks->threads.items[thread].comm != TALLY_STRING_NONE)
 		return tally_strings_text(&tasks->strings, tasks->threads.items[thread].comm);
+	if (!tasks->threads.items[thread].tid)
+		return "swapper";
 	snprintf(room, COMM_BYTES, ":%d", (int)tasks->threads.items[thread].tid);
 	return room;
 }
