@@ -28,7 +28,7 @@ struct request {
 	const char *sort, *fields, *percentage, *separator;
 	char separator_text[SEPARATOR_BYTES];
 	bool no_children, shows_samples, shows_period;
-	bool graph_given, no_graph, order_given, shows_branches, shows_memory;
+	bool graph_given, no_graph, order_given, counts_records;
 };
 
 /* ---- options -------------------------------------------------------------- */
@@ -206,6 +206,10 @@ static const struct tally_option options[] = {
 	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ TALLY_INCLUDE(tally_header_options, struct request, header) },
+	{ 0, "stats", TALLY_ARGUMENT_NONE, NULL, "numbers of records, by kind",
+	  TALLY_SET(struct request, counts_records) },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally perf script -D shows each record") },
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally report -b has a row for each branch") },
 	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -457,6 +461,59 @@ static int show(const struct tally_command *command, struct request *request,
 	return TALLY_EXIT_OK;
 }
 
+/* Counts a record; the events of a pipe become known while it is read.  Returns 0 or -ENOMEM. */
+static int count_record(const struct tally_perfdata *data, const struct tally_raw_record *raw,
+			struct tally_perf_record_counts *counts, size_t *room)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	struct tally_record_header header;
+	memcpy(&header, raw->bytes, sizeof(header));
+	if (count > *room) {
+		uint64_t *samples = realloc(counts->samples, count * sizeof(*samples));
+		if (!samples)
+			return -ENOMEM;
+		memset(samples + *room, 0, (count - *room) * sizeof(*samples));
+		counts->samples = samples;
+		*room = count;
+	}
+	counts->all++;
+	if (header.type < TALLY_RECORD_USER_MAX)
+		counts->types[header.type]++;
+	if (header.type == TALLY_RECORD_SAMPLE && raw->event)
+		counts->samples[raw->event - events]++;
+	return 0;
+}
+
+/* --stats: counts all records of the file, in its order.  Returns the exit status. */
+static int show_records(const struct tally_command *command, const char *path)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_perf_record_counts counts = { 0 };
+	struct tally_perfdata *data;
+	struct tally_buffer out = { 0 };
+	struct tally_raw_record raw;
+	size_t room = 0;
+	if (tally_perfdata_open(path, &data, &err) < 0)
+		return tally_command_fail(command, &err);
+	int result;
+	while ((result = tally_perfdata_next(data, &raw, &err)) > 0) {
+		result = count_record(data, &raw, &counts, &room);
+		if (result < 0)
+			break;
+	}
+	if (!result) {
+		tally_perf_stats_text(&counts, tally_perfdata_events(data, &room), room, &out);
+		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
+	}
+	if (result == -ENOMEM || out.failed)
+		result = tally_error_set(&err, -ENOMEM, "out of memory");
+	free(counts.samples);
+	tally_buffer_release(&out);
+	tally_perfdata_close(data);
+	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+}
+
 /* Parses the arguments.  One word is perf's filter of symbols.  Returns -1, or the exit status. */
 static int parse(const struct tally_command *command, int argc, char **argv,
 		 struct request *request)
@@ -482,6 +539,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.view.input = tally_perf_input(request.view.input);
 	if (request.header.only)
 		return tally_command_header_only(command, request.view.input, &request.header);
+	if (request.counts_records)
+		return show_records(command, request.view.input);
 	request.view.shows_idle = true;
 	request.view.names.raw_addresses = true;
 	if (request.no_graph && request.no_children)

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "stat/stat.h"
+#include "tally/record.h"
 
 #include <stdbool.h>
 
@@ -12,6 +13,7 @@ struct tally_event_listing;
 struct tally_perfdata;
 struct tally_raw_record;
 struct tally_record;
+struct tally_recorded_event;
 struct tally_recording;
 
 /* perf stat, perf stat -x, perf stat -j */
@@ -80,6 +82,15 @@ struct tally_perf_report_view {
 	double chain_percent_min;         /* lighter branches are left out */
 	uint32_t print_limit;             /* of branches at each level; 0: none */
 };
+
+/* perf report --stats: numbers of records. */
+struct tally_perf_record_counts {
+	uint64_t all, types[TALLY_RECORD_USER_MAX]; /* other types are in `all` alone */
+	uint64_t *samples; /* by event */
+};
+void tally_perf_stats_text(const struct tally_perf_record_counts *counts,
+			   const struct tally_recorded_event *events, size_t event_count,
+			   struct tally_buffer *out);
 
 /* Append the lines above the first event (`lost`: samples), and below the last one. */
 void tally_perf_report_begin(const struct tally_perf_report_view *view, uint64_t lost,

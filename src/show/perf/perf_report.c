@@ -609,3 +609,32 @@ int tally_perf_report_text(const struct tally_profile *profile, const struct tal
 	tally_buffer_text(out, "\n\n");
 	return out->failed ? -ENOMEM : 0;
 }
+
+static void put_record_count(const char *name, uint64_t count, struct tally_buffer *out)
+{
+	tally_buffer_printf(out, "%16s events: %10" PRIu64, name, count);
+}
+
+void tally_perf_stats_text(const struct tally_perf_record_counts *counts,
+			   const struct tally_recorded_event *events, size_t event_count,
+			   struct tally_buffer *out)
+{
+	tally_buffer_text(out, "\nAggregated stats:\n");
+	put_record_count("TOTAL", counts->all, out);
+	tally_buffer_char(out, '\n');
+	for (uint32_t type = 0; type < TALLY_RECORD_USER_MAX; type++) {
+		const char *name = tally_record_type_name(type);
+		if (!counts->types[type] || !name)
+			continue;
+		put_record_count(name, counts->types[type], out);
+		tally_buffer_printf(out, "  (%4.1f%%)\n",
+				    100.0 * (double)counts->types[type] / (double)counts->all);
+	}
+	for (size_t i = 0; i < event_count; i++) {
+		if (!counts->samples[i])
+			continue;
+		tally_buffer_printf(out, "%s stats:\n", events[i].name);
+		put_record_count("SAMPLE", counts->samples[i], out);
+		tally_buffer_char(out, '\n');
+	}
+}
