@@ -27,7 +27,41 @@ static int version(const struct tally_command *command, int argc, char **argv)
 	return TALLY_EXIT_OK;
 }
 
+/* perf's settings are those of its outputs; tally has none, so none is listed. */
+static int config(const struct tally_command *command, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strchr(argv[i], '='))
+			return tally_command_misuse(command,
+						    "tally has no settings file, only options");
+	return TALLY_EXIT_OK;
+}
+
+static int test(const struct tally_command *command, int argc, char **argv)
+{
+	char name[] = "doctor", option[] = "--self-test", *words[] = { name, option, NULL };
+	(void)command, (void)argc, (void)argv;
+	return tally_command_doctor.run(&tally_command_doctor, 2, words);
+}
+
 static const struct tally_option no_options[] = { TALLY_OPTIONS_END };
+
+static const struct tally_command tally_perf_config = {
+	.name = "perf config",
+	.summary = "list settings: there are none",
+	.usage = "[-l]",
+	.options = no_options,
+	.rarely_reads_files = true,
+	.run = config,
+};
+
+static const struct tally_command tally_perf_test = {
+	.name = "perf test",
+	.summary = "measure work of a known size (tally doctor --self-test)",
+	.usage = "",
+	.options = no_options,
+	.run = test,
+};
 
 static const struct tally_command tally_perf_version = {
 	.name = "perf version",
@@ -40,13 +74,16 @@ static const struct tally_command tally_perf_version = {
 
 static const struct tally_command *const commands[] = {
 	&tally_perf_buildid_list,
+	&tally_perf_config,
 	&tally_perf_evlist,
+	&tally_perf_inject,
 	&tally_perf_kallsyms,
 	&tally_perf_list,
 	&tally_perf_record,
 	&tally_perf_report,
 	&tally_perf_script,
 	&tally_perf_stat,
+	&tally_perf_test,
 	&tally_perf_version,
 };
 

@@ -118,6 +118,24 @@ def by_name(folder):
     check("a command that perf mode lacks is refused", done.returncode == 1 and "is not a perf-command" in done.stderr, done.stderr)
 
 
+def small_commands(folder):
+    """Commands that have little to do."""
+    recorded = subprocess.run([lines.PERF, "record", "-q", "-o", "whole", "true"], cwd=folder, capture_output=True, check=False)
+    subprocess.run([lines.PERF, "record", "-q", "-B", "-o", "without", "true"], cwd=folder, capture_output=True, check=False)
+    if not recorded.returncode:
+        def inject(*arguments):
+            return lines.run("tally", ["inject", *arguments], folder)
+        status, _, err = inject("-b", "-i", "whole", "-o", "copy")
+        check("inject -b copies a recording with build-ids", status == 0 and
+              (folder / "copy").read_bytes() == (folder / "whole").read_bytes(), err)
+        status, _, err = inject("-b", "-i", "without", "-o", "other")
+        check("and refuses one without", status == 1 and "no build-ids" in err and not (folder / "other").exists(), err)
+        status, _, err = inject("-i", "whole", "-o", "whole")
+        check("inject doesn't write over its input", status == 2 and (folder / "whole").stat().st_size, err)
+    status, out, err = lines.run("tally", ["config", "-l"], folder)
+    check("config -l", status == 0 and not out + err, out + err)
+
+
 def main():
     with tempfile.TemporaryDirectory() as place, subprocess.Popen(["sleep", "600"]) as sleeper:
         folder = pathlib.Path(place)
@@ -125,6 +143,7 @@ def main():
             compare(command, named, folder, sleeper)
         readers(folder)
         by_name(folder)
+        small_commands(folder)
         sleeper.kill()
     print(f"1..{checks}")
     return failures > 0
