@@ -43,23 +43,33 @@ static const struct {
 	  "perf bench measures the kernel; 'tally stat -r 5 -- COMMAND' measures a program, with "
 	  "the spread" },
 	{ "buildid-list",
-	  "readelf -n shows a file's build-id; recordings contain those of sampled files" },
+	  "'tally perf buildid-list' lists those of a recording; readelf -n shows a file's" },
+	{ "buildid-cache",
+	  "recordings have the names and build-ids of what they sampled; --buildid-dir DIR uses "
+	  "perf's cache" },
 	{ "c2c",
 	  "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look "
 	  "for HITM" },
 	{ "config", "tally has no settings file, only options" },
 	{ "data", "'tally export' writes a recording for other programs" },
+	{ "daemon", "a service of systemd can run tally record --switch-output" },
 	{ "evlist",
-	  "tally report --header-only shows the recorded events, 'tally list' the available ones" },
+	  "'tally perf evlist' or tally report --header-only shows the recorded events, 'tally "
+	  "list' the available ones" },
 	{ "ftrace",
 	  "tally record -a -e GROUP:NAME records what ftrace traces, and tally script shows it" },
 	{ "inject",
 	  "not needed: tally report reads JITs' dumps, and each recording has its build-ids" },
-	{ "kmem", "tally record -a -g -e 'kmem:*', then tally report shows who allocates" },
+	{ "kallsyms", "'tally perf kallsyms NAME' shows where the running kernel has a function" },
+	{ "kmem",
+	  "tally record -a -g -e 'kmem:*', then tally report shows who allocates; 'perf kmem -i "
+	  "tally.data stat' reads the recording, too" },
+	{ "kwork",
+	  "tally record -a -e 'irq:*,workqueue:*', then tally timeline shows what ran when" },
 	{ "kvm", "tally record -a -e 'kvm:*', then tally script shows each exit" },
 	{ "lock",
 	  "tally record -a -g -e 'lock:contention_*', then tally report shows who waits, tally "
-	  "timeline when" },
+	  "timeline when; 'perf lock contention -i tally.data' reads the recording, too" },
 	{ "mem",
 	  "tally record -d -W -e cpu/mem-loads/P -- COMMAND, then tally script -F "
 	  "+addr,+weight,+data_src" },
@@ -68,12 +78,14 @@ static const struct {
 	  "shows them" },
 	{ "sched",
 	  "tally record -a -e 'sched:*', then tally timeline shows what ran when, tally script "
-	  "each event" },
+	  "each event; 'perf sched latency -i tally.data' reads the recording, too" },
 	{ "test", "'tally doctor' shows what works here" },
-	{ "timechart", "tally record -a -e sched:sched_switch, then tally timeline" },
+	{ "timechart",
+	  "tally record -a -e 'sched:*', then tally timeline; 'perf timechart -i tally.data' reads "
+	  "the recording, too" },
 	{ "trace",
-	  "tally record -e 'raw_syscalls:*' -- COMMAND, then tally script shows each system call" },
-	{ "version", "tally --version" },
+	  "tally record -e 'raw_syscalls:*' -- COMMAND, then tally script shows each system call; "
+	  "'perf trace -i tally.data' reads the recording, too" },
 };
 
 static const char *what_instead(const char *name)
@@ -95,6 +107,12 @@ static void complain(const char *name)
 			best = distance;
 			nearest = tally_commands[i]->name;
 		}
+	}
+	if (name[0] == '-') {
+		tally_say("tally: there is no option %s before a command", name);
+		fprintf(stderr, "hint: options follow the command, which 'tally help' lists: tally "
+				"report --verbose\n");
+		return;
 	}
 	tally_say("tally: there is no command '%s'", name);
 	if (instead)

@@ -405,6 +405,9 @@ static int nothing(const struct tally_command *command, const struct listing *li
 			listing->word_count > 1 ? " or the other words" : "");
 	if (listing->nearest[0] && listing->distance <= 2 + strlen(listing->words[0]) / 6)
 		tally_error_hint(&err, "did you mean '%s'?", listing->nearest);
+	else if (!strcmp(listing->words[0], "sdt"))
+		tally_error_hint(&err, "perf probe makes tracepoints of programs' SDT markers; then "
+				       "'tally list tracepoint' lists them");
 	else if (missing)
 		tally_error_hint(&err, "tracepoints were not searched: %.400s", missing->message);
 	else

@@ -77,6 +77,13 @@ static bool is_perf(const char *program)
 	return !strcmp(slash ? slash + 1 : program, "perf");
 }
 
+/* perf has a command and -v for it, too. */
+static bool is_version(const char *name)
+{
+	return !strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "-v") ||
+	       !strcmp(name, "version");
+}
+
 static int run_command(const struct tally_command *command, int argc, char **argv)
 {
 	struct call call = { .command = command, .argc = argc, .argv = argv };
@@ -97,7 +104,7 @@ int main(int argc, char **argv)
 		name = "perf";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+	if (is_version(name)) {
 		printf("tally %s\n", TALLY_VERSION);
 		return finish(name, TALLY_EXIT_OK);
 	}

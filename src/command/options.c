@@ -177,6 +177,50 @@ static enum step unknown_option(const struct tally_options *options, const char 
 	return option_error(options, "there is no option %s", shown);
 }
 
+/* True for an option that is on or off, nothing else. */
+static bool is_switch(const struct tally_option *option)
+{
+	return !option->take && !option->also &&
+	       (option->store == TALLY_STORE_TRUE || option->store == TALLY_STORE_FALSE);
+}
+
+/* Finds the option that `typed` negates: as in perf, --no-NAME takes back --NAME, and --NAME an
+ * option no-NAME.  Returns NULL if there is none. */
+static const struct tally_option *find_negated(const struct tally_command *command,
+					       const char *typed)
+{
+	char opposite[72];
+	snprintf(opposite, sizeof(opposite), "no-%s", typed);
+	const char *name = opposite;
+	if (!strncmp(typed, "no-", 3))
+		name = typed + 3;
+	for (const struct tally_option *o = NULL; (o = tally_option_next(command, o));)
+		if (o->name && !strcmp(o->name, name))
+			return o;
+	return NULL;
+}
+
+/* Takes the negation of an option.  Of options that tally lacks it is the default. */
+static enum step take_negated(struct tally_options *options, const struct tally_option *option,
+			      const char *shown)
+{
+	bool is_off = option->instead && option->kind == TALLY_ARGUMENT_NONE;
+	if (!is_switch(option) && !is_off) {
+		if (option->store == TALLY_STORE_NOTHING && !option->take && !option->instead)
+			return option_error(options,
+					    "there is no option %s: tally always works as with "
+					    "--%s",
+					    shown, option->name);
+		return option_error(options,
+				    "there is no option %s: leave out --%s, which it would take "
+				    "back",
+				    shown, option->name);
+	}
+	options->option = option;
+	options->negated = true;
+	return STEP_OPTION;
+}
+
 static enum step take_long(struct tally_options *options, const char *word)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
@@ -208,6 +252,9 @@ static enum step take_long(struct tally_options *options, const char *word)
 		return take_argument(options, found, equals ? equals + 1 : NULL, shown);
 	if (matches > 1)
 		return option_error(options, "option %s is ambiguous; write it out", shown);
+	found = equals ? NULL : find_negated(options->command, typed);
+	if (found)
+		return take_negated(options, found, shown);
 	return unknown_option(options, shown, typed);
 }
 
@@ -239,6 +286,7 @@ static enum step take_step(struct tally_options *options)
 {
 	enum step result;
 	options->value = NULL;
+	options->negated = false;
 	if (options->cluster) {
 		result = take_letter(options);
 	} else {
@@ -281,7 +329,12 @@ static int take_into(void *request, const struct tally_options *options, struct 
 	size_t offset = 0;
 	find_member(options->command->options, options->option, &offset);
 	request = (char *)request + offset;
-	return take_option(request, options->option, options->value, err);
+	if (!options->negated)
+		return take_option(request, options->option, options->value, err);
+	if (is_switch(options->option))
+		*(bool *)tally_option_member(request, options->option) =
+			options->option->store == TALLY_STORE_FALSE;
+	return 0;
 }
 
 bool tally_options_parse(struct tally_options *options, void *request)

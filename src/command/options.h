@@ -28,6 +28,7 @@ struct tally_options {
 	int status; /* exit status, once parse() returned false; otherwise -1 */
 	const struct tally_option *option; /* the last one */
 	const char *value; /* its argument, or NULL */
+	bool negated;      /* --no-NAME was typed, or --NAME for an option no-NAME */
 	bool dashes;       /* "--" was read */
 	const char *cluster; /* the rest of "-abc" */
 };

@@ -192,10 +192,12 @@ static const struct tally_option script[] = {
 	  TALLY_INSTEAD("tally timeline shows when tasks ran and when they waited") },
 	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+		  "'perf script -s NAME -i tally.data' reads tally's recordings; -j and --csv are for "
+		  "programs (docs/script-json.md)") },
 	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
 	  TALLY_INSTEAD(
-		  "tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+		  "'perf script -s NAME -i tally.data' reads tally's recordings; -j and --csv are for "
+		  "programs (docs/script-json.md)") },
 	{ 0, "addr-range", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD("--symbol selects functions; filter addresses of -j or --csv") },
 	{ 0, "call-ret-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
@@ -377,6 +379,23 @@ static const struct tally_option stat[] = {
 	TALLY_OPTIONS_END,
 };
 
+static const struct tally_option list[] = {
+	{ 'd', "desc", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "long-desc", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "debug", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "deprecated", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "no-desc", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has names and descriptions separately") },
+	{ 0, "details", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-v shows tracepoints' fields and metrics' expressions; 'tally list pmu' "
+			"the terms of PMUs") },
+	{ 0, "cputype", TALLY_ARGUMENT_REQUIRED, "TYPE", NULL,
+	  TALLY_INSTEAD("words select events: 'tally list cpu_core'") },
+	{ 0, "raw-dump", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has the names; 'tally perf list --raw-dump' prints them alone") },
+	TALLY_OPTIONS_END,
+};
+
 static const struct tally_option top[] = {
 	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
@@ -419,8 +438,6 @@ static const struct tally_option top[] = {
 	  TALLY_INSTEAD("kernel names are shown unchanged") },
 	{ 0, "fields", TALLY_ARGUMENT_REQUIRED, "KEYS", NULL,
 	  TALLY_INSTEAD("-s sets the keys that group rows") },
-	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("children are sampled as well, unless -i is given") },
 	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("each event has a list of its own; on the terminal Tab shows the next") },
 	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
@@ -466,6 +483,7 @@ static const struct {
 	{ "diff", diff },
 	{ "stat", stat },
 	{ "top", top },
+	{ "list", list },
 };
 
 const struct tally_option *tally_perf_options(const char *command)

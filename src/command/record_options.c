@@ -117,6 +117,16 @@ int record_take_no_inherit(void *taker, const struct tally_option *option, const
 	return 0;
 }
 
+int record_take_inherit(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
+{
+	struct record_request *request = taker;
+	(void)option, (void)value, (void)err;
+	request->record.no_inherit = false;
+	request->target.takes_descendants = true;
+	return 0;
+}
+
 /* --- how often, and for how long ------------------------------------------ */
 
 static int take_rate(void *taker, const struct tally_option *option, const char *value,
@@ -255,6 +265,16 @@ int record_take_ring(void *taker, const struct tally_option *option, const char 
 	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
 		return tally_error_set(err, -EINVAL, "-m: a ring has between one page and 2 GiB");
 	return 0;
+}
+
+static int take_compression(void *taker, const struct tally_option *option, const char *value,
+			    struct tally_error *err)
+{
+	struct record_request *request = taker;
+	request->record.compression_level = 1;
+	if (!value)
+		return 0;
+	return tally_option_store(request, option, value, err);
 }
 
 static int take_clock(void *taker, const struct tally_option *option, const char *value,
@@ -536,9 +556,11 @@ const struct tally_option record_options[] = {
 	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL,
 	  "don't record loads and unloads of BPF programs",
 	  TALLY_SET(struct record_request, record.no_bpf_events) },
-	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL",
+	{ 'z', "compression-level", TALLY_ARGUMENT_OPTIONAL, "LEVEL",
 	  "zstd level, 1 to 22 (1); 0: uncompressed",
-	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22) },
+	  "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22",
+	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22),
+	  TALLY_TAKE(take_compression) },
 	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
 	  "don't add names: reports then need the programs\n(tally pack adds names)",
 	  TALLY_SET(struct record_request, no_pack) },
@@ -561,26 +583,6 @@ const struct tally_option record_options[] = {
 };
 
 /* perf's -z: LEVEL is optional. */
-static int take_compression(void *taker, const struct tally_option *option, const char *value,
-			    struct tally_error *err)
-{
-	struct record_request *request = taker;
-	request->record.compression_level = 1;
-	if (!value)
-		return 0;
-	return tally_option_store(request, option, value, err);
-}
-
-static int take_inherit(void *taker, const struct tally_option *option, const char *value,
-			struct tally_error *err)
-{
-	struct record_request *request = taker;
-	(void)option, (void)value, (void)err;
-	request->record.no_inherit = false;
-	request->target.takes_descendants = true;
-	return 0;
-}
-
 /* Rows of `perf record` that differ from those above, which follow. */
 const struct tally_option record_perf_options[] = {
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
@@ -594,8 +596,6 @@ const struct tally_option record_perf_options[] = {
 	  "compress by zstd, level 1 to 22 (1)",
 	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22),
 	  TALLY_TAKE(take_compression) },
-	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, "record new children and threads (the default)",
-	  TALLY_TAKE(take_inherit) },
 	/* what these tune is tally's own affair */
 	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL, TALLY_IGNORED },
 	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL, TALLY_IGNORED },

@@ -95,13 +95,15 @@ struct record_request {
 	  TALLY_TAKE(record_take_target) }
 #define RECORD_INHERIT_OPTION \
 	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads", \
-	  TALLY_TAKE(record_take_no_inherit) }
+	  TALLY_TAKE(record_take_no_inherit) }, \
+	/* perf's; the default */ \
+	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(record_take_inherit) }
 
 /* record_options.c. */
 extern const struct tally_option record_options[], record_perf_options[];
 /* record_take_target: -p, -t, -u, -C; record_take_ring: -m, bytes ("4M") or pages. */
 tally_take_option record_take_event, record_take_target, record_take_container,
-	record_take_no_inherit, record_take_ring, record_take_call_graph;
+	record_take_no_inherit, record_take_inherit, record_take_ring, record_take_call_graph;
 /* Takes the command line into the request. Returns -1, or the exit status when the command must
  * end: after the help or an error. */
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,

@@ -42,6 +42,14 @@ static int take_sort(void *taker, const struct tally_option *option, const char 
 	return tally_report_sort_parse(&((struct request *)taker)->sort, value, err);
 }
 
+static int wrong_tree(const char *value, struct tally_error *err)
+{
+	tally_error_set(err, -EINVAL, "option -g: '%s' is none of caller, callee, none", value);
+	if (!strncmp(value, "folded", strlen("folded")))
+		tally_error_hint(err, "tally fold writes each stack as one line");
+	return -EINVAL;
+}
+
 /* Parses the order; also from perf's "graph,0.5,callee". */
 static int take_tree(void *taker, const struct tally_option *option, const char *value,
 		     struct tally_error *err)
@@ -54,13 +62,20 @@ static int take_tree(void *taker, const struct tally_option *option, const char 
 		known |= !strncmp(value, styles[i], strlen(styles[i]));
 	if (value && strstr(value, "callee"))
 		request->report.tree = TALLY_TREE_CALLEE;
-	else if (value && !strcmp(value, "none"))
+	else if (value && (!strcmp(value, "none") || !strcmp(value, "no")))
 		request->report.tree = TALLY_TREE_NONE;
 	else if (known)
 		request->report.tree = TALLY_TREE_CALLER;
 	else
-		return tally_error_set(err, -EINVAL, "option -g: '%s' is neither caller nor callee",
-				       value);
+		return wrong_tree(value, err);
+	return 0;
+}
+
+static int take_no_tree(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
+{
+	(void)option, (void)value, (void)err;
+	((struct request *)taker)->report.tree = TALLY_TREE_NONE;
 	return 0;
 }
 
@@ -116,7 +131,7 @@ static const struct tally_option options[] = {
 	  "length of a row of --sort time: 10us, 1s (100ms)", TALLY_TAKE(take_quantum) },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
-	  "caller callee none graph fractal flat", TALLY_TAKE(take_tree) },
+	  "caller callee none no graph fractal flat folded", TALLY_TAKE(take_tree) },
 	{ TALLY_INCLUDE(tally_view_max_stack_option, struct request, view) },
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
 	  "a row for each branch taken before the samples (the default if they\n"
@@ -172,6 +187,7 @@ static const struct tally_option options[] = {
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
 	  TALLY_TEXT(struct request, view.filter.symbols) },
 	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(take_tree) },
+	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(take_no_tree) },
 	TALLY_OPTIONS_END,
 };
 

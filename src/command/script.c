@@ -308,6 +308,47 @@ static int take_perf_arguments(const struct tally_command *command, int argc, ch
 	return status;
 }
 
+/* True for a word that is no file's name, as perf's scripts have them: "failed-syscalls". */
+static bool is_of_script(const char *word)
+{
+	return !strpbrk(word, "./") && strcmp(word, "-") != 0 && access(word, F_OK) != 0;
+}
+
+static int refuse_script(const struct tally_command *command, const char *verb, const char *name)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	tally_error_set(&err, -EINVAL, "there is no file '%s', and tally runs no scripts", name);
+	if (!strcmp(verb, "record"))
+		tally_error_hint(&err,
+				 "record the script's events by tally record; 'perf script report "
+				 "%s -i tally.data' shows them",
+				 name);
+	else
+		tally_error_hint(&err,
+				 "if it is a script of perf's: 'perf script %s -i tally.data' reads "
+				 "tally's recordings",
+				 name);
+	return tally_command_misused(command, &err);
+}
+
+/* Takes the options and a recording's name; refuses names of perf's scripts, which may follow "record"
+ * or "report".  Returns -1, or an exit status. */
+static int take_arguments(const struct tally_command *command, int argc, char **argv,
+			  struct request *request)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	while (tally_options_parse(&walk, request) && walk.index < argc) {
+		const char *word = argv[walk.index], *next = argv[walk.index + 1];
+		bool is_verb = !strcmp(word, "record") || !strcmp(word, "report");
+		if (!request->view.input && is_of_script(word))
+			return refuse_script(command, word, is_verb && next ? next : word);
+		if (!tally_options_take_file(&walk, &request->view.input, 1,
+					     "one recording at a time: '%s' is too many"))
+			break;
+	}
+	return walk.status;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -315,14 +356,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (request.is_perf) {
+	if (request.is_perf)
 		status = take_perf_arguments(command, argc, argv, &request);
-		if (status >= 0)
-			return status;
-	} else if (!tally_recording_arguments(command, argc, argv, &request, &request.view.input,
-					      &status)) {
+	else
+		status = take_arguments(command, argc, argv, &request);
+	if (status >= 0)
 		return status;
-	}
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
 	if (request.is_perf)

@@ -70,16 +70,32 @@ static int take_rate(void *taker, const struct tally_option *option, const char 
 	return result;
 }
 
-/* perf has the view's settings after "fp,"; they are ignored. */
+/* True for perf's words for the shape of trees, alone: "graph,0.5,caller". */
+static bool is_shape(const char *value)
+{
+	static const char *const shapes[] = { "graph", "fractal", "flat", "folded", "caller" };
+	size_t length = strcspn(value, ",");
+	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		if (strlen(shapes[i]) == length && !strncmp(value, shapes[i], length))
+			return true;
+	return !length;
+}
+
+/* perf has the trees' shape after "fp,", or alone; it is ignored. */
 static int take_call_graph(void *taker, const struct tally_option *option, const char *value,
 			   struct tally_error *err)
 {
 	struct top_request *top = taker;
 	enum tally_call_graph *call_graph = &top->request.record.call_graph;
 	int result = 0;
+	if (value && strstr(value, "callee"))
+		return tally_error_set(
+			err, -EINVAL,
+			"--call-graph: trees show what an entry called; tally record -g, and then "
+			"tally report -g callee, shows who called it");
 	if (value && !strncmp(value, "fp,", 3))
 		value = "fp";
-	if (value && *value)
+	if (value && !is_shape(value))
 		result = record_take_call_graph(&top->request, option, value, err);
 	else
 		*call_graph = TALLY_CALL_GRAPH_AUTO;
@@ -125,7 +141,8 @@ static const struct tally_option options[] = {
 	/* perf's form of -g. It stands before the row in the help, because the first row with a
 	 * name is used. */
 	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
-	  "fp dwarf lbr none", TALLY_TAKE(take_call_graph) },
+	  "fp dwarf lbr none graph fractal flat folded caller callee",
+	  TALLY_TAKE(take_call_graph) },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",
 	  TALLY_CONSTANT(struct record_request, record.call_graph, TALLY_CALL_GRAPH_AUTO),
 	  TALLY_ALSO(struct top_request, stacks) },

@@ -133,6 +133,15 @@ done <keys >refused
 check "… and each listed word is accepted" test -s keys -a ! -s refused
 run 2 "$tally" mem record && has "hint: tally record -d -W" && ! has "did you mean" && run 2 "$tally" sched && has "tally timeline"
 check "for perf's other commands, the message names what replaces them"
+for reads in 'sched latency' 'lock contention' 'kmem' timechart trace; do
+	run 2 "$tally" ${reads%% *} && has "'perf $reads -i tally.data" || break
+done
+check "… and those that read tally's recordings"
+run 0 "$tally" --version && cp out said && for same in version -v -V 'version --build-options'; do
+	# shellcheck disable=SC2086
+	run 0 "$tally" $same && cmp -s out said || break
+done && run 2 "$tally" --verbose && has 'there is no option --verbose before a command' && has 'hint: options follow the command'
+check "perf's ways to ask for the version have it; other options follow the command"
 run 2 "$tally" help no-such-command && has "no-such-command"
 check "the help of an unknown command is wrong use"
 run 1 sh -c '"$1" help >/dev/full' sh "$tally"

@@ -41,6 +41,14 @@ run 0 "$TALLY" report --stdio -f -v --inline -c 'tr*' -d '*' -i faults && run 0 
 check "perf's names of filters are accepted"
 run 0 "$TALLY" record -q -BNPT -v --buildid-all --mmap-flush 4K --no-buffering --sample-cpu --strict-freq -k mono -e cpu-clock -o taken true
 check "options for what tally always does are accepted"
+run 0 "$TALLY" record -q -k 1 -i --inherit -z -C 0 -e cpu-clock -o taken true && run 0 "$TALLY" record -q -z 3 -e cpu-clock -o taken true &&
+	run 0 "$TALLY" record -q --compression-level=0 -e cpu-clock -o plain true && run 2 "$TALLY" record -z30 true && has '22'
+check "-z takes a level or none, -k perf's number; --inherit takes back -i"
+run 0 "$TALLY" report --no-call-graph --stdio -i faults && run 0 "$TALLY" report -g --call-graph=no --stdio -i faults && run 2 "$TALLY" report -g folded && has "tally fold"
+check "report: trees are turned off by --no-call-graph and --call-graph=no"
+run 0 "$TALLY" script -F event -i faults && cp out all && run 0 "$TALLY" script --time '0, 99999999' -F event -i faults && cmp out all && [ -s all ] &&
+	run 1 "$TALLY" script --time '0, 0.001' -F event -i faults; [ ! -s all ] || ! cmp -s out all
+check "--time: a blank after the comma changes nothing"
 run 2 "$TALLY" record --aio -o refused true && has "larger rings" && [ ! -e refused ]
 check "the others are refused, and the message names a replacement"
 run 2 "$TALLY" record -k boottime true && has CLOCK_MONOTONIC

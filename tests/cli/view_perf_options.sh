@@ -15,7 +15,7 @@ have perf || perf() { return 1; }
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
 # An unknown option follows the tested one, so that the command starts nothing.  It is there twice,
 # since an option with a value takes the first as that value.
-least=(script:60 annotate:30 top:60 diff:22)
+least=(script:60 annotate:30 top:60 diff:22 list:6)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
 	if ! have perf; then
@@ -46,17 +46,35 @@ run 2 "$TALLY" top --cgroup x && has "-G NAME" && run 2 "$TALLY" top -M intel &&
 check "top: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" top --call-graph=sideways && has "is none of fp, dwarf" && run 2 "$TALLY" top --call-graph=fp,graph --no-such-thing && has "no option --no-such-thing"
 check "top --call-graph takes record's kinds; a word after fp, as in fp,graph, is ignored"
+for shape in graph,0.5,caller caller fractal,0.5 =graph,0.5,caller,function; do
+	case $shape in =*) shape=--call-graph$shape ;; *) shape="--call-graph $shape" ;; esac
+	# shellcheck disable=SC2086
+	run 2 "$TALLY" top $shape --no-such-thing && has "no option --no-such-thing" || break
+done && run 2 "$TALLY" top --call-graph graph,0.5,callee && has "tally report -g callee"
+check "… a shape alone, too, except for callee"
 run 2 "$TALLY" diff -C bash,cc1 old new && has "--comm bash,cc1" && run 2 "$TALLY" report -n --stdio && has "-j has the samples" &&
 	run 2 "$TALLY" top -n -z && has "tally report -j"
 check "… a letter that means something else in perf is refused too"
-run 2 "$TALLY" annotate --gtk && has "--html" && run 2 "$TALLY" report --gtk && has "flamegraph" && run 2 "$TALLY" top --inherit && has "unless -i"
+run 2 "$TALLY" annotate --gtk && has "--html" && run 2 "$TALLY" report --gtk && has "flamegraph"
 check "… and an option that only perf's manual pages name"
 run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -c ratio && has "delta-abs"
 check "diff: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
 check "annotate: an option that only perf has is refused, and the message names a replacement"
-run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "runs no scripts"
+run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "perf script -s NAME -i tally.data"
 check "script: an option that only perf has is refused, and the message names a replacement"
+
+for words in failed-syscalls 'report failed-syscalls' 'failed-syscalls -F comm' 'flamegraph -a -F 99 sleep 60'; do
+	name=${words#report } && name=${name%% *}
+	# shellcheck disable=SC2086
+	run 2 "$TALLY" script $words && has "there is no file '$name', and tally runs no scripts" && has "perf script $name -i tally.data" || break
+done && run 2 "$TALLY" script record rwtop && has "perf script report rwtop -i tally.data" && run 1 "$TALLY" script no/such.data && has "can't open"
+check "script: for a name of perf's scripts, the message says how perf runs it"
+run 2 "$TALLY" list --details && has "tally list pmu" && run 2 "$TALLY" list --no-desc && has "-j has names" && run 1 "$TALLY" list sdt && has "perf probe"
+check "list: an option that only perf has is refused, and the message names a replacement"
+run 2 "$TALLY" report --no-sort && has "there is no option --no-sort: leave out --sort" && run 2 "$TALLY" report --no-inline --inline --demangle --no-such-thing && has "no option --no-such-thing" &&
+	run 2 "$TALLY" report --no-force && has "tally always works as with --force" && run 2 "$TALLY" top --inherit --no-hierarchy --no-zero --no-such-thing && has "no option --no-such-thing"
+check "--no-NAME takes back --NAME, or the message says what to leave out"
 
 # --- what top takes ----------------------------------------------------------------------------------------------
 # The content of a view is arbitrary, perhaps empty: the test checks the layout.

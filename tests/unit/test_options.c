@@ -293,7 +293,7 @@ static void compatibility_lists_the_options_of_perf(void **state)
 		check_row(of, refused, refused_end, true);
 		checked++;
 	}
-	assert_int_equal(checked, 7);
+	assert_int_equal(checked, 8);
 	tally_buffer_release(&document);
 }
 
