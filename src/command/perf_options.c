@@ -192,12 +192,12 @@ static const struct tally_option script[] = {
 	  TALLY_INSTEAD("tally timeline shows when tasks ran and when they waited") },
 	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD(
-		  "'perf script -s NAME -i tally.data' reads tally's recordings; -j and --csv are for "
-		  "programs (docs/script-json.md)") },
+		  "'tally perf script -i tally.data -s FILE' runs Python scripts that were made for "
+		  "perf; -j and --csv are for programs (docs/script-json.md)") },
 	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
 	  TALLY_INSTEAD(
-		  "'perf script -s NAME -i tally.data' reads tally's recordings; -j and --csv are for "
-		  "programs (docs/script-json.md)") },
+		  "'tally perf script -i tally.data -s FILE' runs Python scripts that were made for "
+		  "perf; -j and --csv are for programs (docs/script-json.md)") },
 	{ 0, "addr-range", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD("--symbol selects functions; filter addresses of -j or --csv") },
 	{ 0, "call-ret-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,

@@ -314,20 +314,14 @@ static bool is_of_script(const char *word)
 	return !strpbrk(word, "./") && strcmp(word, "-") != 0 && access(word, F_OK) != 0;
 }
 
-static int refuse_script(const struct tally_command *command, const char *verb, const char *name)
+static int refuse_script(const struct tally_command *command, const char *name)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	tally_error_set(&err, -EINVAL, "there is no file '%s', and tally runs no scripts", name);
-	if (!strcmp(verb, "record"))
-		tally_error_hint(&err,
-				 "record the script's events by tally record; 'perf script report "
-				 "%s -i tally.data' shows them",
-				 name);
-	else
-		tally_error_hint(&err,
-				 "if it is a script of perf's: 'perf script %s -i tally.data' reads "
-				 "tally's recordings",
-				 name);
+	tally_error_set(&err, -EINVAL, "there is no recording '%s'", name);
+	tally_error_hint(&err,
+			 "if it is a script of perf's: 'tally perf script report %s -i tally.data' "
+			 "runs it on a recording",
+			 name);
 	return tally_command_misused(command, &err);
 }
 
@@ -341,7 +335,7 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 		const char *word = argv[walk.index], *next = argv[walk.index + 1];
 		bool is_verb = !strcmp(word, "record") || !strcmp(word, "report");
 		if (!request->view.input && is_of_script(word))
-			return refuse_script(command, word, is_verb && next ? next : word);
+			return refuse_script(command, is_verb && next ? next : word);
 		if (!tally_options_take_file(&walk, &request->view.input, 1,
 					     "one recording at a time: '%s' is too many"))
 			break;

@@ -61,15 +61,15 @@ run 2 "$TALLY" diff --stream && has "flamegraph --diff" && run 2 "$TALLY" diff -
 check "diff: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" annotate --tui && has "tally report --tui" && run 2 "$TALLY" annotate --percent-type global-hits && has "local-period"
 check "annotate: an option that only perf has is refused, and the message names a replacement"
-run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "perf script -s NAME -i tally.data"
+run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && has "tally perf script -i tally.data -s FILE"
 check "script: an option that only perf has is refused, and the message names a replacement"
 
 for words in failed-syscalls 'report failed-syscalls' 'failed-syscalls -F comm' 'flamegraph -a -F 99 sleep 60'; do
 	name=${words#report } && name=${name%% *}
 	# shellcheck disable=SC2086
-	run 2 "$TALLY" script $words && has "there is no file '$name', and tally runs no scripts" && has "perf script $name -i tally.data" || break
-done && run 2 "$TALLY" script record rwtop && has "perf script report rwtop -i tally.data" && run 1 "$TALLY" script no/such.data && has "can't open"
-check "script: for a name of perf's scripts, the message says how perf runs it"
+	run 2 "$TALLY" script $words && has "there is no recording '$name'" && has "tally perf script report $name -i tally.data" || break
+done && run 2 "$TALLY" script record rwtop && has "tally perf script report rwtop -i tally.data" && run 1 "$TALLY" script no/such.data && has "can't open"
+check "script: for a name of perf's scripts, the message says what runs it"
 run 2 "$TALLY" list --details && has "tally list pmu" && run 2 "$TALLY" list --no-desc && has "-j has names" && run 1 "$TALLY" list sdt && has "perf probe"
 check "list: an option that only perf has is refused, and the message names a replacement"
 run 2 "$TALLY" report --no-sort && has "there is no option --no-sort: leave out --sort" && run 2 "$TALLY" report --no-inline --inline --demangle --no-such-thing && has "no option --no-such-thing" &&
