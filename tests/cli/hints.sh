@@ -93,6 +93,29 @@ else
 	skip "processes that /proc hides are not called absent" "needs root and namespaces"
 fi
 
+# ---- perf's other commands, which read tally's recordings -------------------------------------------------------
+# reads EVENTS COMMAND WORD: the hint on the command names it; on a recording of these events it prints the word
+reads() {
+	tally "${2%% *}"
+	said "'perf $2 -i tally.data" || { echo "no hint on $2" >out; return 1; }
+	tally record -q -a -e "$1" -o tally.data -- sh -c 'for i in 1 2 3 4 5; do /bin/true; sleep 0.01; done' || return 1
+	# shellcheck disable=SC2086
+	timeout 60 perf $2 -i tally.data $3 >out 2>&1 </dev/null && { [ -z "$4" ] || grep -q -- "$4" out; }
+}
+if have perf && tally record -q -a -e sched:sched_switch -o probe -- true; then
+	check "perf sched reads a recording of tally's" reads 'sched:*' 'sched latency' '' 'Runtime ms'
+	check "… and perf timechart" reads 'sched:*' timechart '-o chart.svg' 'trace to chart.svg'
+	check "… and perf kmem" reads 'kmem:*' kmem stat 'Total bytes requested'
+	check "… and perf trace" reads 'raw_syscalls:*' trace -s 'Summary of events'
+	if tally record -q -a -e 'lock:contention_*' -o probe -- true; then
+		check "… and perf lock" reads 'lock:contention_*' 'lock contention' '' 'contended'
+	else
+		skip "… and perf lock" "this kernel has no tracepoints of contention"
+	fi
+else
+	skip "perf's other commands read tally's recordings" "no perf, or no tracepoints"
+fi
+
 # ---- Ctrl-C -----------------------------------------------------------------------------------------------------
 printf "trap '' INT TERM\n'%s' 2000 >/dev/null\n" "$SHARES" >deaf.sh
 timeout 60 "$TALLY" record -e cpu-clock -o data -- sh deaf.sh >out 2>err </dev/null & recorder=$!
