@@ -570,7 +570,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_perf_report = {
 	.name = "perf report",
-	.summary = "a recording's functions, by the time (or events) that they took",
+	.summary = "print a recording's functions, by what they took",
 	.usage = "[options] [TEXT]",
 	.options = options,
 	.details = "The text is perf's; TEXT is part of the symbols' names.  perf.data is read "

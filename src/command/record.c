@@ -236,6 +236,12 @@ void record_say_file(const struct record_request *request,
 		     const struct tally_recorder_status *status, const char *name)
 {
 	char size[TALLY_SIZE_TEXT], line[4096 + 128];
+	if (request->is_perf && !request->quiet) {
+		tally_say("[ perf record: dump data: Woken up 1 times ]");
+		tally_say("[ perf record: Dump %s ]", name);
+	}
+	if (request->is_perf)
+		return;
 	tally_size_text(status->bytes, size);
 	snprintf(line, sizeof(line), "%s sample%s, %s in %s", tally_number(status->file_samples),
 		 tally_plural(status->file_samples), size, name);

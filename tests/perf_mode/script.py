@@ -211,6 +211,14 @@ def readers(folder):
     _, out, _ = lines.run("tally", ["script", "-i", str(data)], folder)
     stacks = collapse(out)
     check("stackcollapse-perf.pl's rules take every line", sum(stacks.values()) > 5 and all(";" in stack for stack in stacks), stacks)
+    frames = [line for line in out.splitlines() if line.startswith("\t")]
+    check("gprof2dot's rules take every frame",
+          all(re.match(r"^\s+(?P<address>[0-9a-fA-F]+)\s+(?P<symbol>.*)\s+\((?P<module>.*)\)$", line) for line in frames))
+    heads = [line for line in out.splitlines() if line and not line.startswith("\t")]
+    check("speedscope's rules take every event and frame",
+          all(re.match(r"^(\S.+?)\s+(\d+)(?:/?(\d+))?\s+", line) and re.search(r"\s+(\d+\.\d+):\s+", line) and
+              re.search(r"(\S+):\s*$", line) for line in heads) and
+          all(re.match(r"^\s*(\w+)\s*(.+) \((.*)\)", line) for line in frames))
     _, out, _ = lines.run("tally", ["script", "-i", str(data), "-F", "+srcline"], folder)
     frames = [line for line in out.splitlines() if line.startswith("\t") and "([unknown])" not in line]
     sources = [line for line in out.splitlines() if re.match(r"  \S", line)]
