@@ -28,7 +28,7 @@ struct request {
 	const char *sort, *fields, *percentage, *separator;
 	char separator_text[SEPARATOR_BYTES];
 	bool no_children, shows_samples, shows_period;
-	bool graph_given, no_graph, order_given, counts_records;
+	bool graph_given, no_graph, order_given, counts_records, is_grouped, is_apart;
 };
 
 /* ---- options -------------------------------------------------------------- */
@@ -206,6 +206,10 @@ static const struct tally_option options[] = {
 	{ TALLY_INCLUDE(tally_view_no_demangle_option, struct request, view) },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ TALLY_INCLUDE(tally_header_options, struct request, header) },
+	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, "all events beside each other",
+	  TALLY_SET(struct request, is_grouped) },
+	{ 0, "no-group", TALLY_ARGUMENT_NONE, NULL, "groups' events one after the other",
+	  TALLY_SET(struct request, is_apart) },
 	{ 0, "stats", TALLY_ARGUMENT_NONE, NULL, "numbers of records, by kind",
 	  TALLY_SET(struct request, counts_records) },
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -410,25 +414,80 @@ static int choose(const struct tally_command *command, struct request *request,
 	return TALLY_EXIT_OK;
 }
 
-static int put_events(const struct tally_profile *profile, struct request *request,
-		      struct tally_buffer *out)
+/* Appends "event 'a'", or "events 'anon group { a, b }'"; a group that --group makes has no name.
+ * perf writes "events" for the leader of a group even if it is apart. */
+static void put_name(const struct tally_recorded_event *events, uint32_t members, const char *group,
+		     struct tally_buffer *out)
+{
+	bool is_anonymous = group && !strcmp(group, "{anon_group}");
+	tally_buffer_text(out, members > 1 || group ? "events '" : "event '");
+	if (members == 1)
+		group = NULL;
+	if (group)
+		tally_buffer_printf(out, "%s { ", is_anonymous ? "anon group" : group);
+	for (uint32_t i = 0; i < members; i++)
+		tally_buffer_printf(out, "%s%s", i ? ", " : "", events[i].name);
+	tally_buffer_text(out, group ? " }'" : "'");
+}
+
+/* Puts the events from number `first` on that stand beside each other.  Returns 0 or -ENOMEM. */
+static int put_group(const struct tally_profile *profile, struct request *request, uint32_t first,
+		     const char *group, struct tally_buffer *out)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
 									  &count);
-	int result = 0;
-	for (uint32_t i = 0; !result && i < count; i++) {
-		struct tally_perf_sums sums;
+	uint64_t all_samples = 0;
+	for (uint32_t i = 0; i < request->sums.members; i++) {
 		uint64_t samples, period;
-		tally_profile_totals(profile, i, &samples, &period);
-		if (!samples)
-			continue;
-		request->sums.event = i;
-		result = tally_perf_sums_build(profile, &request->sums, &sums);
-		if (!result)
-			result = tally_perf_report_text(profile, &sums, &request->text,
-							events[i].name, out);
-		tally_perf_sums_release(&sums);
+		tally_profile_totals(profile, first + i, &samples, &period);
+		all_samples += samples;
+	}
+	if (!all_samples)
+		return 0;
+	struct tally_perf_sums sums;
+	struct tally_buffer name = { 0 };
+	put_name(&events[first], request->sums.members, group, &name);
+	request->sums.event = first;
+	int result = tally_perf_sums_build(profile, &request->sums, &sums);
+	if (!result)
+		result = tally_perf_report_text(profile, &sums, &request->text,
+						tally_buffer_string(&name), out);
+	tally_perf_sums_release(&sums);
+	tally_buffer_release(&name);
+	return result;
+}
+
+/* --group: returns the number of events if none of them is in a group; otherwise 1. */
+static size_t ungrouped(const struct tally_perfdata *data)
+{
+	const char *name;
+	size_t count;
+	tally_perfdata_events(data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (tally_perf_group_of(data, i, &name) > 1)
+			return 1;
+	return count;
+}
+
+static int put_events(const struct tally_profile *profile, struct request *request,
+		      struct tally_buffer *out)
+{
+	size_t count, members;
+	const struct tally_perfdata *data = profile->recording->data;
+	int result = 0;
+	tally_perfdata_events(data, &count);
+	for (size_t i = 0; !result && i < count; i += members) {
+		const char *group = NULL;
+		members = tally_perf_group_of(data, i, &group);
+		if (request->is_apart)
+			members = 1;
+		else if (request->is_grouped && !i && members == 1)
+			members = ungrouped(data);
+		if (members > count - i) /* a damaged file */
+			members = count - i;
+		request->sums.members = (uint32_t)members;
+		result = put_group(profile, request, (uint32_t)i, group, out);
 	}
 	return result;
 }

@@ -41,6 +41,7 @@ struct builder {
 	struct { struct cursor_frame *items; size_t count, capacity; } cursor;
 	struct { uint32_t *items; size_t count, capacity; } met; /* entries of one chain */
 	uint32_t *symbol_of_place; /* + 1; 0: not known yet */
+	uint32_t member; /* whose rows are read */
 };
 
 static const struct tally_function *function_of(const struct builder *builder, uint32_t function)
@@ -210,6 +211,16 @@ static uint32_t tid_of(const struct tally_profile *profile, uint32_t thread)
 	return thread < tasks->threads.count ? tasks->threads.items[thread].tid : UINT32_MAX;
 }
 
+static struct tally_perf_weight *new_weights(struct builder *builder)
+{
+	size_t count = builder->options->members;
+	struct tally_perf_weight *weights = tally_arena_array(&builder->sums->arena, count,
+							      sizeof(*weights));
+	if (weights)
+		memset(weights, 0, count * sizeof(*weights));
+	return weights;
+}
+
 /* Returns the number of the entry of a frame, which is made if it is new; UINT32_MAX when memory is
  * out. */
 static uint32_t entry_of(struct builder *builder, const struct tally_class *class,
@@ -249,7 +260,8 @@ static uint32_t entry_of(struct builder *builder, const struct tally_class *clas
 	for (uint32_t i = (uint32_t)*first; i; i = builder->next_entry.items[i - 1])
 		if (!memcmp(builder->sums->entries.items[i - 1].key, key, sizeof(entry.key)))
 			return i - 1;
-	if (tally_vector_push(&builder->sums->entries, entry) < 0 ||
+	entry.weights = new_weights(builder);
+	if (!entry.weights || tally_vector_push(&builder->sums->entries, entry) < 0 ||
 	    tally_vector_push(&builder->next_entry, (uint32_t)*first) < 0 ||
 	    tally_vector_push(&builder->roots, 0) < 0)
 		return UINT32_MAX;
@@ -273,7 +285,7 @@ static int add_chain(struct builder *builder, uint32_t entry, size_t from,
 {
 	struct tally_perf_entry *item = &builder->sums->entries.items[entry];
 	size_t count = builder->cursor.count;
-	if (!builder->options->chains || from >= count)
+	if (!builder->options->chains || from >= count || builder->member)
 		return 0;
 	if (count - from > item->depth)
 		item->depth = count - from;
@@ -454,6 +466,11 @@ static bool passes(const struct builder *builder, const struct tally_class *clas
 	       (!options->tids || lists_number(options->tids, thread->tid));
 }
 
+static struct tally_perf_weight *weight_of(struct builder *builder, uint32_t entry)
+{
+	return &builder->sums->entries.items[entry].weights[builder->member];
+}
+
 static int add_callers(struct builder *builder, const struct tally_class *class,
 		       const struct tally_row *row, bool is_kernel)
 {
@@ -475,8 +492,9 @@ static int add_callers(struct builder *builder, const struct tally_class *class,
 		if (tally_vector_push(&builder->met, entry) < 0 ||
 		    add_chain(builder, entry, i, row) < 0)
 			return -ENOMEM;
-		builder->sums->entries.items[entry].total += row->period;
-		builder->sums->entries.items[entry].total_samples += row->samples;
+		struct tally_perf_weight *weight = weight_of(builder, entry);
+		weight->total += row->period;
+		weight->total_samples += row->samples;
 	}
 	return 0;
 }
@@ -489,29 +507,42 @@ static int add_row(struct builder *builder, size_t number)
 	struct cursor_frame leaf = { .symbol = UINT32_MAX };
 	if (read_chain(builder, number, &leaf) < 0)
 		return -ENOMEM;
-	sums->samples += row->samples;
-	sums->period += row->period;
+	struct tally_perf_event_sum *event = &sums->events[builder->member];
+	event->samples += row->samples;
+	event->period += row->period;
 	if (leaf.symbol == UINT32_MAX) /* a sample without an address */
 		return 0;
 	if (!passes(builder, class, &leaf) ||
 	    (builder->options->no_unknown && !sums->symbols.items[leaf.symbol].is_named))
 		return 0;
-	sums->shown_samples += row->samples;
-	sums->shown_period += row->period;
+	event->shown_samples += row->samples;
+	event->shown_period += row->period;
 	uint32_t entry = entry_of(builder, class, &leaf, leaf.is_kernel);
 	if (entry == UINT32_MAX || add_chain(builder, entry, 0, row) < 0)
 		return -ENOMEM;
-	struct tally_perf_entry *item = &sums->entries.items[entry];
-	item->self += row->period;
-	item->self_samples += row->samples;
-	item->total += row->period;
-	item->total_samples += row->samples;
+	struct tally_perf_weight *weight = weight_of(builder, entry);
+	weight->self += row->period;
+	weight->self_samples += row->samples;
+	weight->total += row->period;
+	weight->total_samples += row->samples;
 	builder->met.count = 0;
 	if (!builder->options->children)
 		return 0;
 	if (tally_vector_push(&builder->met, entry) < 0)
 		return -ENOMEM;
 	return add_callers(builder, class, row, leaf.is_kernel);
+}
+
+static int add_member(struct builder *builder, uint32_t member)
+{
+	struct tally_numbers rows = tally_event_rows(&builder->profile->by_event,
+						     builder->options->event + member);
+	int result = 0;
+	builder->member = member;
+	builder->sums->events[member] = (struct tally_perf_event_sum){ 0 };
+	for (size_t i = 0; !result && i < rows.count; i++)
+		result = add_row(builder, rows.items[i]);
+	return result;
 }
 
 /* ---- order ---------------------------------------------------------------- */
@@ -569,12 +600,27 @@ static int compare_key(const struct builder *builder, unsigned key, uint32_t a, 
 	}
 }
 
-/* As perf: among entries of one thread with the same total, the longest chain first if trees begin
- * with callers. */
+static uint64_t value_of(const struct tally_perf_weight *weight, unsigned by)
+{
+	return by == TALLY_PERF_BY_SAMPLES ? weight->self_samples : weight->self;
+}
+
+/* Compares sums, the largest first: those of the first member, then the others'. */
+static int compare_sums(const struct builder *builder, unsigned by,
+			const struct tally_perf_entry *a, const struct tally_perf_entry *b)
+{
+	int order = 0;
+	for (uint32_t i = 0; !order && i < builder->options->members; i++)
+		order = compare_numbers(value_of(&b->weights[i], by), value_of(&a->weights[i], by));
+	return order;
+}
+
+/* As perf: totals of a group's other members don't count, and among entries of one thread with the
+ * same total, the longest chain comes first if trees begin with callers. */
 static int compare_children(const struct builder *builder, const struct tally_perf_entry *a,
 			    const struct tally_perf_entry *b)
 {
-	int order = compare_numbers(b->total, a->total);
+	int order = compare_numbers(b->weights->total, a->weights->total);
 	if (order || !builder->options->children)
 		return order;
 	if (a->thread != b->thread || !builder->options->chains)
@@ -607,10 +653,8 @@ static int compare_entries(const void *a, const void *b, void *context)
 		unsigned by = builder->options->order[i];
 		if (by == TALLY_PERF_BY_CHILDREN)
 			order = compare_children(builder, x, y);
-		else if (by == TALLY_PERF_BY_OVERHEAD || by == TALLY_PERF_BY_PERIOD)
-			order = compare_numbers(y->self, x->self);
-		else if (by == TALLY_PERF_BY_SAMPLES)
-			order = compare_numbers(y->self_samples, x->self_samples);
+		else if (by >= TALLY_PERF_KEYS)
+			order = compare_sums(builder, by, x, y);
 		else
 			order = compare_key(builder, by, x->key[by], y->key[by]);
 	}
@@ -644,15 +688,15 @@ int tally_perf_sums_build(const struct tally_profile *profile,
 			  struct tally_perf_sums *sums)
 {
 	struct builder builder = { .profile = profile, .options = options, .sums = sums };
-	struct tally_numbers rows = tally_event_rows(&profile->by_event, options->event);
-	*sums = (struct tally_perf_sums){ 0 };
+	*sums = (struct tally_perf_sums){ .members = options->members };
 	int result = tally_vector_push(&builder.steps, (struct step){ 0 });
 	builder.symbol_of_place = calloc(profile->places.places.count + 1,
 					 sizeof(*builder.symbol_of_place));
-	if (!builder.symbol_of_place)
+	sums->events = tally_arena_array(&sums->arena, options->members, sizeof(*sums->events));
+	if (!builder.symbol_of_place || !sums->events)
 		result = -ENOMEM;
-	for (size_t i = 0; !result && i < rows.count; i++)
-		result = add_row(&builder, rows.items[i]);
+	for (uint32_t i = 0; !result && i < options->members; i++)
+		result = add_member(&builder, i);
 	if (!result)
 		result = make_trees(&builder);
 	if (!result) {

@@ -326,6 +326,7 @@ enum { TALLY_PERF_ORDERS_MAX = 16 };
 
 struct tally_perf_sums_options {
 	uint32_t event;
+	uint32_t members; /* number of events from this one on that are summed beside each other */
 	bool by[TALLY_PERF_KEYS];
 	uint8_t order[TALLY_PERF_ORDERS_MAX]; /* enum tally_perf_key or tally_perf_order */
 	unsigned order_count;
@@ -360,24 +361,32 @@ struct tally_perf_node {
 	struct tally_perf_node *child, *sibling, *parent; /* in the order in which perf meets them */
 };
 
+struct tally_perf_weight {
+	uint64_t self, total; /* periods */
+	uint64_t self_samples, total_samples;
+};
+
 struct tally_perf_entry {
 	/* by key: thread's number, string id of the tasks, string id of the names, index into
 	 * `symbols`, 0, string ids of the names, CPU, string id of the names; 0: no key */
 	uint32_t key[TALLY_PERF_KEYS];
 	bool is_kernel;  /* perf shows the symbol with [k] */
 	uint32_t thread; /* of the first sample */
-	uint64_t self, total;             /* periods */
-	uint64_t self_samples, total_samples;
+	struct tally_perf_weight *weights; /* of each member */
 	size_t depth;    /* frames of the longest chain */
-	struct tally_perf_node *tree; /* without frames; its children are the first nodes; or NULL */
+	/* of the first member; without frames: its children are the first nodes; or NULL */
+	struct tally_perf_node *tree;
 };
 
 struct tally_perf_sums {
 	struct tally_arena arena;
 	struct { struct tally_perf_entry *items; size_t count, capacity; } entries;
 	struct { struct tally_perf_symbol *items; size_t count, capacity; } symbols;
-	uint64_t samples, period;           /* of the event */
-	uint64_t shown_samples, shown_period; /* of those that match the lists */
+	uint32_t members;
+	/* of each member: all its samples, and those that match the lists */
+	struct tally_perf_event_sum {
+		uint64_t samples, period, shown_samples, shown_period;
+	} *events;
 };
 
 /* Makes the sums.  Returns 0 or -ENOMEM.  Release `sums` in both cases. */

@@ -25,6 +25,10 @@ extern const struct tally_stat_view_ops tally_perf_stat_text, tally_perf_stat_cs
 void tally_perf_dump(struct tally_recording *recording, const struct tally_raw_record *raw,
 		     const struct tally_record *record, const char *path, struct tally_buffer *out);
 
+/* Returns the number of members of the group that event `leader` leads; 1: it leads none.  Sets
+ * `name` to the group's name, which lives as long as the reader; NULL: there is no group. */
+size_t tally_perf_group_of(const struct tally_perfdata *data, size_t leader, const char **name);
+
 /* perf evlist: a line for each event of a recording. */
 struct tally_perf_evlist {
 	bool verbose;      /* all of its attribute */
@@ -97,7 +101,8 @@ void tally_perf_report_begin(const struct tally_perf_report_view *view, uint64_t
 			     struct tally_buffer *out);
 void tally_perf_report_end(const struct tally_perf_report_view *view, struct tally_buffer *out);
 
-/* Appends the report of one event.  Returns 0 or -ENOMEM. */
+/* Appends the report of one event or group, called `event` ("events 'a, b'").  Returns 0 or
+ * -ENOMEM. */
 int tally_perf_report_text(const struct tally_profile *profile, const struct tally_perf_sums *sums,
 			   const struct tally_perf_report_view *view, const char *event,
 			   struct tally_buffer *out);

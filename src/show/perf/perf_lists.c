@@ -56,8 +56,7 @@ static void put_event(const struct tally_perfdata *data, const struct tally_reco
 		tally_buffer_text(out, ": (not a tracepoint)");
 }
 
-/* Returns the number of members of the group that event `leader` leads; 1: it leads none. */
-static size_t members_of(const struct tally_perfdata *data, size_t leader)
+size_t tally_perf_group_of(const struct tally_perfdata *data, size_t leader, const char **name)
 {
 	struct tally_feature_bytes groups = tally_perfdata_feature(data, TALLY_FEATURE_GROUP_DESC);
 	struct tally_reader reader;
@@ -67,8 +66,11 @@ static size_t members_of(const struct tally_perfdata *data, size_t leader)
 	if (groups.bytes)
 		count = tally_reader_u32(&reader);
 	for (uint32_t i = 0; i < count && tally_feature_read_group(&reader, &group); i++)
-		if (group.leader_index == leader && group.member_count > 1)
+		if (group.leader_index == leader && group.member_count > 1) {
+			*name = group.name;
 			return group.member_count;
+		}
+	*name = NULL;
 	return 1;
 }
 
@@ -79,7 +81,8 @@ void tally_perf_evlist_text(const struct tally_perfdata *data,
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 	bool has_tracepoint = false;
 	for (size_t i = 0; i < count; i += members) {
-		members = options->groups ? members_of(data, i) : 1;
+		const char *name;
+		members = options->groups ? tally_perf_group_of(data, i, &name) : 1;
 		if (members > 1)
 			tally_buffer_char(out, '{');
 		for (size_t k = i; k < i + members && k < count; k++) {

@@ -17,7 +17,7 @@ struct printer {
 	const struct tally_perf_sums *sums;
 	const struct tally_perf_report_view *view;
 	struct tally_buffer *out;
-	uint64_t whole; /* the period that is 100 % */
+	uint64_t whole; /* the period that is 100 %, of the first member */
 	size_t widths[TALLY_PERF_ORDERS];
 };
 
@@ -110,39 +110,54 @@ static void put_key(const struct printer *printer, const struct tally_perf_entry
 	}
 }
 
-static double percent(const struct printer *printer, uint64_t period)
+/* Returns the period of a member that is 100 %. */
+static uint64_t whole_of(const struct printer *printer, uint32_t member)
 {
-	return printer->whole ? 100.0 * (double)period / (double)printer->whole : 0;
+	const struct tally_perf_event_sum *event = &printer->sums->events[member];
+	return printer->view->is_relative ? event->shown_period : event->period;
+}
+
+static double percent(const struct printer *printer, uint32_t member, uint64_t period)
+{
+	uint64_t whole = whole_of(printer, member);
+	return whole ? 100.0 * (double)period / (double)whole : 0;
+}
+
+/* Appends a sum of each member of the group. */
+static void put_sums(const struct printer *printer, const struct tally_perf_entry *entry,
+		     unsigned column, struct tally_buffer *out)
+{
+	int percent_width = PERCENT_WIDTH - 2, width = NUMBER_WIDTH - 1;
+	if (printer->view->separator)
+		percent_width = width = 1;
+	for (uint32_t i = 0; i < printer->sums->members; i++) {
+		const struct tally_perf_weight *weight = &entry->weights[i];
+		if (column == TALLY_PERF_BY_OVERHEAD)
+			tally_buffer_printf(out, " %*.2f%%", percent_width,
+					    percent(printer, i, weight->self));
+		else if (column == TALLY_PERF_BY_CHILDREN)
+			tally_buffer_printf(out, " %*.2f%%", percent_width,
+					    percent(printer, i, weight->total));
+		else if (column == TALLY_PERF_BY_SAMPLES)
+			tally_buffer_printf(out, " %*" PRIu64, width, weight->self_samples);
+		else
+			tally_buffer_printf(out, " %*" PRIu64, width, weight->self);
+	}
 }
 
 static void put_cell(const struct printer *printer, const struct tally_perf_entry *entry,
 		     unsigned column, struct tally_buffer *out)
 {
-	bool apart = printer->view->separator;
-	int percent_width = PERCENT_WIDTH - 2, width = NUMBER_WIDTH - 1;
+	const char *separator = printer->view->separator;
 	size_t start = out->length;
-	if (apart)
-		percent_width = width = 1;
-	switch (column) {
-	case TALLY_PERF_BY_OVERHEAD:
-		tally_buffer_printf(out, " %*.2f%%", percent_width, percent(printer, entry->self));
-		break;
-	case TALLY_PERF_BY_CHILDREN:
-		tally_buffer_printf(out, " %*.2f%%", percent_width, percent(printer, entry->total));
-		break;
-	case TALLY_PERF_BY_SAMPLES:
-		tally_buffer_printf(out, " %*" PRIu64, width, entry->self_samples);
-		break;
-	case TALLY_PERF_BY_PERIOD:
-		tally_buffer_printf(out, " %*" PRIu64, width, entry->self);
-		break;
-	default:
-		put_key(printer, entry, column, out);
-		/* perf: a separator in a text becomes a dot */
-		for (char *c = out->bytes + start; apart && !out->failed &&
-						   (c = strchr(c, *printer->view->separator));)
-			*c = '.';
+	if (column >= TALLY_PERF_KEYS) {
+		put_sums(printer, entry, column, out);
+		return;
 	}
+	put_key(printer, entry, column, out);
+	/* perf: a separator in a text becomes a dot */
+	for (char *c = out->bytes + start; separator && !out->failed && (c = strchr(c, *separator));)
+		*c = '.';
 }
 
 /* ---- columns -------------------------------------------------------------- */
@@ -196,9 +211,9 @@ static void measure(struct printer *printer)
 	for (unsigned i = 0; i < TALLY_PERF_ORDERS; i++)
 		printer->widths[i] = strlen(title(printer->view, i));
 	printer->widths[TALLY_PERF_BY_OVERHEAD] = printer->widths[TALLY_PERF_BY_CHILDREN] =
-		PERCENT_WIDTH;
+		(size_t)PERCENT_WIDTH * printer->sums->members;
 	printer->widths[TALLY_PERF_BY_SAMPLES] = printer->widths[TALLY_PERF_BY_PERIOD] =
-		NUMBER_WIDTH;
+		(size_t)NUMBER_WIDTH * printer->sums->members;
 	for (size_t i = 0; i < printer->sums->entries.count; i++)
 		measure_entry(printer, &printer->sums->entries.items[i]);
 }
@@ -529,6 +544,12 @@ static bool put_flat(const struct printer *printer, const struct tally_perf_entr
 	return fits;
 }
 
+/* Returns the period by which perf leaves out an entry, and by which it has a single branch. */
+static uint64_t weight_of(const struct printer *printer, const struct tally_perf_entry *entry)
+{
+	return printer->view->children ? entry->weights->total : entry->weights->self;
+}
+
 static bool put_chains(const struct printer *printer, const struct tally_perf_entry *entry)
 {
 	switch (printer->view->chains) {
@@ -538,7 +559,7 @@ static bool put_chains(const struct printer *printer, const struct tally_perf_en
 	case TALLY_PERF_CHAINS_FOLDED:
 		return put_flat(printer, entry);
 	default:
-		return put_graphs(printer, entry, printer->view->children ? entry->total : entry->self);
+		return put_graphs(printer, entry, weight_of(printer, entry));
 	}
 }
 
@@ -585,22 +606,26 @@ int tally_perf_report_text(const struct tally_profile *profile, const struct tal
 			   struct tally_buffer *out)
 {
 	struct printer printer = { .profile = profile, .sums = sums, .view = view, .out = out };
-	printer.whole = view->is_relative ? sums->shown_period : sums->period;
+	uint64_t samples = 0, period = 0;
+	printer.whole = whole_of(&printer, 0);
 	measure(&printer);
+	for (uint32_t i = 0; i < sums->members; i++) {
+		samples += view->is_relative ? sums->events[i].shown_samples : sums->events[i].samples;
+		period += whole_of(&printer, i);
+	}
 	if (!view->quiet) {
 		tally_buffer_text(out, "# Samples: ");
-		put_count(view->is_relative ? sums->shown_samples : sums->samples, out);
-		tally_buffer_printf(out, " of event '%s'", event);
+		put_count(samples, out);
+		tally_buffer_printf(out, " of %s", event);
 		if (view->time)
 			tally_buffer_printf(out, " (time slices: %s)", view->time);
 		tally_buffer_printf(out, "\n# Event count (approx.): %" PRIu64 "\n#\n",
-				    printer.whole);
+				    period);
 		put_headings(&printer);
 	}
 	for (size_t i = 0; i < sums->entries.count; i++) {
 		const struct tally_perf_entry *entry = &sums->entries.items[i];
-		if (percent(&printer, view->children ? entry->total : entry->self) <
-		    view->percent_min)
+		if (percent(&printer, 0, weight_of(&printer, entry)) < view->percent_min)
 			continue;
 		put_row(&printer, entry);
 		if (entry->tree && !put_chains(&printer, entry))
