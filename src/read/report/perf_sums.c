@@ -1,7 +1,7 @@
 /* Sums a profile as perf's report does: entries by symbol or address, and trees of call chains.
  *
- * A tree is first a trie of single frames, found by (node, symbol) in one map.  Then a frame that is
- * the only one below another joins its node, unless a chain ends between them: these are perf's
+ * A tree is first a trie of single frames, found by (node, symbol) in one map.  Then a frame that
+ * is the only one below another joins its node, unless a chain ends between them: these are perf's
  * nodes, which it prints as one block. */
 #include "base/map.h"
 #include "base/vector.h"

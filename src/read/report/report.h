@@ -295,9 +295,10 @@ int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer 
 /* A profile summed as perf's report sums it: for perf mode.
  *
  * It differs from the report above where perf does.  Entries are symbols of the files' tables,
- * without inlined functions.  Code without a symbol is an entry for each address.  A tree has the chains of all samples that the entry is part of: whole chains of
- * those in the function itself, and for the others the rest of the chain from the entry on.  The
- * samples and periods are the profile's rows.
+ * without inlined functions.  Code without a symbol is an entry for each address.  A tree has the
+ * chains of all samples that the entry is part of: whole chains of those in the function itself, and
+ * for the others the rest of the chain from the entry on.  The samples and periods are those of the
+ * profile's rows.
  */
 
 enum tally_perf_key {
