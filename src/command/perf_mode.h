@@ -8,6 +8,7 @@
 /* The release of perf whose texts and options these are. */
 #define TALLY_PERF_VERSION "6.1"
 
+extern const struct tally_command tally_perf_data;   /* perf_data.c */
 extern const struct tally_command tally_perf_inject; /* perf_inject.c */
 extern const struct tally_command tally_command_doctor; /* doctor.c */
 extern const struct tally_command tally_perf_stat;          /* stat.c */

@@ -13,6 +13,9 @@ struct tally_event_listing;
 struct tally_perfdata;
 struct tally_raw_record;
 struct tally_record;
+struct tally_recording;
+struct tally_raw_record;
+struct tally_record;
 struct tally_recorded_event;
 struct tally_recording;
 
@@ -50,6 +53,16 @@ struct tally_perf_list {
 };
 void tally_perf_list_text(const struct tally_event_listing *listing,
 			  const struct tally_perf_list *options, struct tally_buffer *out);
+
+/* perf data convert --to-json: what is before the samples (`captured`: seconds since 1970), each of
+ * them, and what is behind.  _sample returns 0, or -ENOMEM. */
+void tally_perf_data_json_begin(const struct tally_perfdata *data, int64_t captured,
+				struct tally_buffer *out);
+int tally_perf_data_json_sample(struct tally_recording *recording,
+				const struct tally_raw_record *raw,
+				const struct tally_record *record, bool is_first,
+				struct tally_buffer *out);
+void tally_perf_data_json_end(struct tally_buffer *out);
 
 /* perf report --stdio */
 
