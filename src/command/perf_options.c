@@ -82,17 +82,19 @@ static const struct tally_option report[] = {
 	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally script --records shows every record") },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "KEYS", NULL,
-	  TALLY_INSTEAD("-s sets the keys that group rows; -j has all figures") },
+	  TALLY_INSTEAD("-s sets the keys that group rows, -j has all figures; 'tally perf report "
+			"-F' prints perf's columns") },
 	{ 'M', "disassembler-style", TALLY_ARGUMENT_REQUIRED, "STYLE", NULL,
 	  TALLY_INSTEAD("tally annotate shows code") },
 	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j has the samples of each row") },
+	  TALLY_INSTEAD("-j has the samples of each row; 'tally perf report -n' prints them") },
 	{ 'p', "parent", TALLY_ARGUMENT_REQUIRED, "REGEX", NULL,
 	  TALLY_INSTEAD("-g callee shows who called; --symbol takes patterns") },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("2>/dev/null hides warnings") },
+	  TALLY_INSTEAD("2>/dev/null hides warnings; 'tally perf report -q' prints rows alone") },
 	{ 't', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", NULL,
-	  TALLY_INSTEAD("-j is for programs (docs/report-json.md)") },
+	  TALLY_INSTEAD("-j is for programs (docs/report-json.md); 'tally perf report -t SEP' "
+			"separates columns") },
 	{ 'T', "threads", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("--sort tid has a row for each thread; tally stat --per-thread counts") },
 	{ 'U', "hide-unresolved", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -136,7 +138,8 @@ static const struct tally_option report[] = {
 	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "TYPE", NULL,
 	  TALLY_INSTEAD("tally annotate says what its percentages are of") },
 	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
-	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
+	  TALLY_INSTEAD("shares are of the samples that pass the filters; 'tally perf report' has "
+			"both kinds") },
 	{ 0, "prefix", TALLY_ARGUMENT_REQUIRED, "PREFIX", NULL,
 	  TALLY_INSTEAD("--symfs DIR looks for files below DIR") },
 	{ 0, "prefix-strip", TALLY_ARGUMENT_REQUIRED, "N", NULL,
@@ -154,13 +157,14 @@ static const struct tally_option report[] = {
 	{ 0, "show-ref-call-graph", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("stacks are those of the event's own samples") },
 	{ 0, "show-total-period", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("-j has the period of each row") },
+	  TALLY_INSTEAD("-j has the period of each row; 'tally perf report' prints it") },
 	{ 0, "socket-filter", TALLY_ARGUMENT_REQUIRED, "N", NULL,
 	  TALLY_INSTEAD("--cpu selects CPUs; --sort socket groups by socket") },
 	{ 0, "source", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally annotate shows code with its source") },
 	{ 0, "stats", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD("tally script --records shows every record") },
+	  TALLY_INSTEAD("tally script --records shows every record; 'tally perf report --stats' "
+			"counts them") },
 	{ 0, "stdio-color", TALLY_ARGUMENT_REQUIRED, "MODE", NULL,
 	  TALLY_INSTEAD("NO_COLOR=1 turns colours off; only terminals get any") },
 	{ 0, "stitch-lbr", TALLY_ARGUMENT_NONE, NULL, NULL,
@@ -191,9 +195,8 @@ static const struct tally_option script[] = {
 	{ 'L', "Latency", TALLY_ARGUMENT_NONE, NULL, NULL,
 	  TALLY_INSTEAD("tally timeline shows when tasks ran and when they waited") },
 	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, NULL,
-	  TALLY_INSTEAD(
-		  "'tally perf script -i tally.data -s FILE' runs Python scripts that were made for "
-		  "perf; -j and --csv are for programs (docs/script-json.md)") },
+	  TALLY_INSTEAD("'tally perf script -l' lists perf's scripts, and 'tally perf script report "
+			"NAME' runs one") },
 	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
 	  TALLY_INSTEAD(
 		  "'tally perf script -i tally.data -s FILE' runs Python scripts that were made for "

@@ -301,7 +301,7 @@ static bool is_recorded(uint64_t bit, const struct tally_recorded_event *events,
 	return is_there;
 }
 
-/* Refuses filters by what no sample of the recording has. */
+/* Refuses a filter by a field that no sample of the recording has. */
 static int check_needs(const struct need needs[NEEDS], const struct tally_perfdata *data,
 		       struct tally_error *err)
 {
