@@ -370,39 +370,45 @@ static bool has_chains(const struct tally_recorded_event *event)
 	return event->attr.sample_type & TALLY_SAMPLE_CALLCHAIN;
 }
 
-/* perf's message, which names both causes. */
-static int refuse_graph(void)
+/* perf prints these lines before it finds out that there is nothing to show. */
+static void put_hint(void)
 {
 	puts("# To display the perf.data header info, please use --header/--header-only "
 	     "options.\n#");
-	fflush(stdout);
+}
+
+/* perf's message, which names both causes. */
+static int refuse_graph(void)
+{
+	put_hint();
 	fputs("Error:\nSelected -g or --branch-history.\nBut no callchain or branch data.\n"
 	      "Did you call 'perf record' without -g or -b?\n",
 	      stderr);
 	return FAILURE;
 }
 
-/* Completes the request by what was recorded.  Returns an exit status. */
+/* Completes the request with what the recording has.  As in perf, a pipe's events come too late to
+ * have their own columns, and its entries have no sums of callers.  Returns an exit status. */
 static int choose(const struct tally_command *command, struct request *request,
-		  const struct tally_recording *recording)
+		  const struct tally_recording *recording, bool is_pipe)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
-	bool is_trace = count > 0, chains = false;
+	bool is_trace = count > 0 && !is_pipe, chains = false;
 	for (size_t i = 0; i < count; i++) {
 		is_trace &= events[i].attr.type == TALLY_TYPE_TRACEPOINT;
 		chains |= has_chains(&events[i]);
 	}
 	if (!chains && request->graph_given && !request->no_graph)
 		return refuse_graph();
-	bool children = chains && !request->no_children;
+	bool children = chains && !request->no_children && !is_pipe;
 	if (request->no_graph || !chains)
 		request->text.chains = TALLY_PERF_CHAINS_NONE;
 	request->sums.children = request->text.children = children;
 	request->sums.chains = request->text.chains != TALLY_PERF_CHAINS_NONE;
 	if (!request->order_given)
-		request->sums.from_caller = children;
+		request->sums.from_caller = chains && !request->no_children;
 	if (choose_columns(request, is_trace, children, &err) < 0)
 		return tally_command_misused(command, &err);
 	elide(request);
@@ -498,6 +504,8 @@ static int show(const struct tally_command *command, struct request *request,
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer out = { 0 };
 	if (!profile->recording->counts.samples) {
+		if (!request->text.quiet && !request->header.shown)
+			put_hint();
 		fprintf(stderr, "Error:\nThe %s data has no samples!\n", request->view.input);
 		return TALLY_EXIT_OK;
 	}
@@ -585,6 +593,13 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	return walk.status;
 }
 
+static bool knows_events(const struct tally_recording *recording)
+{
+	size_t count;
+	tally_perfdata_events(recording->data, &count);
+	return count > 0;
+}
+
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -608,21 +623,28 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.view.wants_lines = request.sort || request.fields;
 	if (tally_view_open(&request.view, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
-	status = choose(command, &request, recording);
+	/* a pipe's events are known only after reading it */
+	bool is_known = knows_events(recording);
+	status = is_known ? choose(command, &request, recording, false) : TALLY_EXIT_OK;
 	if (status != TALLY_EXIT_OK) {
 		tally_recording_close(recording);
 		return status;
 	}
 	const struct tally_perf_sums_options *sums = &request.sums;
 	struct tally_profile_options samples = {
-		.merge_threads = !sums->by[TALLY_PERF_PID] && !sums->by[TALLY_PERF_COMM] &&
-				 !sums->pids && !sums->tids && !sums->children,
-		.merge_cpus = !sums->by[TALLY_PERF_CPU],
-		.facts = sums->by[TALLY_PERF_TRACE] ? TALLY_SORT_BIT(TALLY_SORT_TRACE) : 0,
+		.merge_threads = is_known && !sums->by[TALLY_PERF_PID] &&
+				 !sums->by[TALLY_PERF_COMM] && !sums->pids && !sums->tids &&
+				 !sums->children,
+		.merge_cpus = is_known && !sums->by[TALLY_PERF_CPU],
 	};
+	if (sums->by[TALLY_PERF_TRACE] || (!is_known && (request.sort || request.fields)))
+		samples.facts = TALLY_SORT_BIT(TALLY_SORT_TRACE);
 	if (tally_view_profile(&request.view, recording, &samples, &profile, &err) < 0)
 		return tally_command_fail(command, &err);
-	status = show(command, &request, profile);
+	if (!is_known)
+		status = choose(command, &request, profile->recording, true);
+	if (status == TALLY_EXIT_OK)
+		status = show(command, &request, profile);
 	tally_profile_free(profile);
 	return status;
 }

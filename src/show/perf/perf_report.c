@@ -651,6 +651,8 @@ void tally_perf_stats_text(const struct tally_perf_record_counts *counts,
 		const char *name = tally_record_type_name(type);
 		if (!counts->types[type] || !name)
 			continue;
+		if (!strncmp(name, "HEADER_", strlen("HEADER_"))) /* perf leaves this out */
+			name += strlen("HEADER_");
 		put_record_count(name, counts->types[type], out);
 		tally_buffer_printf(out, "  (%4.1f%%)\n",
 				    100.0 * (double)counts->types[type] / (double)counts->all);
