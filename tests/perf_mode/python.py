@@ -54,11 +54,11 @@ def converted(folder, recording):
     for program in "perf", "tally":
         _, _, err = lines.run(program, ["data", "convert", "--to-json", program + ".json", "--force", "-i", recording], folder)
     texts = [(folder / (program + ".json")).read_text() for program in ("perf", "tally")]
+    whole = json.loads(texts[1])
     # perf 6.1 lacks the names of some slots, and names a return address that begins a function for it
     texts = [re.sub(r'"symbol": "(.*@plt|_dl_start_user|_start)"', "", text) for text in texts]
     why = lines.difference(*texts)
-    check(f"data convert of {recording}: {texts[0].count('timestamp')} samples", not why and json.loads(texts[1]) and
-          "Converted and wrote" in err, why + err)
+    check(f"data convert of {recording}: {texts[0].count('timestamp')} samples", not why and whole and "Converted and wrote" in err, why + err)
 
 
 def endings(folder):
