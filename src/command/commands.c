@@ -51,7 +51,9 @@ static const struct {
 	  "tally record -a -d -W -e cpu/mem-loads/P, then tally script -F +addr,+data_src: look "
 	  "for HITM" },
 	{ "config", "tally has no settings file, only options" },
-	{ "data", "'tally export' writes a recording for other programs" },
+	{ "data",
+	  "'tally export' writes a recording for other programs, 'tally perf data convert "
+	  "--to-json' as perf does" },
 	{ "daemon", "a service of systemd can run tally record --switch-output" },
 	{ "evlist",
 	  "'tally perf evlist' or tally report --header-only shows the recorded events, 'tally "
@@ -59,7 +61,8 @@ static const struct {
 	{ "ftrace",
 	  "tally record -a -e GROUP:NAME records what ftrace traces, and tally script shows it" },
 	{ "inject",
-	  "not needed: tally report reads JITs' dumps, and each recording has its build-ids" },
+	  "not needed: tally report reads JITs' dumps, and each recording has its build-ids; 'tally "
+	  "perf inject -b' copies it" },
 	{ "kallsyms", "'tally perf kallsyms NAME' shows where the running kernel has a function" },
 	{ "kmem",
 	  "tally record -a -g -e 'kmem:*', then tally report shows who allocates; 'perf kmem -i "

@@ -113,8 +113,8 @@ static int take_limit(void *taker, const struct tally_option *option, const char
 	if (result < 0)
 		tally_error_hint(
 			err,
-			"-n limits the rows; -j has the samples of each, and 'tally "
-				 "perf report -n' prints them");
+			"-n limits the rows; -j has the samples of each, and 'tally perf report "
+			"-n' prints them");
 	return result;
 }
 

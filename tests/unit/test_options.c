@@ -64,6 +64,7 @@ static const struct tally_option options[] = {
 	{ 0, "high", TALLY_ARGUMENT_NONE, NULL, "",
 	  TALLY_BITS(struct request, inner.bits, 1ull << 63) },
 	{ 0, "take", TALLY_ARGUMENT_REQUIRED, "WHAT", "", TALLY_TAKE(take) },
+	{ 0, "no-trees", TALLY_ARGUMENT_NONE, NULL, "", TALLY_SET(struct request, is_given) },
 	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
 	{ 0, "perf", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("use tally") },
 	TALLY_OPTIONS_END,
@@ -110,6 +111,24 @@ static void value_goes_to_the_member_of_the_row(void **state)
 	assert_int_equal(request.colour, GREEN);
 	assert_true(request.inner.bits == (3 | 1ull << 63));
 	assert_string_equal(request.taken, "this");
+}
+
+static void what_is_on_or_off_can_be_taken_back(void **state)
+{
+	(void)state;
+	struct request request;
+	assert_int_equal(parse("test --set --no-set --clear --no-clear --no-trees x", &request), 6);
+	assert_true(!request.is_set && request.is_clear && request.is_given);
+	assert_int_equal(parse("test --no-trees --trees --no-set --set x", &request), 5);
+	assert_true(request.is_set && !request.is_given);
+	/* an option that tally lacks is off */
+	assert_int_equal(parse("test --no-perf x", &request), 2);
+	/* what tally always does, options with values, and negations with one can't be taken back */
+	assert_int_equal(parse("test --no-verbose x", &request), -3);
+	assert_int_equal(parse("test --no-text x", &request), -3);
+	assert_int_equal(parse("test --no-place x", &request), -3);
+	assert_int_equal(parse("test --no-set=1 x", &request), -3);
+	assert_int_equal(parse("test --no-such x", &request), -3);
 }
 
 static void included_table_stands_at_its_row(void **state)
@@ -301,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(value_goes_to_the_member_of_the_row),
+		cmocka_unit_test(what_is_on_or_off_can_be_taken_back),
 		cmocka_unit_test(included_table_stands_at_its_row),
 		cmocka_unit_test(later_option_wins),
 		cmocka_unit_test(optional_argument_may_be_a_word_of_its_choices),
