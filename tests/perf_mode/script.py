@@ -2,6 +2,7 @@
 """perf mode's script, record, evlist, buildid-list, kallsyms and list: the command lines of script.tsv with perf and with
 tally, on recordings by perf and by tally of real programs, line by line; and programs that read them.  TAP; $TALLY and
 $PERF are the binaries."""
+import json
 import os
 import pathlib
 import re
@@ -186,6 +187,27 @@ def habits(folder):
     check("into a pipe, and from a pipe", piped.returncode == 0 and " cpu-clock: " in piped.stdout, piped)
 
 
+def conversions(folder):
+    """perf data convert --to-json: the same document, but for the names of return addresses."""
+    for name in "LEAVES", "STACKS":
+        data, err = record("perf", name, folder)
+        if not data:
+            skip(f"perf data convert: {name}", "this user may not record: " + err.splitlines()[0])
+            continue
+        texts = {}
+        for program in "perf", "tally":
+            file = folder / f"{program}.json"
+            status, _, err = lines.run(program, ["data", "convert", "--to-json", str(file), "-i", str(data)], folder)
+            texts[program] = file.read_text() if status == 0 else err
+            json.loads(texts[program] or "null")
+            again, _, _ = lines.run(program, ["data", "convert", "--to-json", str(file), "-i", str(data)], folder)
+            check(f"{program} replaces no file without --force", again != 0)
+            file.unlink()
+        alike = [re.sub(r'("symbol": ).*', r"\1", text) if name == "STACKS" else re.sub(r'"[^"\n]*@plt"', '"@plt"', text)
+                 for text in texts.values()]
+        check(f"perf data convert: {name}", alike[0] == alike[1], lines.difference(*alike))
+
+
 def collapse(text):
     """stackcollapse-perf.pl's rules: the counts of its folded stacks."""
     stacks, stack, name = {}, [], None
@@ -231,6 +253,7 @@ def main():
         by_lists(folder)
         by_recordings(folder)
         habits(folder)
+        conversions(folder)
         readers(folder)
     print(f"1..{checks}")
     return int(failures > 0)
