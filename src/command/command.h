@@ -27,6 +27,9 @@ extern const struct tally_command *const tally_commands[]; /* ends with NULL */
  * TALLY_EXIT_USAGE. */
 const struct tally_command *tally_command_find(const char *name);
 
+/* Returns what to do instead of a command that perf has and tally lacks, or NULL. */
+const char *tally_command_instead(const char *name);
+
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
 
 /* Prints "tally stat: MESSAGE" and "hint: HINT" to stderr.  Returns TALLY_EXIT_FAILURE. */

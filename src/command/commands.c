@@ -91,7 +91,7 @@ static const struct {
 	  "'perf trace -i tally.data' reads the recording, too" },
 };
 
-static const char *what_instead(const char *name)
+const char *tally_command_instead(const char *name)
 {
 	for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++)
 		if (!strcmp(name, OTHERS[i].name))
@@ -101,7 +101,7 @@ static const char *what_instead(const char *name)
 
 static void complain(const char *name)
 {
-	const char *instead = what_instead(name);
+	const char *instead = tally_command_instead(name);
 	const char *nearest = NULL;
 	unsigned best = 3;
 	for (size_t i = 0; tally_commands[i]; i++) {

@@ -110,6 +110,7 @@ static void print_commands(void)
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
+	(void)command;
 	if (!strcmp(name, "--version") || !strcmp(name, "-v"))
 		name = "version";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
@@ -119,11 +120,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	const struct tally_command *found = find(name);
 	if (found)
 		return found->run(found, argc - 1, argv + 1);
-	/* perf's words, which scripts look for */
-	fprintf(stderr, "perf: '%s' is not a perf-command. See 'perf --help'.\n", name);
-	if (strchr(name, '-') != name)
-		fprintf(stderr, "hint: '%s help' lists what is in perf's words; 'tally help' the rest\n",
-			command->name);
+	const char *instead = tally_command_instead(name);
+	if (instead) {
+		fprintf(stderr, "perf: tally, which is in perf's place, has no '%s'\n", name);
+		tally_say("hint: %s", instead);
+	} else { /* perf's words, which scripts look for */
+		fprintf(stderr, "perf: '%s' is not a perf-command. See 'perf --help'.\n", name);
+	}
 	return TALLY_EXIT_FAILURE;
 }
 

@@ -263,6 +263,7 @@ int perf_python_run(const char *name, const char *part, char **arguments, struct
 		pid_t reporter = start_part(report, from_pipe, none, ends[0], -1);
 		close(ends[0]);
 		close(ends[1]);
+		signal(SIGINT, SIG_IGN); /* ends the recording, then the script has its end */
 		status_of(recorder);
 		status = status_of(reporter);
 	}

@@ -87,6 +87,8 @@ within here 'apt-get -qy install --no-install-recommends /packages/*.deb man-db 
 check "apt installs the libraries"
 within here 'man tally-stat | col -b 2>/dev/null || man tally-stat' && has 'TALLY-STAT(1)' && has '--repeat'
 check "man tally-stat"
+within here '. /etc/profile && perf --version && perf stat -e task-clock true' && has '(tally' && has 'Performance counter stats'
+check "tally-as-perf: a login's perf is tally"
 within here 'for page in $(tally help | sed -n "s/^  \([a-z-]*\)  .*/\1/p"); do man -w tally-$page || exit 1; done'
 check "each command has its page"
 within here 'bash -ic ". /usr/share/bash-completion/bash_completion; _completion_loader tally; complete -p tally"' && has 'tally'
