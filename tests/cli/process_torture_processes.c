@@ -188,7 +188,13 @@ static bool kill_step(uint64_t *random)
 	static const int signals[] = { SIGKILL, SIGTERM, SIGHUP, SIGPIPE };
 	int signal_number = signals[torture_random(random) % 4];
 	const struct timespec moment = { .tv_nsec = (long)(torture_random(random) % 3000000) };
+	/* Blocked, it waits for the child's default action: under nohup(1) SIGHUP is ignored until then. */
+	sigset_t blocked, before;
+	sigemptyset(&blocked);
+	sigaddset(&blocked, signal_number);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
 	pid_t pid = fork();
+	pthread_sigmask(SIG_SETMASK, pid ? &before : &blocked, NULL);
 	if (!pid) {
 		sigset_t none;
 		sigemptyset(&none);
