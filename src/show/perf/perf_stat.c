@@ -465,9 +465,10 @@ static void put_seconds(const struct page *page, double ns, const char *what)
 /* get_precision(): digits behind the point until the first that isn't 0. */
 static int precision_of(double value)
 {
-	if (value > 1 || value <= 0)
-		return 0;
-	return (int)lround(ceil(-log10(value)));
+	int digits = 0;
+	for (; value > 0 && value < 1; value *= 10) /* log10() would need libm */
+		digits++;
+	return digits;
 }
 
 static void put_times(const struct page *page)
