@@ -70,6 +70,7 @@ run 2 "$tally"
 check "without a command, tally shows the help and exits with the status of wrong use"
 commands=$("$tally" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 for command in $commands; do
+	[ "$command" = perf ] && continue # its help is in perf's form
 	run 0 "$tally" "$command" --help && [ "$(head -1 out | cut -d' ' -f1-3)" = "usage: tally $command" ] &&
 		{ [ "$command" = help ] || [ "$command" = completion ] || [ "$command" = run ] || grep -qE '^  (-.|   ) ?.*--[a-z]' out; }
 	check "$command --help shows its use and options"

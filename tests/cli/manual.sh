@@ -48,6 +48,7 @@ for command in $commands; do
 done
 narrow() { # the synopsis is one line
 	for command in $commands; do
+		[ "$command" = perf ] && continue # in perf's form
 		[ "$("$TALLY" "$command" --help | sed 1d | wc -L)" -le 100 ] &&
 			[ "$(script -qec "stty cols 80 rows 24; '$TALLY' $command --help" /dev/null </dev/null | tr -d '\r' |
 				sed 1d | wc -L)" -le 80 ] || echo "$command"
