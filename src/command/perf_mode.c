@@ -76,6 +76,7 @@ static const struct tally_command *const commands[] = {
 	&tally_perf_buildid_list,
 	&tally_perf_config,
 	&tally_perf_data,
+	&tally_perf_diff,
 	&tally_perf_evlist,
 	&tally_perf_inject,
 	&tally_perf_kallsyms,

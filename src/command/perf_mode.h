@@ -13,6 +13,7 @@ extern const struct tally_command tally_perf_inject; /* perf_inject.c */
 extern const struct tally_command tally_command_doctor; /* doctor.c */
 extern const struct tally_command tally_perf_stat;          /* stat.c */
 extern const struct tally_command tally_perf_record;        /* record.c */
+extern const struct tally_command tally_perf_diff;          /* perf_mode_diff.c */
 extern const struct tally_command tally_perf_report;        /* perf_mode_report.c */
 extern const struct tally_command tally_perf_script;        /* script.c */
 extern const struct tally_command tally_perf_list;          /* list.c */

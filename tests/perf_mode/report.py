@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tally perf report --stdio` prints what perf report prints: the command lines of report.tsv with both, on the same
-recordings, line by line.  TAP; $TALLY and $PERF are the binaries, $PROGRAM is report_program."""
+"""`tally perf report --stdio` and `tally perf diff` print what perf prints: the command lines of report.tsv with both,
+on the same recordings, line by line.  TAP; $TALLY and $PERF are the binaries, $PROGRAM is report_program."""
 import os
 import pathlib
 import re
@@ -106,12 +106,29 @@ def compare(command, folder, missing):
     check(title, not why, why[:3000])
 
 
+def diff(command, folder, missing):
+    """perf diff of two of the recordings."""
+    words = lines.words_of(command, {name: str(folder / name) for name in RECORDINGS})
+    shapes = {}
+    if missing:
+        check(f"perf diff {command}", True, skipped="; ".join(missing.values()))
+        return
+    for program in "perf", "tally":
+        status, out, _ = lines.run(program, ["diff", *words], folder)
+        shapes[program] = shape(out) + f"\nexit status {status}"
+    why = lines.difference(shapes["perf"], shapes["tally"])
+    check(f"perf diff {command}", not why, why[:3000])
+
+
 def main():
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         missing = record(folder)
         for command, _ in lines.rows(pathlib.Path(__file__).with_name("report.tsv")):
             compare(command, folder, missing)
+        for command in ("flat ours", "flat flat", "-s dso flat several", "chains flat", "-t , flat ours", "-q ours flat", "ours flat",
+                        "several several -s comm,dso", "group several", "flat trace"):
+            diff(command, folder, missing)
     print(f"1..{checks}")
     return failures > 0
 

@@ -120,4 +120,21 @@ int tally_perf_report_text(const struct tally_profile *profile, const struct tal
 			   const struct tally_perf_report_view *view, const char *event,
 			   struct tally_buffer *out);
 
+/* perf diff */
+struct tally_perf_diff_view {
+	struct tally_perf_diff_side {
+		const struct tally_profile *profile;
+		const struct tally_perf_sums *sums;
+	} sides[2]; /* the old one first */
+	bool by[TALLY_PERF_KEYS]; /* the keys of the sums: comm, dso, symbol */
+	uint8_t keys[TALLY_PERF_COLUMNS_MAX]; /* the same in the order of the columns */
+	unsigned key_count;
+	const char *separator; /* between columns, which are not aligned; or NULL */
+	bool quiet;            /* rows alone */
+};
+
+/* Appends the changes of one event.  Returns 0 or -ENOMEM. */
+int tally_perf_diff_text(const struct tally_perf_diff_view *view, const char *event,
+			 struct tally_buffer *out);
+
 #endif
