@@ -112,6 +112,30 @@ static const char *perfs_clock_name(struct tally_arena *arena, const struct tall
 	return tally_arena_printf(arena, "cpu-clock%s%s", length ? ":" : "", letters);
 }
 
+/* True if the kernel lets this user sample only user mode. */
+static bool is_limited_to_user_mode(struct tally_provider *provider)
+{
+	const struct tally_attr clock = { .type = TALLY_TYPE_SOFTWARE,
+					  .size = sizeof(clock),
+					  .config = TALLY_SW_CPU_CLOCK,
+					  .sample_period = 1000000,
+					  .flags = TALLY_ATTR_DISABLED };
+	int handle = provider->ops->open(provider, &clock, 0, -1, -1, 0);
+	if (handle >= 0)
+		provider->ops->close(provider, handle);
+	return handle == -EACCES || handle == -EPERM;
+}
+
+/* Excludes the modes that perf excludes where the kernel lets this user sample only user mode. */
+static void limit_to_user_mode(struct tally_event *event)
+{
+	if (event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER))
+		return;
+	event->attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	if (!event->precise_max)
+		event->attr.flags |= TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_GUEST;
+}
+
 /* perf samples cpu-clock where the CPU counts no cycles. */
 static int replace_cycles(struct record_request *request, struct tally_error *err)
 {
@@ -122,11 +146,14 @@ static int replace_cycles(struct record_request *request, struct tally_error *er
 			  handle == -EOPNOTSUPP;
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
+	bool is_limited = is_missing && is_limited_to_user_mode(provider);
 	for (size_t i = 0; is_missing && i < request->events.count; i++) {
 		struct tally_event *event = &request->events.items[i];
 		if (event->attr.type != TALLY_TYPE_HARDWARE ||
 		    event->attr.config != TALLY_HW_CPU_CYCLES)
 			continue;
+		if (is_limited)
+			limit_to_user_mode(event);
 		event->name = perfs_clock_name(&request->arena, event);
 		event->kind = TALLY_EVENT_SOFTWARE;
 		event->attr.type = TALLY_TYPE_SOFTWARE;

@@ -596,6 +596,8 @@ const struct tally_option record_perf_options[] = {
 	  "compress by zstd, level 1 to 22 (1)",
 	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22),
 	  TALLY_TAKE(take_compression) },
+	{ 0, "strict-freq", TALLY_ARGUMENT_NONE, NULL, "refuse a rate above the kernel's limit",
+	  TALLY_SET(struct record_request, is_strict) },
 	/* what these tune is tally's own affair */
 	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL, TALLY_IGNORED },
 	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL, TALLY_IGNORED },
@@ -625,7 +627,7 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 		fprintf(stderr, "info: Using a maximum frequency rate of %d Hz\n", allowed);
 	if (!record->rate_given || record->frequency <= allowed)
 		return 0;
-	if (request->is_perf) {
+	if (request->is_perf && !request->is_strict) {
 		fprintf(stderr,
 			"warning: Maximum frequency rate (%d Hz) exceeded, throttling from %.0f Hz "
 			"to %d Hz.\n"

@@ -53,6 +53,7 @@ struct record_request {
 	bool quiet;
 	bool no_pack;
 	bool is_perf; /* `perf record`: perf's defaults and messages */
+	bool is_strict; /* perf's --strict-freq: refuses a rate above the maximum */
 	const char *control;         /* --control's argument, or NULL */
 	const char *switch_event;    /* --switch-output-event's argument */
 	struct tally_event_list switch_events;

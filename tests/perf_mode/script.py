@@ -173,6 +173,8 @@ def habits(folder):
         check("perf record " + " ".join(words), status == 0, err)
     status, _, err = tally("-a", "-p", str(os.getpid()), "-e", "cpu-clock", "--", "sleep", "0.01")
     check("-a with -p: -p wins", status == 0 and "PID/TID switch overriding SYSTEM" in err, err)
+    status, _, err = tally("--strict-freq", "-F", "1000000000", "-e", "cpu-clock", "true")
+    check("… and refused with --strict-freq", status != 0, err)
     for words in ([], ["-e", "cycles"], ["-e", "cycles:u"], ["-e", "cycles:pp"], ["-e", "cycles,cs"]):
         names = {}
         for program in "perf", "tally":
