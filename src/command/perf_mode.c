@@ -142,6 +142,9 @@ const struct tally_command tally_command_perf = {
 		"name perf to tally does the same for programs that start perf: 'make "
 		"install-perf-link' makes it.\n\n"
 		"  tally perf stat -x, -e task-clock ./program\n"
-		"  tally perf version",
+		"  tally perf record -g ./program\n"
+		"  tally perf report --stdio\n"
+		"  tally perf script | stackcollapse-perf.pl | flamegraph.pl >program.svg\n"
+		"  tally perf script -s syscall-counts",
 	.run = run,
 };
