@@ -37,8 +37,8 @@ static const struct tally_option evlist_options[] = {
 };
 
 static const struct tally_option build_id_options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (perf.data), or an ELF file",
-	  TALLY_TEXT(struct request, input) },
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (perf.data), or an ELF file", TALLY_TEXT(struct request, input) },
 	{ 'H', "with-hits", TALLY_ARGUMENT_NONE, NULL, "only files that have samples",
 	  TALLY_SET(struct request, with_hits) },
 	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },

@@ -1,4 +1,4 @@
-/* perf mode's `kallsyms NAME…`: where the running kernel has its functions. */
+/* perf mode's `kallsyms NAME…`: prints the addresses of functions of the running kernel. */
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "command/command.h"

@@ -598,7 +598,7 @@ const struct tally_option record_perf_options[] = {
 	  TALLY_TAKE(take_compression) },
 	{ 0, "strict-freq", TALLY_ARGUMENT_NONE, NULL, "refuse a rate above the kernel's limit",
 	  TALLY_SET(struct record_request, is_strict) },
-	/* what these tune is tally's own affair */
+	/* tally tunes these itself */
 	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL, TALLY_IGNORED },
 	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL, TALLY_IGNORED },
 	{ 0, "buildid-mmap", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },

@@ -91,8 +91,8 @@ static void put_sample(struct tally_recording *recording, const struct tally_rec
 		object = "<not found>";
 	tally_buffer_printf(
 		out, "(IP, 0x%x): %d/%d: %#" PRIx64 " period: %" PRIu64 " addr: %#" PRIx64 "\n",
-		record->header.misc, (int)sample->pid, (int)sample->tid, sample->ip,
-		sample->period, sample->type & TALLY_SAMPLE_ADDR ? sample->addr : 0);
+		record->header.misc, (int)sample->pid, (int)sample->tid, sample->ip, sample->period,
+		sample->type & TALLY_SAMPLE_ADDR ? sample->addr : 0);
 	if (sample->type & TALLY_SAMPLE_CALLCHAIN) {
 		tally_buffer_printf(out, "... FP chain: nr:%" PRIu64 "\n", sample->chain_length);
 		for (uint64_t i = 0; i < sample->chain_length && !out->failed; i++)
@@ -178,8 +178,8 @@ void tally_perf_dump(struct tally_recording *recording, const struct tally_raw_r
 	const char *name = tally_record_type_name(type);
 	put_bytes(raw, path, type, out);
 	put_stamp(recording, raw, record, out);
-	tally_buffer_printf(out, "%#" PRIx64 " [%#zx]: PERF_RECORD_%s", raw->file_offset,
-			    raw->size, name ? name : "UNKNOWN");
+	tally_buffer_printf(out, "%#" PRIx64 " [%#zx]: PERF_RECORD_%s", raw->file_offset, raw->size,
+			    name ? name : "UNKNOWN");
 	if (type == TALLY_RECORD_SAMPLE && raw->event)
 		put_sample(recording, record, out);
 	else if (type >= TALLY_RECORD_USER_START)

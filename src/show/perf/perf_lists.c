@@ -22,13 +22,13 @@ static void put_trace_fields(const struct tally_perfdata *data, const struct tal
 	const char *format;
 	size_t length;
 	bool is_there = tally_perfdata_tracepoint_format(data, attr->config, &format, &length);
-	const char *text = is_there ? tally_arena_printf(&arena, "%.*s", (int)length, format) : NULL;
+	const char *text = is_there ? tally_arena_printf(&arena, "%.*s", (int)length, format)
+				    : NULL;
 	if (text && !tally_event_list_fields(text, &arena, &event))
 		for (size_t i = 0; i < event.field_count; i++) {
 			tally_buffer_text(out, i ? "," : ": trace_fields: ");
 			/* an array's name has its length behind it */
-			tally_buffer_printf(out, "%.*s",
-					    (int)strcspn(event.fields[i].name, "["),
+			tally_buffer_printf(out, "%.*s", (int)strcspn(event.fields[i].name, "["),
 					    event.fields[i].name);
 		}
 	tally_arena_release(&arena);
