@@ -18,7 +18,11 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SEPARATOR_BYTES = 16, FAILURE = 255 /* perf's exit status */ };
+enum {
+	SEPARATOR_BYTES = 16,
+	FAILURE = 255,   /* perf's exit status */
+	MAX_STACK = 127, /* perf's default of --max-stack */
+};
 
 struct request {
 	struct tally_view_options view;
@@ -178,7 +182,7 @@ static const struct tally_option options[] = {
 	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "no call chains",
 	  TALLY_SET(struct request, no_graph) },
 	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, "callers first", TALLY_TAKE(take_inverted) },
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "at most N frames of a chain",
+	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "at most N frames of a chain (127)",
 	  TALLY_FRAMES(struct request, sums.frames_max) },
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects",
 	  TALLY_TEXT(struct request, sums.objects) },
@@ -569,6 +573,9 @@ static int show_records(const struct tally_command *command, const char *path)
 		if (result < 0)
 			break;
 	}
+	const struct tally_error *damage = tally_perfdata_damage(data);
+	if (damage)
+		tally_say("tally %s: warning: %s", command->name, damage->message);
 	if (!result) {
 		tally_perf_stats_text(&counts, tally_perfdata_events(data, &room), room, &out);
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
@@ -603,7 +610,8 @@ static bool knows_events(const struct tally_recording *recording)
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct request request = { .text = { .chains = TALLY_PERF_CHAINS_GRAPH,
+	struct request request = { .sums = { .frames_max = MAX_STACK },
+				   .text = { .chains = TALLY_PERF_CHAINS_GRAPH,
 					     .chain_percent_min = 0.5 } };
 	struct tally_recording *recording;
 	struct tally_profile *profile;

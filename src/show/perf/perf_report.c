@@ -433,7 +433,8 @@ static bool put_graph(const struct printer *printer, const struct tally_perf_nod
 	bool fits = list_children(printer, parent, &nodes) &&
 		    tally_vector_push(bars, true) >= 0;
 	size_t depth = bars->count;
-	for (size_t i = 0; fits && i < nodes.count; i++) {
+	/* A tree of deep chains may be larger than any buffer: then nothing more is read. */
+	for (size_t i = 0; fits && !printer->out->failed && i < nodes.count; i++) {
 		rest -= cumulated(nodes.items[i]);
 		shown += nodes.items[i]->count + nodes.items[i]->children_count;
 		put_bars(printer, bars, margin);
