@@ -93,15 +93,22 @@ def compare(command, folder, missing):
     if name in missing:
         check(title, True, skipped=missing[name])
         return
-    shapes = {}
+    shapes, stubs = {}, False
     for program in "perf", "tally":
         status, out, err = lines.run(program, ["report", "--stdio", "-i", str(folder / name), *words], folder)
         shapes[program] = shape(out) + f"\nexit status {status}"
+        stubs |= "plt" in out
         if status:
             shapes[program] += "\n" + err
     why = lines.difference(shapes["perf"], shapes["tally"])
+    # Where a stub's name that tally alone knows was left out, perf has an address; and a caller without a symbol has
+    # its address in memory in perf, in its file in tally.
+    has_chains = "chains" in name or name == "pipe"
+    if why and (stubs or has_chains):
+        shapes = {program: re.sub(r"(?m)^.*\b0x[0-9a-f]{16}.*\n", "", text) for program, text in shapes.items()}
+        why = lines.difference(shapes["perf"], shapes["tally"])
     # Branches of one share in different objects: perf orders them by where it has the objects in memory.
-    if why and ("chains" in name or name == "pipe") and same_branches(shapes):
+    if why and has_chains and same_branches(shapes):
         why = ""
     check(title, not why, why[:3000])
 
