@@ -97,6 +97,20 @@ static int find_same(struct builder *builder, struct tally_perf_symbol *symbol)
 	return 0;
 }
 
+/* Returns the string id of the object's name in perf's report: that of a map of JIT code has the
+ * process's number.  TALLY_STRING_NONE when memory is out. */
+static uint32_t intern_object(struct tally_names *names, uint32_t function)
+{
+	char map[TALLY_PERF_MAP_PATH_BYTES], text[32];
+	const char *path = tally_names_mapped_object(names, function, map);
+	unsigned pid;
+	if (sscanf(tally_object_basename(path), "perf-%u.map", &pid) != 1)
+		return tally_strings_intern(&names->strings,
+					    tally_names_short_object(names, function));
+	snprintf(text, sizeof(text), "[JIT] tid %u", pid);
+	return tally_strings_intern(&names->strings, text);
+}
+
 /* Returns the number of the symbol of a function at an address; UINT32_MAX when memory is out. */
 static uint32_t intern_symbol(struct builder *builder, uint32_t function, uint64_t address)
 {
@@ -107,8 +121,7 @@ static uint32_t intern_symbol(struct builder *builder, uint32_t function, uint64
 	};
 	if (!symbol.is_named)
 		symbol.address = address;
-	symbol.object = tally_strings_intern(&names->strings,
-					     tally_names_short_object(names, function));
+	symbol.object = intern_object(names, function);
 	if (symbol.object == TALLY_STRING_NONE)
 		return UINT32_MAX;
 	uint64_t key = function;
