@@ -22,8 +22,9 @@ static void put_trace_fields(const struct tally_perfdata *data, const struct tal
 	const char *format;
 	size_t length;
 	bool is_there = tally_perfdata_tracepoint_format(data, attr->config, &format, &length);
-	const char *text = is_there ? tally_arena_printf(&arena, "%.*s", (int)length, format)
-				    : NULL;
+	const char *text = NULL;
+	if (is_there)
+		text = tally_arena_printf(&arena, "%.*s", (int)length, format);
 	if (text && !tally_event_list_fields(text, &arena, &event))
 		for (size_t i = 0; i < event.field_count; i++) {
 			tally_buffer_text(out, i ? "," : ": trace_fields: ");

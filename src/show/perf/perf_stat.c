@@ -275,7 +275,9 @@ static double value_of(const struct tally_event_count *row, const char **unit, i
 /* Returns the words in place of a figure, or NULL.  An event that had no time in an interval has none. */
 static const char *missing_of(const struct tally_event_count *count)
 {
-	if (count->state == TALLY_COUNT_OK && !count->running_ns && !count->is_substitute)
+	bool is_tool = count->type == TALLY_TYPE_TOOL;
+	bool has_time = count->running_ns || count->is_substitute || (is_tool && count->value > 0);
+	if (count->state == TALLY_COUNT_OK && !has_time)
 		return "<not counted>";
 	if (count->state == TALLY_COUNT_WITHHELD)
 		return NULL; /* perf has no such thing */
