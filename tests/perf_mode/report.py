@@ -21,7 +21,7 @@ RECORDINGS = {
                          "seq 200000 | sort -R | sort -n | tail -1"]),
     "group": ("perf", ["-e", "{cpu-clock,page-faults}", PROGRAM]),
     "groupchains": ("perf", ["-g", "-e", "{cpu-clock,page-faults}", PROGRAM]),
-    "system": ("perf", ["-a", "sleep", "0.5"]),
+    "system": ("perf", ["-a", "-e", "cpu-clock:k", "sleep", "0.5"]),
     "trace": ("perf", ["-e", "sched:sched_switch", "sh", "-c", "sleep 0.02; sleep 0.02; sleep 0.02"]),
     "python3": ("perf", ["python3", "-c", "import json; [json.dumps(list(range(100000))) for _ in range(20)]"]),
     "xz": ("perf", ["sh", "-c", f"exec xz -1 -c {PROGRAM} {PROGRAM} {lines.PERF} > /dev/null"]),
