@@ -118,6 +118,11 @@ try_TALLY_PAGER() { on_terminal=1 run "$1" TALLY_PAGER=": >$scratch/marks/pager;
 try_PAGER() { on_terminal=1 run "$1" PAGER=": >$scratch/marks/pager; cat" script -i hot.data; marked; }
 try_LESS() { on_terminal=1 run "$1" LESS="-FRX -o$scratch/marks/log" script -i hot.data; marked; }
 try_PATH() { on_terminal=1 run "$1" PATH="$scratch/bin:$PATH" script -i hot.data; marked; }
+try_PERF_EXEC_PATH() {
+	mkdir -p theirs/perf/scripts/python/bin && touch theirs/perf/scripts/python/bin/of_the_caller-report
+	run "$1" PERF_EXEC_PATH="$scratch/theirs/perf" perf script -l
+	grep -q of_the_caller out
+}
 try_HOME() { run "$1" HOME="$scratch/theirs" cache; [ -e theirs/.cache ]; }
 try_XDG_CACHE_HOME() { mkdir -m 777 theirs/.caches; [ "$1" = sudo ] || chown "$user" theirs/.caches; chmod 755 theirs/.caches; run "$1" XDG_CACHE_HOME="$scratch/theirs/.caches" cache; [ -e theirs/.caches/tally ]; }
 try_TALLY_CACHE_BYTES() { run "$1" TALLY_CACHE_BYTES=1k cache; grep -q 'at most 1.0 KiB' out; }

@@ -86,7 +86,7 @@ PROGRAMS = {
     "LEAVES": ["-e", "cpu-clock", "-F", "997", "--", "python3", "-c", "print(sum(i * i for i in range(600000)))"],
     "STACKS": ["-g", "-e", "cpu-clock", "-F", "997", "--", "xz", "-1", "-k", "-c", lines.TALLY],
     "TRACE": ["-e", "sched:sched_process_exec,sched:sched_switch", "-e", "cs", "-c", "1", "--", "sleep", "0.05"],
-    "WHOLE": ["-a", "-e", "{cs,page-faults},sched:sched_waking,cpu-clock", "--switch-events", "--", "gcc", "-E", "-"],
+    "WHOLE": ["-a", "-e", "{cs:k,page-faults:k},sched:sched_waking,cpu-clock:k", "--switch-events", "--", "gcc", "-E", "-"],
 }
 
 
