@@ -43,6 +43,7 @@ def both(command, folder, sleeper):
 
 def shape(text):
     text = re.sub(r"# started on .*", "# started on", text)
+    text = re.sub(r"  \([\d.]+%\)$", "", text, flags=re.M)  # a count that was scaled a little
     text = re.sub(r"\+- [\d.]+ seconds", "+- N seconds", text)  # as many digits as the error needs
     return lines.shape(text)
 
