@@ -22,9 +22,7 @@ static void escape(struct tally_buffer *out, uint32_t c)
 	tally_buffer_printf(out, "\\u%04" PRIx32, c < 0x10000 ? c : 0xdc00 | (c & 0x3ff));
 }
 
-/* Appends `text` as a JSON string with its quotes.  Readers get back each character; a line of the
- * text itself shows none that is not plain. */
-static void quote(struct tally_buffer *out, const char *text)
+void tally_json_quote(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_char(out, '"');
 	for (size_t plain; *text;) {
@@ -72,7 +70,7 @@ static void before_value(struct tally_json *json, const char *name)
 		line_break(json);
 	}
 	if (name) {
-		quote(json->out, name);
+		tally_json_quote(json->out, name);
 		tally_buffer_text(json->out, json->indent ? ": " : ":");
 	}
 }
@@ -118,7 +116,7 @@ void tally_json_text(struct tally_json *json, const char *name, const char *valu
 		return;
 	}
 	before_value(json, name);
-	quote(json->out, value);
+	tally_json_quote(json->out, value);
 }
 
 void tally_json_u64(struct tally_json *json, const char *name, uint64_t value)

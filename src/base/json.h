@@ -33,6 +33,10 @@ void tally_json_array(struct tally_json *json, const char *name);
 /* Closes the innermost object or array, and writes a newline behind the outermost. */
 void tally_json_end(struct tally_json *json);
 
+/* Appends `text` as a JSON string with its quotes, where another program's layout is wanted.  Readers
+ * get back each character; a line of the text itself shows none that is not plain. */
+void tally_json_quote(struct tally_buffer *out, const char *text);
+
 /* a NULL value writes null */
 void tally_json_text(struct tally_json *json, const char *name, const char *value);
 void tally_json_u64(struct tally_json *json, const char *name, uint64_t value);

@@ -189,7 +189,7 @@ static bool make_perf(char *folder, size_t size)
 	snprintf(link, sizeof(link), "%s/perf", folder);
 	char *paths = NULL;
 	bool is_made = !symlink(self, link) &&
-		       asprintf(&paths, "%s:%s", folder, tally_text_or(path, "")) > 0 &&
+		       asprintf(&paths, "%s:%s", folder, tally_text_or(path, "/bin:/usr/bin")) > 0 &&
 		       !setenv("PATH", paths, 1);
 	free(paths);
 	return is_made;

@@ -9,6 +9,27 @@ import subprocess
 
 TALLY = os.environ["TALLY"]
 PERF = os.environ["PERF"]
+checks = failures = 0
+
+
+def check(name, is_right, why="", skipped=""):
+    """A line of TAP; of a failure the reason, and its first 4,000 characters."""
+    global checks, failures
+    checks += 1
+    failures += not is_right
+    print("ok" if is_right else "not ok", checks, "-", name.replace("#", "\\#") + (f" # SKIP {skipped}" if skipped else ""))
+    if not is_right:
+        print("# " + str(why)[:4000].replace("\n", "\n# "))
+
+
+def skip(name, why):
+    check(name, True, skipped=why)
+
+
+def finish():
+    """Returns the exit status of the test."""
+    print(f"1..{checks}")
+    return int(failures > 0)
 
 
 def rows(path):

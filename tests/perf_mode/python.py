@@ -1,26 +1,15 @@
 #!/usr/bin/env python3
 """Python scripts that were written for perf get from `tally perf script -s` what perf gives them: perf's own scripts
-print the same, and so does handlers.py, which prints what it is given; and `tally perf data convert` writes perf's file.  TAP; $TALLY and $PERF are the binaries."""
-import json
+print the same, and so does handlers.py, which prints what it is given.  TAP; $TALLY and $PERF are the binaries."""
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
 import lines
+from lines import check
 
 SCRIPTS = pathlib.Path("/usr/lib/perf-core/scripts/python")
-checks = failures = 0
-
-
-def check(name, is_right, why=""):
-    global checks, failures
-    checks += 1
-    failures += not is_right
-    print("ok" if is_right else "not ok", checks, "-", name)
-    if not is_right:
-        print("# " + str(why)[:4000].replace("\n", "\n# "))
 
 
 def record(folder, name, *arguments):
@@ -47,18 +36,6 @@ def by_name(folder):
     check("both at once", status == 0 and "syscall events:" in out, out + err)
     status, out, err = lines.run("tally", ["script", "nosuch"], folder)
     check("a name that is none is refused", status != 0 and "there is no script 'nosuch'" in err, out + err)
-
-
-def converted(folder, recording):
-    """perf data convert --to-json writes the same file."""
-    for program in "perf", "tally":
-        _, _, err = lines.run(program, ["data", "convert", "--to-json", program + ".json", "--force", "-i", recording], folder)
-    texts = [(folder / (program + ".json")).read_text() for program in ("perf", "tally")]
-    whole = json.loads(texts[1])
-    # perf 6.1 lacks the names of some slots, and names a return address that begins a function for it
-    texts = [re.sub(r'"symbol": "(.*@plt|_dl_start_user|_start)"', "", text) for text in texts]
-    why = lines.difference(*texts)
-    check(f"data convert of {recording}: {texts[0].count('timestamp')} samples", not why and whole and "Converted and wrote" in err, why + err)
 
 
 def endings(folder):
@@ -92,12 +69,9 @@ def main():
         same(folder, "clock", str(SCRIPTS / "stackcollapse.py"))
         for recording in ("calls", "clock", "chains", "data", "opened", "woken"):
             same(folder, recording, handlers)
-        for recording in ("calls", "clock", "chains", "opened"):
-            converted(folder, recording)
         by_name(folder)
         endings(folder)
-    print(f"1..{checks}")
-    return failures > 0
+    return lines.finish()
 
 
 sys.exit(main())

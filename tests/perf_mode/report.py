@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import lines
+from lines import check
 
 PROGRAM = os.environ["PROGRAM"]
 
@@ -38,16 +39,6 @@ ANYWHERE = [
     r"_dl_start_user|\b_start\b",  # the loader's label _dl_start_user has no size: tally has no symbol of it
     r"@plt|\.plt\b",  # perf names stubs that call libraries "@plt", tally by their functions
 ]
-checks = failures = 0
-
-
-def check(name, is_right, why="", skipped=""):
-    global checks, failures
-    checks += 1
-    failures += not is_right
-    print("ok" if is_right else "not ok", checks, "-", name.replace("#", "\\#") + (f" # SKIP {skipped}" if skipped else ""))
-    if not is_right:
-        print("# " + str(why).replace("\n", "\n# "))
 
 
 def record(folder):
@@ -136,8 +127,7 @@ def main():
         for command in ("flat ours", "flat flat", "-s dso flat several", "chains flat", "-t , flat ours", "-q ours flat", "ours flat",
                         "several several -s comm,dso", "group several", "flat trace"):
             diff(command, folder, missing)
-    print(f"1..{checks}")
-    return failures > 0
+    return lines.finish()
 
 
 sys.exit(main())

@@ -16,19 +16,13 @@ static void line(struct tally_buffer *out, unsigned depth, bool is_first)
 		tally_buffer_char(out, '\t');
 }
 
-static void quoted(struct tally_buffer *out, const char *text)
-{
-	struct tally_json json = { .out = out, .depth = 1, .is_array = { true } };
-	tally_json_text(&json, NULL, text);
-}
-
 static void text_line(struct tally_buffer *out, unsigned depth, const char *name, const char *text)
 {
 	if (!text)
 		return;
 	line(out, depth, false);
 	tally_buffer_printf(out, "\"%s\": ", name);
-	quoted(out, text);
+	tally_json_quote(out, text);
 }
 
 static void number_line(struct tally_buffer *out, unsigned depth, const char *name, uint64_t value)
@@ -37,7 +31,7 @@ static void number_line(struct tally_buffer *out, unsigned depth, const char *na
 	tally_buffer_printf(out, "\"%s\": %" PRIu64, name, value);
 }
 
-/* -1 is a task that had ended. */
+/* -1 is a task that had ended, or a CPU that was not recorded. */
 static void task_line(struct tally_buffer *out, const char *name, uint32_t number)
 {
 	line(out, 3, false);
@@ -58,7 +52,7 @@ static void put_command(const struct tally_perfdata *data, struct tally_buffer *
 	for (const char *word; count-- && (word = tally_feature_read_string(&reader));
 	     is_first = false) {
 		line(out, 3, is_first);
-		quoted(out, word);
+		tally_json_quote(out, word);
 	}
 	tally_buffer_text(out, "\n\t\t]");
 }
@@ -124,6 +118,17 @@ static void put_frame(struct tally_names *names, const struct tally_chain_frame 
 		text_line(out, 5, "dso", tally_names_short_object(names, function));
 }
 
+/* perf writes CPUs if one event has them. */
+static bool records_cpus(const struct tally_perfdata *data)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (events[i].attr.sample_type & TALLY_SAMPLE_CPU)
+			return true;
+	return false;
+}
+
 int tally_perf_data_json_sample(struct tally_recording *recording,
 				const struct tally_raw_record *raw,
 				const struct tally_record *record, bool is_first,
@@ -139,8 +144,8 @@ int tally_perf_data_json_sample(struct tally_recording *recording,
 	tally_buffer_printf(out, "\n\t\t\t\"timestamp\": %" PRIu64, sample->time);
 	task_line(out, "pid", sample->pid);
 	task_line(out, "tid", sample->tid);
-	if (sample->type & TALLY_SAMPLE_CPU)
-		number_line(out, 3, "cpu", sample->cpu);
+	if (records_cpus(recording->data))
+		task_line(out, "cpu", sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX);
 	text_line(out, 3, "comm",
 		  tally_tasks_comm(&recording->tasks, sample->pid, sample->tid, number));
 	line(out, 3, false);

@@ -200,12 +200,6 @@ static struct metric metric_of(const struct page *page, const struct tally_stat_
 
 /* --- rows ----------------------------------------------------------------- */
 
-static void put_quoted(struct tally_buffer *out, const char *text)
-{
-	struct tally_json json = { .out = out, .depth = 1, .is_array = { true } };
-	tally_json_text(&json, NULL, text);
-}
-
 static void put_prefix(const struct page *page)
 {
 	const struct tally_stat_report *report = page->report;
@@ -240,7 +234,7 @@ static void put_part(const struct page *page, const struct tally_count_part *par
 		if (by == TALLY_COUNT_BY_CPU)
 			label += strspn(label, "CPU");
 		tally_buffer_printf(out, "\"%s\" : ", parts[by].key);
-		put_quoted(out, label);
+		tally_json_quote(out, label);
 		tally_buffer_text(out, ", ");
 		if (is_sum)
 			tally_buffer_printf(out, "\"aggregate-number\" : %u, ", part->cpus);
@@ -381,11 +375,11 @@ static void put_json_row(const struct page *page, const struct tally_stat_row *r
 	else
 		tally_buffer_printf(out, "\"counter-value\" : \"%f\", ", value);
 	tally_buffer_printf(out, "\"unit\" : \"%s\", \"event\" : ", unit);
-	put_quoted(out, count->name);
+	tally_json_quote(out, count->name);
 	tally_buffer_text(out, ", ");
 	if (count->cgroup) {
 		tally_buffer_text(out, "\"cgroup\" : ");
-		put_quoted(out, count->cgroup);
+		tally_json_quote(out, count->cgroup);
 		tally_buffer_text(out, ", ");
 	}
 	if (page->report->runs_wanted > 1)
