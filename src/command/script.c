@@ -419,8 +419,9 @@ const struct tally_command tally_command_script = {
 const struct tally_command tally_perf_script = {
 	.name = "perf script",
 	.summary = "print each sample of a recording",
-	.usage = "[options] [FILE]",
-	.details = "The options and texts are tally script's; it reads perf.data.",
+	.usage = "[options] [script [argument…]]",
+	.details = "The options and texts are tally script's; it reads perf.data.  A script is one "
+		   "that came with perf\n(-l lists them), or a Python file.",
 	.options = perf_options,
 	.run = run,
 };
